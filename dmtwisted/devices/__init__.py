@@ -1,0 +1,1 @@
+"""Which devices there are, which drivers, and their settings."""

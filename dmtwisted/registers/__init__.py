@@ -1,0 +1,1 @@
+"""Fiscal registers: the interface, the software engine, its channels and drivers."""

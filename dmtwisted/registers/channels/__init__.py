@@ -1,0 +1,1 @@
+"""Fiscal channels: where the engine hands in its documents."""

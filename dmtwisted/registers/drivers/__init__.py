@@ -1,0 +1,1 @@
+"""Register drivers: one module each, with its settings."""

@@ -1,0 +1,444 @@
+"""From JSON text to a typed request, in one place, with all the tolerance that tills rely on.
+
+Numbers may come as texts, an empty text may stand for "nothing given", ``null`` means absent, of a name given
+twice the last one counts, unknown members are nobody's business (specification 2.2, "Value typing"). Anything
+else that does not fit is :class:`~dmtwisted.results.Res` 2000 and names the member by its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+
+from dmtwisted.money import NotANumber, number, scaled
+from dmtwisted.results import Refused, Res
+
+MAX_BODY = 4 * 1024 * 1024
+"""The longest request body, in bytes."""
+
+MAX_DEPTH = 64
+"""How deep objects and arrays of a request may lie in each other."""
+
+MAX_TAG = 200
+"""The longest ``tag``, in characters (specification 8)."""
+
+_BOM = b"\xef\xbb\xbf"
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+T = TypeVar("T")
+
+
+def malformed(path: str, reason: str) -> Refused:
+    """The refusal of a member: 2000 with the path and what is wrong there."""
+    return Refused(Res.MALFORMED, f"{path}: {reason}" if path else reason)
+
+
+def read_json(body: bytes) -> Members:
+    """The root object of ``body``.
+
+    :raises Refused: 2000 when it is too long, no UTF-8, no JSON, nested too deeply, or no object.
+    """
+    if len(body) > MAX_BODY:
+        raise malformed("", f"the body is longer than {MAX_BODY} bytes")
+    if body.startswith(_BOM):
+        body = body[len(_BOM) :]
+    # Only a text with more brackets than the limit can be too deep, so the usual request skips the walk.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
+        raise malformed("", f"objects and arrays lie more than {MAX_DEPTH} deep")
+    try:
+        root = _decode(body)
+    except UnicodeDecodeError:
+        raise malformed("", "the body is not UTF-8") from None
+    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+        raise malformed("", f"the body is not JSON ({error})") from None
+    if not isinstance(root, dict):
+        raise malformed("", "the body is not a JSON object")
+    return Members(root, "")
+
+
+def _depth(body: bytes) -> int:
+    """How deep brackets lie in each other, those inside of texts left out."""
+    depth = deepest = 0
+    inside = escaped = False
+    for byte in body:
+        if inside:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                inside = False
+        elif byte == 0x22:
+            inside = True
+        elif byte in b"{[":
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if deepest > MAX_DEPTH:
+                    return deepest
+        elif byte in b"}]":
+            depth -= 1
+    return deepest
+
+
+class Members:
+    """One JSON object, read member by member; knows where in the request it lies."""
+
+    __slots__ = ("_path", "_values")
+
+    def __init__(self, values: dict[str, Any], path: str) -> None:
+        self._values, self._path = values, path
+
+    def path(self, name: str) -> str:
+        """Where the member ``name`` lies, for messages: ``fiscal.receipt.rows[0].name``."""
+        return f"{self._path}.{name}" if self._path else name
+
+    def has(self, name: str) -> bool:
+        """Whether the member is given with anything but ``null``."""
+        return self._values.get(name) is not None
+
+    def text(self, name: str) -> str:
+        """A text; numbers are taken as they are spelled, absent is empty."""
+        value = self._values.get(name)
+        if value.__class__ is str:
+            return value  # type: ignore[return-value]
+        if value is None:
+            return ""
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return str(value)
+        raise malformed(self.path(name), "a text is expected")
+
+    def code(self, name: str) -> str:
+        """A code of a catalogue, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
+        text = self.text(name).strip()
+        try:
+            return str(self.integer(name)) if text else ""
+        except Refused:
+            return text
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """An array of texts; empty when absent."""
+        return tuple(
+            Members({"": value}, f"{self.path(name)}[{index}]").text("")
+            for index, value in enumerate(self._list(name))
+        )
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """A whole number, also spelled as text; ``default`` when absent or empty."""
+        value = self._values.get(name)
+        if value.__class__ is int:
+            if abs(value) > 2**53:  # type: ignore[operator]
+                raise malformed(self.path(name), "the number is too large")
+            return value  # type: ignore[return-value]
+        if value is None or value == "":
+            return default
+        try:
+            digits = number(value)
+        except NotANumber as error:
+            raise malformed(self.path(name), str(error)) from None
+        if isinstance(digits, Decimal) and (digits.adjusted() > 15 or digits != digits.to_integral_value()):
+            raise malformed(self.path(name), "a whole number is expected")
+        return int(digits)
+
+    def amount(self, name: str) -> int:
+        """An amount of money in kopecks; 0 when absent or empty."""
+        return self._scaled(name, 100) or 0
+
+    def amount_or_none(self, name: str) -> int | None:
+        """An amount of money in kopecks; `None` when absent or empty."""
+        return self._scaled(name, 100)
+
+    def quantity(self, name: str) -> int:
+        """A quantity in thousandths; 0 when absent or empty."""
+        return self._scaled(name, 1000) or 0
+
+    def _scaled(self, name: str, factor: int) -> int | None:
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            return scaled(value, factor)
+        except NotANumber as error:
+            raise malformed(self.path(name), str(error)) from None
+
+    def flag(self, name: str) -> bool:
+        """A truth value: ``true``, 1 and their spellings as text; absent and empty are false."""
+        value = self._values.get(name)
+        if value is None:
+            return False
+        if isinstance(value, bool):
+            return value
+        spelled = str(value).strip().lower() if isinstance(value, str | int) else None
+        if spelled in ("1", "true"):
+            return True
+        if spelled in ("", "0", "false"):
+            return False
+        raise malformed(self.path(name), "true or false is expected")
+
+    def object(self, name: str) -> Members | None:
+        """An object; `None` when absent."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            return Members(value, self.path(name))
+        raise malformed(self.path(name), "an object is expected")
+
+    def read(self, name: str, read: Callable[[Members], T]) -> T | None:
+        """What ``read`` makes of the object ``name``; `None` when absent."""
+        members = self.object(name)
+        return None if members is None else read(members)
+
+    def read_each(self, name: str, read: Callable[[Members], T]) -> tuple[T, ...]:
+        """What ``read`` makes of each object in the array ``name``; empty when absent."""
+        found = []
+        for index, value in enumerate(self._list(name)):
+            path = f"{self.path(name)}[{index}]"
+            if not isinstance(value, dict):
+                raise malformed(path, "an object is expected")
+            found.append(read(Members(value, path)))
+        return tuple(found)
+
+    def _list(self, name: str) -> list[Any]:
+        value = self._values.get(name)
+        if value is None:
+            return []
+        if isinstance(value, list):
+            return value
+        raise malformed(self.path(name), "an array is expected")
+
+
+class Discount(msgspec.Struct, frozen=True):
+    """A discount as it was asked for; negative is a surcharge (http-api 2.4).
+
+    ``value`` is kopecks, or hundredths of a percent when ``percent``.
+    """
+
+    value: int
+    percent: bool = False
+    name: str = ""
+
+
+class RowRequest(msgspec.Struct, frozen=True):
+    """One item of a receipt, ``fiscal.receipt.rows[]`` (http-api 2.4).
+
+    ``cnt`` is in thousandths, ``price`` and ``cost`` in kopecks; ``cost`` is `None` when the till left it out.
+    """
+
+    name: str
+    code: str
+    code1: str
+    code2: str
+    code3: str
+    code_a: str
+    code_aa: tuple[str, ...]
+    cnt: int
+    price: int
+    cost: int | None
+    discounts: tuple[Discount, ...]
+    taxgrp: str
+    comment: str
+
+
+class PayRequest(msgspec.Struct, frozen=True):
+    """One payment, ``fiscal.receipt.pays[]`` or ``fiscal.cash`` (http-api 2.5, 2.7), in kopecks."""
+
+    type: str
+    sum: int
+    change: int
+    commission: int
+    comment: str
+    comment_up: str
+    comment_down: str
+    paysys: str
+    rrn: str
+    cardmask: str
+    term_id: str
+    bank_id: str
+    bank_name: str
+    auth_code: str
+    oper_type: str
+
+
+class ReceiptRequest(msgspec.Struct, frozen=True):
+    """``fiscal.receipt`` (http-api 2.3), in kopecks."""
+
+    sum: int
+    round: int
+    autoround: bool
+    discounts: tuple[Discount, ...]
+    comment_up: str
+    comment_down: str
+    not_check_safe: bool
+    rows: tuple[RowRequest, ...]
+    pays: tuple[PayRequest, ...]
+    purchase_receipt_fisn: str
+    purchase_rro_fisn: str
+
+
+class FiscalRequest(msgspec.Struct, frozen=True):
+    """``fiscal``: what a register is asked for (http-api 2.2). ``task`` is `None` when none is named."""
+
+    task: int | None
+    cashier: str = ""
+    receipt: ReceiptRequest | None = None
+    cash: PayRequest | None = None
+
+
+class TaskRequest(msgspec.Struct, frozen=True):
+    """A whole request (specification 2.2, http-api 1.2)."""
+
+    device: str
+    type: int
+    tag: str
+    source: str
+    fiscal: FiscalRequest | None = None
+
+    @property
+    def task(self) -> int:
+        """The number of the task to echo; -1 when none is named."""
+        if self.fiscal is not None and self.fiscal.task is not None:
+            return self.fiscal.task
+        return -1
+
+
+TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY = 0, 1, 2, 3
+"""The kinds of task: the values of ``type`` (specification 2.2)."""
+
+
+def read_root(root: Members) -> TaskRequest:
+    """The members of the root, without what belongs to one kind of task: enough to answer, also with an error.
+
+    :raises Refused: 2000 when one of them is malformed, the tag is too long or the type is unknown.
+    """
+    kind = root.integer("type")
+    if kind not in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY):
+        raise malformed("type", "0, 1, 2 or 3 is expected")
+    tag = root.text("tag")
+    if len(tag) > MAX_TAG:
+        raise malformed("tag", f"at most {MAX_TAG} characters are taken")
+    if "\0" in tag:
+        raise malformed("tag", "the character NUL is not taken")
+    return TaskRequest(device=root.text("device"), type=kind, tag=tag, source=root.text("source"))
+
+
+def read_task(root: Members) -> TaskRequest:
+    """The whole request, typed and checked for structure; what it means is for the device to judge.
+
+    :raises Refused: 2000 with the path of the first member that does not fit.
+    """
+    request = read_root(root)
+    if request.type != TYPE_FISCAL:
+        return request
+    fiscal = root.read("fiscal", _read_fiscal)
+    return request if fiscal is None else msgspec.structs.replace(request, fiscal=fiscal)
+
+
+def echo_of(body: bytes) -> TaskRequest:
+    """As much of a refused request as can be told back: device, type, task, tag, source."""
+    try:
+        root = read_json(body)
+    except Refused:
+        return TaskRequest(device="", type=0, tag="", source="")
+    fiscal = None
+    try:
+        members = root.object("fiscal")
+        if members is not None and members.has("task"):
+            fiscal = FiscalRequest(task=members.integer("task"))
+    except Refused:
+        pass
+    return TaskRequest(
+        device=_or(root.text, "device", ""),
+        type=_or(root.integer, "type", 0),
+        tag=_or(root.text, "tag", ""),
+        source=_or(root.text, "source", ""),
+        fiscal=fiscal,
+    )
+
+
+def _or(read: Callable[[str], T], name: str, default: T) -> T:
+    try:
+        return read(name)
+    except Refused:
+        return default
+
+
+def _read_fiscal(fiscal: Members) -> FiscalRequest:
+    return FiscalRequest(
+        task=fiscal.integer("task") if fiscal.has("task") else None,
+        cashier=fiscal.text("cashier"),
+        receipt=fiscal.read("receipt", _read_receipt),
+        cash=fiscal.read("cash", _read_pay),
+    )
+
+
+def _read_receipt(receipt: Members) -> ReceiptRequest:
+    return ReceiptRequest(
+        sum=receipt.amount("sum"),
+        round=receipt.amount("round"),
+        autoround=receipt.flag("autoround"),
+        discounts=_read_discounts(receipt),
+        comment_up=receipt.text("comment_up"),
+        comment_down=receipt.text("comment_down"),
+        not_check_safe=receipt.flag("not_check_safe"),
+        rows=receipt.read_each("rows", _read_row),
+        pays=receipt.read_each("pays", _read_pay),
+        purchase_receipt_fisn=receipt.text("purchase_receipt_fisn"),
+        purchase_rro_fisn=receipt.text("purchase_rro_fisn"),
+    )
+
+
+def _read_row(row: Members) -> RowRequest:
+    cost = row.amount_or_none("cost")
+    return RowRequest(
+        name=row.text("name"),
+        code=row.text("code"),
+        code1=row.text("code1"),
+        code2=row.text("code2"),
+        code3=row.text("code3"),
+        code_a=row.text("code_a"),
+        code_aa=row.texts("code_aa"),
+        cnt=row.quantity("cnt"),
+        price=row.amount("price"),
+        cost=cost if cost else row.amount_or_none("sum"),
+        discounts=_read_discounts(row),
+        taxgrp=row.code("taxgrp"),
+        comment=row.text("comment"),
+    )
+
+
+def _read_discounts(members: Members) -> tuple[Discount, ...]:
+    """``disc`` with its ``disc_type``, and the named ones of ``discounts`` (http-api 2.3, 2.4)."""
+    named = members.read_each("discounts", _read_discount)
+    single = _read_discount(members)
+    return (single, *named) if single.value else named
+
+
+def _read_discount(members: Members) -> Discount:
+    kind = members.integer("disc_type")
+    if kind not in (0, 1):
+        raise malformed(members.path("disc_type"), "0 (amount) or 1 (percent) is expected")
+    # Kopecks and hundredths of a percent are both two digits behind the point.
+    return Discount(members.amount("disc"), kind == 1, members.text("disc_name"))
+
+
+def _read_pay(pay: Members) -> PayRequest:
+    return PayRequest(
+        type=pay.code("type") or "0",
+        sum=pay.amount("sum"),
+        change=pay.amount("change"),
+        commission=pay.amount("commission"),
+        comment=pay.text("comment"),
+        comment_up=pay.text("comment_up"),
+        comment_down=pay.text("comment_down"),
+        paysys=pay.text("paysys"),
+        rrn=pay.text("rrn"),
+        cardmask=pay.text("cardmask"),
+        term_id=pay.text("term_id"),
+        bank_id=pay.text("bank_id"),
+        bank_name=pay.text("bank_name"),
+        auth_code=pay.text("auth_code"),
+        oper_type=pay.text("oper_type"),
+    )

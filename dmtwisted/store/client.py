@@ -1,0 +1,71 @@
+"""The verbs of :class:`~dmtwisted.store.interface.IStore` for whoever can ask a question and await its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.store.values import DeviceRow, Intent, OperationRow, Outcome, Reserved
+
+
+class Verbs:
+    """Each verb as a question to :meth:`_ask`."""
+
+    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+        raise NotImplementedError("a store says how it asks")
+
+    async def devices(self) -> list[DeviceRow]:
+        """Every device, oldest first."""
+        found: list[DeviceRow] = await self._ask("devices")
+        return found
+
+    async def add_device(self, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
+        """Keep a new device."""
+        added: DeviceRow = await self._ask("add_device", dev_id, name, kind, driver, settings)
+        return added
+
+    async def change_device(self, n: int, name: str, settings: bytes) -> None:
+        """Change name and settings of a device."""
+        await self._ask("change_device", n, name, settings)
+
+    async def remove_device(self, n: int) -> None:
+        """Forget a device."""
+        await self._ask("remove_device", n)
+
+    async def settings(self) -> dict[str, bytes]:
+        """The settings of the service."""
+        found: dict[str, bytes] = await self._ask("settings")
+        return found
+
+    async def change_settings(self, changes: dict[str, bytes]) -> None:
+        """Set each of ``changes``."""
+        await self._ask("change_settings", changes)
+
+    async def reserve(self, intent: Intent) -> Reserved:
+        """Keep an intent before its effect."""
+        reserved: Reserved = await self._ask("reserve", intent)
+        return reserved
+
+    async def conclude(self, outcome: Outcome) -> None:
+        """Keep what became of an operation."""
+        await self._ask("conclude", outcome)
+
+    async def accept_document(self, n: int, number: int, fiscal_number: str) -> None:
+        """Keep that one document was accepted."""
+        await self._ask("accept_document", n, number, fiscal_number)
+
+    async def find(self, device_n: int, kind: str, key: str) -> OperationRow | None:
+        """The latest operation with that key that is done."""
+        found: OperationRow | None = await self._ask("find", device_n, kind, key)
+        return found
+
+    async def unresolved(self, device_n: int | None) -> list[OperationRow]:
+        """Operations whose outcome nobody knows."""
+        found: list[OperationRow] = await self._ask("unresolved", device_n)
+        return found
+
+    async def register_state(self, device_n: int) -> bytes | None:
+        """The state of a register."""
+        found: bytes | None = await self._ask("register_state", device_n)
+        return found

@@ -1,0 +1,73 @@
+"""What the rooms above ask of a database.
+
+Every implementation keeps the same promises, and one contract suite holds all of them to it:
+
+* a verb that returned is durable: it outlives the process and, where the disk is honest, the power;
+* a verb is one transaction: all of it or nothing;
+* a verb that fails with `StoreFailed` may or may not have happened; whoever needs to know reads again;
+* what a verb returns is committed: nobody is told of a row that a crash could still take away.
+"""
+
+from __future__ import annotations
+
+from zope.interface import Interface
+
+from dmtwisted.store.values import DeviceRow, Intent, OperationRow, Outcome, Reserved
+
+
+class IStore(Interface):
+    """A database."""
+
+    async def open() -> None:
+        """Make the store ready: schema brought up to date, file or server reachable.
+
+        :raises StoreFailed: when it cannot be.
+        """
+
+    async def close() -> None:
+        """Finish what is under way and let go of the database."""
+
+    async def devices() -> list[DeviceRow]:
+        """Every device, oldest first."""
+
+    async def add_device(dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
+        """Keep a new device.
+
+        :raises NameTaken: when another one has the name.
+        """
+
+    async def change_device(n: int, name: str, settings: bytes) -> None:
+        """Change name and settings of a device.
+
+        :raises NameTaken: when another one has the name.
+        """
+
+    async def remove_device(n: int) -> None:
+        """Forget a device; its history stays."""
+
+    async def settings() -> dict[str, bytes]:
+        """The settings of the service, by name."""
+
+    async def change_settings(changes: dict[str, bytes]) -> None:
+        """Set each of ``changes``; others stay as they were."""
+
+    async def reserve(intent: Intent) -> Reserved:
+        """Keep an intent before its effect, unless its device has an operation of that kind and key already.
+
+        Refused operations do not count: their key is free again.
+        """
+
+    async def conclude(outcome: Outcome) -> None:
+        """Keep what became of an operation, with its documents and the state of its register."""
+
+    async def accept_document(n: int, number: int, fiscal_number: str) -> None:
+        """Keep that one of several documents of the operation ``n`` was accepted."""
+
+    async def find(device_n: int, kind: str, key: str) -> OperationRow | None:
+        """The latest operation of that kind with that key that is done."""
+
+    async def unresolved(device_n: int | None) -> list[OperationRow]:
+        """Operations intended or unknown, oldest first, of one device or of all, with their documents."""
+
+    async def register_state(device_n: int) -> bytes | None:
+        """The state of a register as its last operation left it."""

@@ -1,0 +1,49 @@
+"""A store that forgets: the statements of the SQLite store on a database in memory, answered at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail, succeed
+from zope.interface import implementer
+
+from dmtwisted.store.client import Verbs
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import NameTaken, StoreFailed
+from dmtwisted.store.wire import BY_NAME, DONE, TAKEN, Deframer, frame, pack
+from dmtwisted.store.writer import run_batch
+
+
+@implementer(IStore)
+class MemoryStore(Verbs):
+    """For tests and for trying things out; ``broken`` makes every verb fail, as a full disk would."""
+
+    def __init__(self) -> None:
+        self.broken = False
+        self._db: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Make an empty database, unless there is one from before a `close`."""
+        if self._db is None:
+            from dmtwisted.store.migrate import ddl
+
+            self._db = sqlite3.connect(":memory:", isolation_level=None)
+            for statement in ddl():
+                self._db.execute(statement)
+
+    async def close(self) -> None:
+        """Nothing is under way; what is in memory stays for the next `open`."""
+
+    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+        assert self._db is not None, "the store is not open"
+        if self.broken:
+            return fail(StoreFailed("database or disk is full"))
+        known = BY_NAME[verb]
+        # Through the same frames as the writer process, so that nobody shares an object with the store.
+        asked = frame(1, known.index, pack(arguments))
+        batch = [(seq, known, body) for seq, _, body in Deframer().feed(asked)]
+        [(_, status, body)] = list(Deframer().feed(b"".join(run_batch(self._db, batch))))
+        if status == DONE:
+            return succeed(known.decode_value(body))
+        return fail(NameTaken(body.decode()) if status == TAKEN else StoreFailed(body.decode()))

@@ -1,0 +1,1 @@
+"""Alembic revisions: the schema of the store, step by step."""

@@ -1,0 +1,86 @@
+"""Devices, settings, the journal of operations, fiscal documents and register states."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+_number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_not_refused = "state <> 'refused'"
+_fiscal_tag = "kind = 'fiscal' AND state <> 'refused'"
+_unresolved = "state IN ('intended', 'unknown')"
+
+
+def _where(condition: str) -> dict[str, sa.TextClause]:
+    return {f"{dialect}_where": sa.text(condition) for dialect in ("sqlite", "postgresql", "mssql")}
+
+
+def upgrade() -> None:
+    """Make the first tables."""
+    op.create_table(
+        "device",
+        sa.Column("n", _number, primary_key=True, autoincrement=True),
+        sa.Column("dev_id", sa.String(36), nullable=False, unique=True),
+        sa.Column("name", sa.String(200), nullable=False, unique=True),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("driver", sa.String(64), nullable=False),
+        sa.Column("settings", sa.LargeBinary, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "setting",
+        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("value", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "operation",
+        sa.Column("n", _number, primary_key=True, autoincrement=True),
+        sa.Column("device_n", _number, nullable=False),
+        sa.Column("kind", sa.String(8), nullable=False),
+        sa.Column("task", sa.Integer, nullable=False),
+        sa.Column("key", sa.String(200), nullable=False),
+        sa.Column("fingerprint", sa.LargeBinary, nullable=False),
+        sa.Column("state", sa.String(8), nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("ended_at", sa.BigInteger, nullable=True),
+        sa.Column("res", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("answer", sa.LargeBinary, nullable=True),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("operation_key", "operation", ["device_n", "kind", "key"])
+    op.create_index("operation_fiscal_tag", "operation", ["device_n", "key"], unique=True, **_where(_fiscal_tag))
+    op.create_index("operation_unresolved", "operation", ["device_n"], **_where(_unresolved))
+    op.create_table(
+        "document",
+        sa.Column("n", _number, primary_key=True, autoincrement=True),
+        sa.Column("operation_n", _number, sa.ForeignKey("operation.n"), nullable=False),
+        sa.Column("device_n", _number, nullable=False),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("shift", sa.BigInteger, nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("sum", sa.BigInteger, nullable=False),
+        sa.Column("state", sa.String(8), nullable=False),
+        sa.Column("fiscal_number", sa.String(64), nullable=False, server_default=""),
+        sa.Column("value", sa.LargeBinary, nullable=False),
+        sa.Column("sent", sa.LargeBinary, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("document_operation", "document", ["operation_n"])
+    op.create_index("document_fiscal_number", "document", ["fiscal_number"])
+    op.create_index("document_number", "document", ["device_n", "number"], unique=True, **_where(_not_refused))
+    op.create_table(
+        "register",
+        sa.Column("device_n", _number, primary_key=True, autoincrement=False),
+        sa.Column("state", sa.LargeBinary, nullable=False),
+    )
+
+
+def downgrade() -> None:
+    """There is nothing before the first revision; a backup is the way back."""
+    raise RuntimeError("the first revision cannot be taken back")

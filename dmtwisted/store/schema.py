@@ -1,0 +1,118 @@
+"""The one schema of every database, as SQLAlchemy tables; alembic revisions carry it forward.
+
+Only migrations import this: the service itself speaks SQL that is written out in
+:mod:`dmtwisted.store.statements`, so that neither of its processes carries SQLAlchemy in memory.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    text,
+)
+
+metadata = MetaData()
+
+# SQLite numbers rows by itself only in a column of exactly this type.
+_number = BigInteger().with_variant(Integer, "sqlite")
+
+device = Table(
+    "device",
+    metadata,
+    Column("n", _number, primary_key=True, autoincrement=True, comment="never used again, even after deletion"),
+    Column("dev_id", String(36), nullable=False, unique=True, comment="GUID shown to clients"),
+    Column("name", String(200), nullable=False, unique=True, comment="`device` of requests"),
+    Column("kind", String(16), nullable=False, comment="register, printer, terminal, other"),
+    Column("driver", String(64), nullable=False, comment="name of the driver within its kind"),
+    Column("settings", LargeBinary, nullable=False, comment="JSON of the driver's settings"),
+    sqlite_autoincrement=True,
+)
+
+setting = Table(
+    "setting",
+    metadata,
+    Column("name", String(64), primary_key=True, comment="name of the service setting"),
+    Column("value", LargeBinary, nullable=False, comment="JSON of its value"),
+)
+
+operation = Table(
+    "operation",
+    metadata,
+    Column("n", _number, primary_key=True, autoincrement=True, comment="order of the journal"),
+    Column("device_n", _number, nullable=False, comment="the device; stays when the device is deleted"),
+    Column("kind", String(8), nullable=False, comment="fiscal, pay, doc, pkg"),
+    Column("task", Integer, nullable=False, comment="task number inside the kind"),
+    Column("key", String(200), nullable=False, comment="tag or transaction_id"),
+    Column("fingerprint", LargeBinary, nullable=False, comment="hash of what was asked for"),
+    Column("state", String(8), nullable=False, comment="intended, done, refused, unknown"),
+    Column("at", BigInteger, nullable=False, comment="begin, milliseconds since 1970"),
+    Column("ended_at", BigInteger, nullable=True, comment="outcome, milliseconds since 1970"),
+    Column("res", Integer, nullable=False, server_default="0", comment="result code of the outcome"),
+    Column("answer", LargeBinary, nullable=True, comment="the answer as it was given, byte for byte"),
+    Index("operation_key", "device_n", "kind", "key"),
+    sqlite_autoincrement=True,
+)
+
+# One receipt for one tag, guarded by the database itself; a refused one frees its tag.
+Index(
+    "operation_fiscal_tag",
+    operation.c.device_n,
+    operation.c.key,
+    unique=True,
+    sqlite_where=text("kind = 'fiscal' AND state <> 'refused'"),
+    postgresql_where=text("kind = 'fiscal' AND state <> 'refused'"),
+    mssql_where=text("kind = 'fiscal' AND state <> 'refused'"),
+)
+Index(
+    "operation_unresolved",
+    operation.c.device_n,
+    sqlite_where=text("state IN ('intended', 'unknown')"),
+    postgresql_where=text("state IN ('intended', 'unknown')"),
+    mssql_where=text("state IN ('intended', 'unknown')"),
+)
+
+document = Table(
+    "document",
+    metadata,
+    Column("n", _number, primary_key=True, autoincrement=True),
+    Column("operation_n", _number, ForeignKey("operation.n"), nullable=False, comment="operation it is part of"),
+    Column("device_n", _number, nullable=False, comment="the register"),
+    Column("number", BigInteger, nullable=False, comment="local number, continuous over the register's life"),
+    Column("kind", String(16), nullable=False, comment="open, sale, return, cash_in, cash_out, z, close, ..."),
+    Column("shift", BigInteger, nullable=False, comment="number of the shift's Z"),
+    Column("at", BigInteger, nullable=False, comment="time of the document, milliseconds since 1970"),
+    Column("sum", BigInteger, nullable=False, comment="kopecks"),
+    Column("state", String(8), nullable=False, comment="as for operations"),
+    Column("fiscal_number", String(64), nullable=False, server_default="", comment="given by the far end"),
+    Column("value", LargeBinary, nullable=False, comment="JSON of the document"),
+    Column("sent", LargeBinary, nullable=False, comment="the exact bytes for the wire"),
+    Index("document_operation", "operation_n"),
+    Index("document_fiscal_number", "fiscal_number"),
+    sqlite_autoincrement=True,
+)
+
+# A local number is used once; a refused document gives it back.
+Index(
+    "document_number",
+    document.c.device_n,
+    document.c.number,
+    unique=True,
+    sqlite_where=text("state <> 'refused'"),
+    postgresql_where=text("state <> 'refused'"),
+    mssql_where=text("state <> 'refused'"),
+)
+
+register = Table(
+    "register",
+    metadata,
+    Column("device_n", _number, primary_key=True, autoincrement=False, comment="the register"),
+    Column("state", LargeBinary, nullable=False, comment="JSON: shift, numbers, totals, cash"),
+)

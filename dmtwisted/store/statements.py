@@ -1,0 +1,188 @@
+"""Each verb of the store in the SQL of SQLite, on an open connection.
+
+The writer process and the memory store run the same functions, so what the tests prove in memory is what the
+file does. A function neither begins nor commits: whoever calls it owns the transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentRow,
+    Intent,
+    NameTaken,
+    OperationRow,
+    Outcome,
+    Reserved,
+    State,
+)
+
+_DEVICE = "SELECT n, dev_id, name, kind, driver, settings FROM device"
+_OPERATION = (
+    'SELECT n, device_n, kind, task, "key", fingerprint, state, at, res, coalesce(answer, x\'\') FROM operation'
+)
+_DOCUMENT = (
+    "SELECT number, kind, shift, at, sum, state, fiscal_number, value, sent FROM document "
+    "WHERE operation_n = ? ORDER BY n"
+)
+
+
+def devices(db: sqlite3.Connection) -> list[DeviceRow]:
+    """:meth:`IStore.devices`"""
+    return [DeviceRow(*row) for row in db.execute(f"{_DEVICE} ORDER BY n")]
+
+
+def add_device(
+    db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver: str, settings: bytes
+) -> DeviceRow:
+    """:meth:`IStore.add_device`"""
+    added = db.execute(
+        "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING RETURNING n",
+        (dev_id, name, kind, driver, settings),
+    ).fetchone()
+    if added is None:
+        raise NameTaken(name)
+    return DeviceRow(added[0], dev_id, name, kind, driver, settings)
+
+
+def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes) -> None:
+    """:meth:`IStore.change_device`"""
+    if db.execute("SELECT 1 FROM device WHERE name = ? AND n <> ?", (name, n)).fetchone():
+        raise NameTaken(name)
+    db.execute("UPDATE device SET name = ?, settings = ? WHERE n = ?", (name, settings, n))
+
+
+def remove_device(db: sqlite3.Connection, n: int) -> None:
+    """:meth:`IStore.remove_device`"""
+    db.execute("DELETE FROM device WHERE n = ?", (n,))
+
+
+def settings(db: sqlite3.Connection) -> dict[str, bytes]:
+    """:meth:`IStore.settings`"""
+    return dict(db.execute("SELECT name, value FROM setting").fetchall())
+
+
+def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
+    """:meth:`IStore.change_settings`"""
+    db.executemany(
+        "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        changes.items(),
+    )
+
+
+def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
+    """:meth:`IStore.reserve`"""
+    added = db.execute(
+        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at) '
+        "VALUES (?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
+        (intent.device_n, intent.kind, intent.task, intent.key, intent.fingerprint, intent.at),
+    ).fetchone()
+    if added is None:
+        known = db.execute(
+            f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state <> 'refused'",
+            (intent.device_n, intent.kind, intent.key),
+        ).fetchone()
+        return Reserved(known[0], _operation(db, known))
+    for paper in intent.documents:
+        db.execute(
+            "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 'intended', ?, ?)",
+            (
+                added[0],
+                intent.device_n,
+                paper.number,
+                paper.kind,
+                paper.shift,
+                paper.at,
+                paper.sum,
+                paper.value,
+                paper.sent,
+            ),
+        )
+    return Reserved(added[0], None)
+
+
+def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
+    """:meth:`IStore.conclude`"""
+    db.execute(
+        "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ? WHERE n = ?",
+        (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.n),
+    )
+    for number, fiscal_number in outcome.fiscal_numbers.items():
+        db.execute(
+            "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
+            (fiscal_number, outcome.n, number),
+        )
+    if outcome.state is not State.DONE:
+        # A document that was accepted stays accepted, whatever became of the ones after it.
+        db.execute(
+            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'", (outcome.state, outcome.n)
+        )
+    if outcome.register_state is not None:
+        db.execute(
+            "INSERT INTO register (device_n, state) VALUES (?, ?) "
+            "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state",
+            (outcome.device_n, outcome.register_state),
+        )
+
+
+def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: str) -> None:
+    """:meth:`IStore.accept_document`"""
+    db.execute(
+        "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
+        (fiscal_number, n, number),
+    )
+
+
+def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.find`"""
+    row = db.execute(
+        f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done' ORDER BY n DESC LIMIT 1",
+        (device_n, kind, key),
+    ).fetchone()
+    return None if row is None else OperationRow(*row, [])
+
+
+def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
+    """:meth:`IStore.unresolved`"""
+    rows = db.execute(
+        f"{_OPERATION} WHERE state IN ('intended', 'unknown') AND (?1 IS NULL OR device_n = ?1) ORDER BY n",
+        (device_n,),
+    ).fetchall()
+    return [_operation(db, row) for row in rows]
+
+
+def register_state(db: sqlite3.Connection, device_n: int) -> bytes | None:
+    """:meth:`IStore.register_state`"""
+    row = db.execute("SELECT state FROM register WHERE device_n = ?", (device_n,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
+    papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
+    return OperationRow(*row, [DocumentRow(*paper) for paper in papers])
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    verb.__name__: verb
+    for verb in (
+        devices,
+        add_device,
+        change_device,
+        remove_device,
+        settings,
+        change_settings,
+        reserve,
+        conclude,
+        accept_document,
+        find,
+        unresolved,
+        register_state,
+    )
+}
+"""The verbs by their name, as the writer process looks them up."""

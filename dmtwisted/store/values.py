@@ -1,0 +1,125 @@
+"""The values that travel between the rooms and a database.
+
+Rows leave a store as these. Bodies that only their owner understands (settings, register states, documents) are
+bytes here. This module stays light: the writer process imports little more.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class StoreFailed(Exception):
+    """The database did not confirm what was asked; callers are answered with 1082 (specification 7.1)."""
+
+
+class NameTaken(Exception):
+    """Another device has this name already (specification 2.1)."""
+
+
+class State(StrEnum):
+    """The life of an operation: ``intended → done | refused | unknown`` (docs/architecture.md)."""
+
+    INTENDED = "intended"
+    """Durable before the first byte left; after a crash nobody knows whether it was sent."""
+    DONE = "done"
+    """It happened; the answer is stored."""
+    REFUSED = "refused"
+    """It certainly did not happen."""
+    UNKNOWN = "unknown"
+    """It was sent and no answer came; only the far end knows."""
+
+
+class DeviceRow(msgspec.Struct, frozen=True, array_like=True):
+    """A device as it is kept. ``n`` is never used again, even when the device is deleted."""
+
+    n: int
+    dev_id: str
+    name: str
+    kind: str
+    driver: str
+    settings: bytes
+
+
+class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
+    """A fiscal document about to be sent.
+
+    ``value`` is our own reading of it, ``sent`` the exact bytes for the wire; ``at`` is in milliseconds since
+    1970, ``sum`` in kopecks.
+    """
+
+    number: int
+    kind: str
+    shift: int
+    at: int
+    sum: int
+    value: bytes
+    sent: bytes
+
+
+class Intent(msgspec.Struct, frozen=True, array_like=True):
+    """An operation about to have an effect (specification 1.10): its key, and what it will send."""
+
+    device_n: int
+    kind: str
+    task: int
+    key: str
+    fingerprint: bytes
+    at: int
+    documents: list[DocumentIntent]
+
+
+class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
+    """A fiscal document as it is kept."""
+
+    number: int
+    kind: str
+    shift: int
+    at: int
+    sum: int
+    state: State
+    fiscal_number: str
+    value: bytes
+    sent: bytes
+
+
+class OperationRow(msgspec.Struct, frozen=True, array_like=True):
+    """An operation as it is kept; ``answer`` is empty until it is done."""
+
+    n: int
+    device_n: int
+    kind: str
+    task: int
+    key: str
+    fingerprint: bytes
+    state: State
+    at: int
+    res: int
+    answer: bytes
+    documents: list[DocumentRow]
+
+
+class Reserved(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to :meth:`IStore.reserve`: the number of the new row, or the row that has the key already."""
+
+    n: int
+    known: OperationRow | None
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What became of an operation.
+
+    ``fiscal_numbers`` maps local numbers of its documents to fiscal numbers; ``register_state`` is the state of
+    the register that follows from it, `None` when it stays as it was.
+    """
+
+    n: int
+    device_n: int
+    state: State
+    at: int
+    res: int
+    answer: bytes
+    fiscal_numbers: dict[int, str]
+    register_state: bytes | None

@@ -1,0 +1,164 @@
+"""The process that owns the SQLite file: the one internal queue of the specification (1.9).
+
+It takes everything that waits, runs it in one transaction with a savepoint for each verb, commits, and only then
+answers, look-ups included: nobody hears of a row that a crash could still take away. One ``fdatasync`` serves all
+callers that came together. ``python -m dmtwisted.store.writer FILE`` speaks :mod:`dmtwisted.store.wire` on its
+standard input and output and ends when its input does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import sys
+import time
+from typing import IO
+
+from dmtwisted.store.values import NameTaken
+from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
+
+READS = frozenset({"devices", "settings", "find", "unresolved", "register_state"})
+"""Verbs that change nothing; they are served even when the disk takes no more writes."""
+
+LOCK_PATIENCE = 10.0
+"""Seconds to wait for a writer of a killed service to finish its last batch and let go of the file."""
+
+PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    # FULL: the log is on the disk before a commit returns. NORMAL would lose answered receipts with the power.
+    "PRAGMA synchronous=FULL",
+    "PRAGMA busy_timeout=5000",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA wal_autocheckpoint=4000",
+    "PRAGMA journal_size_limit=67108864",
+    "PRAGMA temp_store=MEMORY",
+)
+
+Question = tuple[int, Verb, bytes]
+
+
+class Locked(Exception):
+    """Another process works with this file."""
+
+
+def main(path: str) -> int:
+    """Serve ``path`` until the input ends."""
+    # The service decides when we end: by closing our input, after its last question.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        lock = take_lock(f"{path}.lock", LOCK_PATIENCE)
+        db = connect(path)
+    except (Locked, OSError, sqlite3.Error) as error:
+        _write(frame(READY, FAILED, pack(str(error))))
+        return 1
+    _write(frame(READY, DONE, b""))
+    deframer = Deframer()
+    while data := os.read(0, 1 << 20):
+        batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
+        if batch:
+            _write(b"".join(run_batch(db, batch)))
+    db.close()
+    lock.close()
+    return 0
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """The file, opened for durable writing; transactions are ours alone to begin."""
+    db = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+    for pragma in PRAGMAS:
+        db.execute(pragma).fetchall()
+    return db
+
+
+def take_lock(path: str, patience: float) -> IO[str]:
+    """The lock of a database file, held while the returned file is open.
+
+    :raises Locked: when another process still has it after ``patience`` seconds.
+    """
+    held = open(path, "a+")  # noqa: SIM115 - the open file is the lock
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            _lock(held)
+            return held
+        except OSError:
+            if time.monotonic() >= deadline:
+                held.close()
+                raise Locked("another service uses this database") from None
+            time.sleep(0.02)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(held: IO[str]) -> None:
+        msvcrt.locking(held.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(held: IO[str]) -> None:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def run_batch(db: sqlite3.Connection, batch: list[Question]) -> list[bytes]:
+    """The answers to ``batch``, all of it in one transaction."""
+    writes = any(verb.name not in READS for _, verb, _ in batch)
+    try:
+        db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+    except sqlite3.Error as error:
+        if not writes:
+            return _all_failed(batch, error)
+        # No writing now, but a till that asks what became of its receipt shall hear it.
+        reads = [question for question in batch if question[1].name in READS]
+        refused = _all_failed([question for question in batch if question[1].name not in READS], error)
+        return refused + (run_batch(db, reads) if reads else [])
+    answers = []
+    for seq, verb, body in batch:
+        try:
+            answers.append(frame(seq, DONE, _run_one(db, verb, body)))
+        except NameTaken as taken:
+            answers.append(frame(seq, TAKEN, pack(str(taken))))
+        except sqlite3.Error as error:
+            if not db.in_transaction:
+                # A full disk makes SQLite give up the whole transaction, with what had succeeded before.
+                return _all_failed(batch, error)
+            answers.append(frame(seq, FAILED, pack(str(error))))
+    try:
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        return _all_failed(batch, error)
+    return answers
+
+
+def _run_one(db: sqlite3.Connection, verb: Verb, body: bytes) -> bytes:
+    if verb.name in READS:
+        return pack(verb.run(db, *verb.decode_arguments(body)))
+    db.execute("SAVEPOINT one")
+    try:
+        value = verb.run(db, *verb.decode_arguments(body))
+    except (NameTaken, sqlite3.Error):
+        if db.in_transaction:
+            db.execute("ROLLBACK TO one")
+            db.execute("RELEASE one")
+        raise
+    db.execute("RELEASE one")
+    return pack(value)
+
+
+def _all_failed(batch: list[Question], error: Exception) -> list[bytes]:
+    return [frame(seq, FAILED, pack(str(error))) for seq, _, _ in batch]
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""One test module for each module; every docstring of a test is a promise."""

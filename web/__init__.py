@@ -1,0 +1,1 @@
+"""The door: HTTP, JSON, sessions and pages."""
