@@ -27,7 +27,7 @@ def number(value: object) -> Decimal | int:
     :raises NotANumber: for anything else.
     """
     if value.__class__ is int or value.__class__ is Decimal:
-        return value  # type: ignore[return-value]
+        return value
     if isinstance(value, str):
         text = value.strip()
         if len(text) <= 40 and _NUMERIC.fullmatch(text):

@@ -103,7 +103,7 @@ class Members:
         """A text; numbers are taken as they are spelled, absent is empty."""
         value = self._values.get(name)
         if value.__class__ is str:
-            return value  # type: ignore[return-value]
+            return value
         if value is None:
             return ""
         if isinstance(value, int | Decimal) and not isinstance(value, bool):
@@ -129,9 +129,9 @@ class Members:
         """A whole number, also spelled as text; ``default`` when absent or empty."""
         value = self._values.get(name)
         if value.__class__ is int:
-            if abs(value) > 2**53:  # type: ignore[operator]
+            if abs(value) > 2**53:
                 raise malformed(self.path(name), "the number is too large")
-            return value  # type: ignore[return-value]
+            return value
         if value is None or value == "":
             return default
         try:
@@ -247,19 +247,19 @@ class PayRequest(msgspec.Struct, frozen=True):
 
     type: str
     sum: int
-    change: int
-    commission: int
-    comment: str
-    comment_up: str
-    comment_down: str
-    paysys: str
-    rrn: str
-    cardmask: str
-    term_id: str
-    bank_id: str
-    bank_name: str
-    auth_code: str
-    oper_type: str
+    change: int = 0
+    commission: int = 0
+    comment: str = ""
+    comment_up: str = ""
+    comment_down: str = ""
+    paysys: str = ""
+    rrn: str = ""
+    cardmask: str = ""
+    term_id: str = ""
+    bank_id: str = ""
+    bank_name: str = ""
+    auth_code: str = ""
+    oper_type: str = ""
 
 
 class ReceiptRequest(msgspec.Struct, frozen=True):

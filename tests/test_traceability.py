@@ -50,9 +50,7 @@ class SentencesTests(SynchronousTestCase):
     def test_table(self) -> None:
         """A table has a row for each sentence; an indented line continues the row above it."""
         part = read_part(12, "Months", "\n12.1  One.\n\n12.2  Two and\n      three.\n")
-        self.assertEqual(
-            part, Part(12, "Months", (Sentence("12.1", "One."), Sentence("12.2", "Two and three.")))
-        )
+        self.assertEqual(part, Part(12, "Months", (Sentence("12.1", "One."), Sentence("12.2", "Two and three."))))
 
     def test_table_of_another_part(self) -> None:
         """A row that stands in the wrong part is refused by name."""
@@ -167,9 +165,7 @@ class ReadMarksTests(SynchronousTestCase):
         home = _module(HomeTests)
         guest = ModuleType("tests.test_guest")
         vars(guest)["HomeTests"] = HomeTests
-        self.assertEqual(
-            traceability.read_marks([home, guest]), {"1.1.1": ["test_example.HomeTests.test_it"]}
-        )
+        self.assertEqual(traceability.read_marks([home, guest]), {"1.1.1": ["test_example.HomeTests.test_it"]})
 
 
 class ImportTests(SynchronousTestCase):

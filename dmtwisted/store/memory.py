@@ -10,8 +10,8 @@ from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import NameTaken, StoreFailed
-from dmtwisted.store.wire import BY_NAME, DONE, TAKEN, Deframer, frame, pack
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.wire import BY_NAME, DONE, Deframer, failure, frame, pack
 from dmtwisted.store.writer import run_batch
 
 
@@ -46,4 +46,4 @@ class MemoryStore(Verbs):
         [(_, status, body)] = list(Deframer().feed(b"".join(run_batch(self._db, batch))))
         if status == DONE:
             return succeed(known.decode_value(body))
-        return fail(NameTaken(body.decode()) if status == TAKEN else StoreFailed(body.decode()))
+        return fail(failure(status, body))

@@ -23,7 +23,7 @@ from dmtwisted.store.values import (
 
 _DEVICE = "SELECT n, dev_id, name, kind, driver, settings FROM device"
 _OPERATION = (
-    'SELECT n, device_n, kind, task, "key", fingerprint, state, at, res, coalesce(answer, x\'\') FROM operation'
+    "SELECT n, device_n, kind, task, \"key\", fingerprint, state, at, res, coalesce(answer, x'') FROM operation"
 )
 _DOCUMENT = (
     "SELECT number, kind, shift, at, sum, state, fiscal_number, value, sent FROM document "
@@ -36,9 +36,7 @@ def devices(db: sqlite3.Connection) -> list[DeviceRow]:
     return [DeviceRow(*row) for row in db.execute(f"{_DEVICE} ORDER BY n")]
 
 
-def add_device(
-    db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver: str, settings: bytes
-) -> DeviceRow:
+def add_device(db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
     """:meth:`IStore.add_device`"""
     added = db.execute(
         "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (?, ?, ?, ?, ?) "
@@ -121,7 +119,8 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
     if outcome.state is not State.DONE:
         # A document that was accepted stays accepted, whatever became of the ones after it.
         db.execute(
-            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'", (outcome.state, outcome.n)
+            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'",
+            (outcome.state, outcome.n),
         )
     if outcome.register_state is not None:
         db.execute(
@@ -145,7 +144,7 @@ def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operatio
         f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done' ORDER BY n DESC LIMIT 1",
         (device_n, kind, key),
     ).fetchone()
-    return None if row is None else OperationRow(*row, [])
+    return None if row is None else OperationRow(*(*row, []))
 
 
 def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
@@ -165,7 +164,7 @@ def register_state(db: sqlite3.Connection, device_n: int) -> bytes | None:
 
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
-    return OperationRow(*row, [DocumentRow(*paper) for paper in papers])
+    return OperationRow(*(*row, [DocumentRow(*paper) for paper in papers]))
 
 
 VERBS: dict[str, Callable[..., Any]] = {

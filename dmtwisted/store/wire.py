@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from dmtwisted.store.statements import VERBS
+from dmtwisted.store.values import NameTaken, StoreFailed
 
 _HEAD = struct.Struct(">IIB")
 _LENGTH = struct.Struct(">I")
@@ -52,6 +53,12 @@ def frame(seq: int, small: int, body: bytes) -> bytes:
 def pack(value: Any) -> bytes:
     """``value`` as MessagePack."""
     return _encode(value)
+
+
+def failure(status: int, body: bytes) -> Exception:
+    """The exception that an answer with ``status`` stands for."""
+    text = msgspec.msgpack.decode(body, type=str)
+    return NameTaken(text) if status == TAKEN else StoreFailed(text)
 
 
 class Deframer:

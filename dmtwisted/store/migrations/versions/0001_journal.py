@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -16,7 +18,7 @@ _fiscal_tag = "kind = 'fiscal' AND state <> 'refused'"
 _unresolved = "state IN ('intended', 'unknown')"
 
 
-def _where(condition: str) -> dict[str, sa.TextClause]:
+def _where(condition: str) -> dict[str, Any]:
     return {f"{dialect}_where": sa.text(condition) for dialect in ("sqlite", "postgresql", "mssql")}
 
 

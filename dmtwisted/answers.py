@@ -1,0 +1,123 @@
+"""From outcomes to JSON text, in one place, with the exact number types that clients rely on.
+
+Integer-natured members are JSON integers; money and quantities are :func:`amount` and :func:`quantity`, which
+always carry a fraction (http-api 0.3.2, specification 9.4). An answer is rendered once, stored, and repeated
+byte for byte; a repeat differs in ``task_status`` alone.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from dmtwisted.clock import stamp17
+from dmtwisted.money import decimal_text
+from dmtwisted.requests import TaskRequest
+from dmtwisted.results import Refused, Res
+
+VER = 6
+"""Version of the structure of requests and answers (http-api 1.2)."""
+RESP_VER = 4
+"""Version of the structure of answers (http-api 7)."""
+
+EXECUTED, FOUND, FAILED = 1, 2, 3
+"""``task_status``: done now, found in the journal, refused (specification 2.3)."""
+
+Number = msgspec.Raw
+"""A number that is already JSON text."""
+
+
+@lru_cache(maxsize=16384)
+def amount(kopecks: int) -> Number:
+    """Money in hryvnias: ``12.5``, ``2.0``."""
+    return Number(decimal_text(kopecks, 2).encode())
+
+
+@lru_cache(maxsize=4096)
+def quantity(thousandths: int) -> Number:
+    """A quantity: ``0.125``, ``1.0``."""
+    return Number(decimal_text(thousandths, 3).encode())
+
+
+@lru_cache(maxsize=256)
+def percent(hundredths: int) -> Number:
+    """A rate in percent: ``20.0``, ``7.5``."""
+    return Number(decimal_text(hundredths, 2).encode())
+
+
+class Warning(msgspec.Struct, frozen=True):
+    """One entry of ``warnings`` (http-api 0.3.11)."""
+
+    code: int
+    wtxt: str
+
+    @classmethod
+    def of(cls, res: Res, language: str) -> Warning:
+        """The warning that a line of the catalogue stands for."""
+        return cls(res.code, res.text.for_language(language))
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """The root of an answer (specification 2.3, http-api 7); its order of members is kept for readers of logs."""
+
+    ver: int = VER
+    resp_ver: int = RESP_VER
+    source: str = ""
+    device: str = ""
+    tag: str = ""
+    task_status: int
+    type: int
+    task: int
+    dt: str = ""
+    res: int = 0
+    res_action: int = 0
+    errortxt: str = ""
+    aq_errortxt: str = ""
+    warnings: list[Warning] = []
+    info: Any = {}
+
+
+_encode = msgspec.json.Encoder().encode
+_STATUS_EXECUTED = f'"task_status":{EXECUTED}'.encode()
+_STATUS_FOUND = f'"task_status":{FOUND}'.encode()
+_WARNINGS = b'"warnings":['
+
+
+def render(answer: Answer) -> bytes:
+    """``answer`` as JSON text."""
+    return _encode(answer)
+
+
+def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
+    """A stored answer given again: the same bytes with ``task_status`` 2, and a ``warning`` if there is one.
+
+    Quotes inside of texts are escaped in JSON, so the first match of a quoted name is the member itself.
+    """
+    again = stored.replace(_STATUS_EXECUTED, _STATUS_FOUND, 1)
+    if warning is None:
+        return again
+    head, tail = again.split(_WARNINGS, 1)
+    separator = b"" if tail.startswith(b"]") else b","
+    return head + _WARNINGS + _encode(warning) + separator + tail
+
+
+def refusal(request: TaskRequest, refused: Refused, language: str, at: int) -> bytes:
+    """The answer to a task that ended with anything but success (specification 7)."""
+    nothing_found = refused.res is Res.TAG_NOT_FOUND and request.task == -1
+    return _encode(
+        Answer(
+            source=request.source,
+            device=request.device,
+            tag=request.tag,
+            task_status=FAILED,
+            type=request.type,
+            task=request.task,
+            dt="" if nothing_found else stamp17(at),
+            res=refused.res.code,
+            res_action=int(refused.action),
+            errortxt=refused.errortxt(language),
+            aq_errortxt=refused.aq_errortxt,
+        )
+    )

@@ -1,0 +1,65 @@
+"""The time of the service: injected everywhere, movable in training mode, shown as Kyiv time.
+
+Fiscal documents carry local time (fiscal-server 10), so the zone is Kyiv whatever the machine is set to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from zope.interface import implementer
+
+KYIV = ZoneInfo("Europe/Kyiv")
+
+
+@implementer(IReactorTime)
+class ServiceClock:
+    """A reactor's time, moved by ``offset`` seconds (design: time travel of training mode).
+
+    Waiting is not moved: ten seconds stay ten seconds, only the hour that documents, limits and sessions see
+    is another.
+    """
+
+    def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
+        self._reactor, self.offset = reactor, offset
+
+    def callLater(
+        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> IDelayedCall:
+        """As the reactor does."""
+        return self._reactor.callLater(delay, callable, *args, **kwargs)
+
+    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
+        """As the reactor does."""
+        return self._reactor.getDelayedCalls()
+
+    def seconds(self) -> float:
+        """Seconds since 1970, with the offset."""
+        return float(self._reactor.seconds()) + self.offset
+
+    def now(self) -> int:
+        """Milliseconds since 1970, with the offset."""
+        return int(self.seconds() * 1000)
+
+
+def kyiv(at: int) -> datetime:
+    """A moment in milliseconds since 1970 as time in Kyiv."""
+    return datetime.fromtimestamp(at // 1000, KYIV)
+
+
+def stamp14(at: int) -> str:
+    """``yyyyMMddHHmmss`` of a moment, as in ``info.dt``."""
+    return f"{kyiv(at):%Y%m%d%H%M%S}"
+
+
+def stamp17(at: int) -> str:
+    """``yyyyMMddHHmmssSSS`` of a moment, as in the root's ``dt`` (specification 2.3)."""
+    return f"{kyiv(at):%Y%m%d%H%M%S}{at % 1000:03d}"
+
+
+def readable(at: int) -> str:
+    """``dd-MM-yyyy HH:mm:ss`` of a moment, as in ``printinfo.dt``."""
+    return f"{kyiv(at):%d-%m-%Y %H:%M:%S}"

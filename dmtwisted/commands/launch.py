@@ -1,0 +1,58 @@
+"""The options with which the service is started, the same for ``dmtwisted run`` and ``twistd dmtwisted``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from twisted.python import usage
+
+from dmtwisted.config import Config, ConfigError, Overrides, load
+
+
+class LaunchOptions(usage.Options):
+    """What to serve, and where."""
+
+    optParameters: ClassVar = [
+        ["config", "c", None, "The configuration file (TOML); without it every key has its default."],
+        ["state", None, None, "The folder for the database and all that is kept; goes before the file."],
+        ["port", None, None, "The TCP port; goes before the file.", int],
+    ]
+    optFlags: ClassVar = [["training", None, "Training mode: a register `test`, and a clock that can be moved."]]
+
+    def load(self) -> Config:
+        """The configuration that these options ask for.
+
+        :raises ConfigError: when it cannot be used, or asks for what this version does not have.
+        """
+        config = load(
+            Path(self["config"]) if self["config"] else None,
+            Overrides(
+                state=Path(self["state"]) if self["state"] else None,
+                port=self["port"],
+                training=bool(self["training"]),
+            ),
+        )
+        if config.tls.given:
+            # Never in the clear what somebody meant to be encrypted.
+            raise ConfigError("[tls] certificate: this version serves HTTP only; leave the section out")
+        if config.sqlite_file is None:
+            raise ConfigError("[database] url: this version stores in SQLite only")
+        return config
+
+
+def prepare_state(folder: Path) -> None:
+    """Make the state folder and try to write there.
+
+    :raises ConfigError: when that fails.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(f"the state folder {folder} cannot be written: {error.strerror or error}") from None
+    if os.name == "posix" and not os.access(folder, os.X_OK):
+        raise ConfigError(f"the state folder {folder} cannot be entered")

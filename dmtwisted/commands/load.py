@@ -1,0 +1,243 @@
+"""Closed load on the service: each connection has one sale under way and sends the next when it is answered.
+
+A load generator shares the machine with what it measures, so this one does next to nothing: bare sockets that
+stay open, requests that were built beforehand and get only their ``tag`` anew, answers that are searched for
+``"res":0`` and not decoded. ``python -m dmtwisted.commands.load --port N`` prints what it saw as JSON, in a
+process of its own, so that it never shares an interpreter with a server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import selectors
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from math import ceil
+
+Maker = Callable[[int], bytes]
+"""From the number of a request on its connection to its bytes."""
+
+GRACE = 30.0
+"""Seconds that an answer may take when the time is up: whoever does not wait for it flatters the figures."""
+
+SAMPLES = 5
+"""How many of the answers that were no success are kept."""
+
+_RECEIVE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a load saw: ``count`` and times are those of successes, ``cpu_us`` is what each cost ourselves."""
+
+    count: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    failures: int
+    samples: list[str] = field(default_factory=list)
+    cpu_us: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Successes in a second."""
+        return self.count / self.seconds if self.seconds else 0.0
+
+
+class Sale:
+    """The sales of one register as HTTP requests; they differ in nothing but the ``tag``."""
+
+    def __init__(self, device: str, salt: str) -> None:
+        body = sale_body(device, f"{salt}-{'#' * 10}").encode()
+        head = (
+            "POST /dm/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self._before, self._after = (head.encode() + body).split(b"#" * 10)
+
+    def __call__(self, n: int) -> bytes:
+        """The request with the number ``n``."""
+        return b"%b%010d%b" % (self._before, n, self._after)
+
+
+def sale_body(device: str, tag: str) -> str:
+    """A sale as tills send it: three items, one of them weighed, paid in cash."""
+    rows = [
+        {"code": "1", "name": "Хліб житній, 0.7 кг", "cnt": 2, "price": 31.5, "cost": 63.0, "taxgrp": 1},
+        {"code": "2", "name": "Сир твердий ваговий", "cnt": 0.315, "price": 420, "cost": 132.3, "taxgrp": 1},
+        {"code": "3", "name": "Пакет", "cnt": 1, "price": 4.2, "cost": 4.2, "taxgrp": 2},
+    ]
+    receipt = {"sum": 199.5, "rows": rows, "pays": [{"type": 0, "sum": 199.5}]}
+    fiscal = {"task": 1, "cashier": "Оксана Коваль", "receipt": receipt}
+    request = {"ver": 6, "source": "bench", "device": device, "tag": tag, "type": 1, "fiscal": fiscal}
+    return json.dumps(request, ensure_ascii=False)
+
+
+def answer_end(data: bytes) -> int:
+    """Where the first answer in ``data`` ends; 0 while it is not whole.
+
+    :raises ValueError: when its head does not tell how long it is.
+    """
+    head_end = data.find(b"\r\n\r\n")
+    if head_end < 0:
+        return 0
+    head = data[:head_end].lower()
+    start = head.find(b"\r\ncontent-length:")
+    if start < 0:
+        raise ValueError("an answer without Content-Length")
+    line_end = head.find(b"\r\n", start + 17)
+    end = head_end + 4 + int(head[start + 17 : line_end if line_end > 0 else head_end])
+    return end if end <= len(data) else 0
+
+
+def is_success(answer: bytes) -> bool:
+    """Whether a whole answer says that the task succeeded."""
+    return answer.startswith(b"HTTP/1.1 200") and b'"res":0' in answer
+
+
+def percentile(ordered: Sequence[int], share: float) -> int:
+    """The value that ``share`` of ``ordered`` does not exceed; 0 of nothing."""
+    if not ordered:
+        return 0
+    return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+
+def summary(spent: list[int], seconds: float, failures: int, samples: list[str], cpu: float) -> Load:
+    """The figures of ``spent``, the nanoseconds from each request to its answer."""
+    ordered = sorted(spent)
+    return Load(
+        count=len(ordered),
+        seconds=seconds,
+        p50_ms=percentile(ordered, 0.5) / 1e6,
+        p99_ms=percentile(ordered, 0.99) / 1e6,
+        max_ms=percentile(ordered, 1) / 1e6,
+        failures=failures,
+        samples=samples,
+        cpu_us=cpu * 1e6 / len(ordered) if ordered else 0.0,
+    )
+
+
+class _Line:
+    """One connection and the request under way on it."""
+
+    __slots__ = ("asked_at", "make", "n", "rest", "wire")
+
+    def __init__(self, wire: socket.socket, make: Maker) -> None:
+        self.wire, self.make = wire, make
+        self.n, self.asked_at, self.rest = 0, 0, b""
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        wire.setblocking(False)
+
+    def ask(self) -> None:
+        """Send the next request.
+
+        :raises OSError: when the connection does not take it.
+        """
+        request = self.make(self.n)
+        self.n += 1
+        self.asked_at = time.perf_counter_ns()
+        if self.wire.send(request) != len(request):
+            raise OSError("the connection takes no more")
+
+    def hear(self) -> bytes:
+        """What has come: the whole answer, or nothing yet.
+
+        :raises OSError: when the connection is gone.
+        :raises ValueError: when what comes is no answer.
+        """
+        data = self.wire.recv(_RECEIVE)
+        if not data:
+            raise OSError("the connection was closed")
+        if self.rest:
+            data = self.rest + data
+        end = answer_end(data)
+        self.rest = data[end:]
+        return data[:end]
+
+
+def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: int = 0) -> Load:
+    """Load ``host`` with a connection for each of ``makers``: so long, or so many requests (0: any number).
+
+    A connection that breaks counts as a failure and is not opened again.
+
+    :raises OSError: when a connection cannot be opened.
+    """
+    spent: list[int] = []
+    samples: list[str] = []
+    failures = asked = 0
+    clock = time.perf_counter_ns
+    with ExitStack() as stack:
+        selector = stack.enter_context(selectors.DefaultSelector())
+        lines = []
+        for make in makers:
+            wire = stack.enter_context(socket.create_connection((host, port), GRACE))
+            lines.append(_Line(wire, make))
+            selector.register(wire, selectors.EVENT_READ, lines[-1])
+        begun, cpu = clock(), time.process_time()
+        ended = begun
+        deadline = begun + int(seconds * 1e9)
+        for line in lines[:limit] if limit else lines:
+            line.ask()
+            asked += 1
+        under_way = asked
+        while under_way:
+            ready = selector.select(max(0, deadline - clock()) / 1e9 + GRACE)
+            if not ready:
+                failures += under_way
+                samples.append(f"{under_way} requests were not answered")
+                break
+            for key, _ in ready:
+                line = key.data
+                try:
+                    answer = line.hear()
+                    if not answer:
+                        continue
+                    ended = clock()
+                    if is_success(answer):
+                        spent.append(ended - line.asked_at)
+                    else:
+                        failures += 1
+                        samples.append(answer.decode(errors="replace"))
+                    if ended < deadline and (not limit or asked < limit):
+                        asked += 1
+                        line.ask()
+                    else:
+                        under_way -= 1
+                except (OSError, ValueError) as error:
+                    selector.unregister(line.wire)
+                    under_way -= 1
+                    failures += 1
+                    samples.append(str(error))
+                del samples[SAMPLES:]
+    return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Sell on the registers ``PREFIX0``, ``PREFIX1`` ...; print what was seen; 1 when nobody listens."""
+    parser = argparse.ArgumentParser(prog="python -m dmtwisted.commands.load", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--connections", type=int, default=1, help="each sells on a register of its own")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--limit", type=int, default=0, help="end after so many sales; 0: only by time")
+    parser.add_argument("--prefix", default="bench-", help="the registers' names without their numbers")
+    parser.add_argument("--salt", default="load", help="the beginning of every tag, new for each run")
+    options = parser.parse_args(arguments)
+    makers = [Sale(f"{options.prefix}{n}", f"{options.salt}-{n}") for n in range(options.connections)]
+    try:
+        load = drive(options.host, options.port, makers, options.seconds, options.limit)
+    except OSError as error:
+        print(f"no load on {options.host}:{options.port}: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(asdict(load), ensure_ascii=False))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The ``dmtwisted`` command: finds the sub-command and runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import ClassVar
+
+from twisted.python import usage
+
+from dmtwisted import __version__
+
+
+def _options(module: str, name: str) -> Callable[[], usage.Options]:
+    """The options class of a sub-command, imported only when that command is asked for."""
+    return lambda: getattr(import_module(module), name)()
+
+
+class MainOptions(usage.Options):
+    """One plain HTTP interface to fiscal registers, receipt printers and bank terminals."""
+
+    synopsis = "Usage: dmtwisted COMMAND [options]"
+    subCommands: ClassVar = [
+        ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
+        ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
+    ]
+
+    def opt_version(self) -> None:
+        """Print the version."""
+        print(f"dmtwisted {__version__}")
+        sys.exit(0)
+
+    def postOptions(self) -> None:
+        """Ask for a command when there is none."""
+        if not self.subCommand:
+            raise usage.UsageError("a command is expected")
+
+
+RUN = {"run": "dmtwisted.commands.run", "bench": "dmtwisted.commands.bench"}
+"""The module behind each command; its function ``run`` takes the options and returns the exit status."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    options = MainOptions()
+    try:
+        options.parseOptions(list(sys.argv[1:] if arguments is None else arguments))
+    except usage.UsageError as error:
+        print(f"{options}\ndmtwisted: {error}", file=sys.stderr)
+        sys.exit(1)
+    command = options.subCommand or ""
+    sys.exit(import_module(RUN[command]).run(options.subOptions))
+
+
+if __name__ == "__main__":
+    main()

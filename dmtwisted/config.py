@@ -1,0 +1,409 @@
+"""The configuration file: what has to be known before the service can start, read and checked once.
+
+One TOML file, every key of it optional. Each key of the dataclasses below carries its documentation with it,
+so that ``docs/configuration.md`` is printed from here by ``python -m dmtwisted.config``. What a person
+changes while the service runs lives in the database, not here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the text is one line that names file, section and key."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What there is to know of a key, beside its default: the manual of one line of the file."""
+
+    effect: str
+    example: str | int | float | bool
+    choices: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
+    pattern: str = ""
+    pattern_text: str = ""
+    is_path: bool = False
+    is_secret: bool = False
+
+
+def option(default: T, effect: str, example: T, **more: Any) -> T:
+    """A key of the file: a dataclass field that knows its :class:`About`."""
+    assert isinstance(example, str | int | float | bool)
+    about = About(effect, example, **more)
+    return field(default=default, repr=not about.is_secret, metadata={"about": about})
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """Where the service listens."""
+
+    host: str = option("0.0.0.0", "The address to listen on; `127.0.0.1` leaves this machine alone.", "127.0.0.1")
+    port: int = option(
+        3939, "The TCP port; 0 takes any that is free. `--port` goes before it.", 8080, bounds=(0, 65535)
+    )
+    path_alias: str = option(
+        "",
+        "A second name for the path segment `main`: everything under `/dm/main/` is served under it too.",
+        "desk",
+        pattern=r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*",
+        pattern_text="one path segment of letters, digits and . _ ~ -",
+    )
+
+
+@dataclass(frozen=True)
+class TlsConfig:
+    """The certificate. With one the service answers HTTPS only, without one HTTP only."""
+
+    certificate: str = option(
+        "",
+        "The certificate with its chain, a PEM file; goes together with `key`.",
+        "tls/desk.pem",
+        is_path=True,
+    )
+    key: str = option("", "The private key of the certificate, a PEM file.", "tls/desk.key", is_path=True)
+    passphrase: str = option(
+        "", "What the private key is encrypted with, when it is.", "correct horse", is_secret=True
+    )
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a certificate: HTTPS or HTTP."""
+        return bool(self.certificate)
+
+
+@dataclass(frozen=True)
+class DatabaseConfig:
+    """Where receipts, operations and settings are kept."""
+
+    url: str = option(
+        "",
+        "`sqlite:///FILE`, `postgresql://…` or `mssql://…`; empty is the SQLite file `dmtwisted.db` in the"
+        " state folder.",
+        "postgresql://till:secret@db.example/tills",
+        is_secret=True,
+    )
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """What is told about the running service, and where."""
+
+    level: str = option(
+        "info",
+        "The least level that is written; `debug` shows the bytes on the lines to the devices.",
+        "debug",
+        choices=("debug", "info", "warn", "error"),
+    )
+    format: str = option(
+        "text",
+        "`text` for people, `json` (one object a line) for log collectors.",
+        "json",
+        choices=("text", "json"),
+    )
+    file: str = option("", "The file to append to; empty is the standard output.", "log/dmtwisted.log", is_path=True)
+
+
+@dataclass(frozen=True)
+class ServiceConfig:
+    """The service as a whole."""
+
+    language: str = option(
+        "uk",
+        "The language of error texts for callers that ask for none by `Accept-Language`.",
+        "en",
+        choices=("uk", "en"),
+    )
+    training: bool = option(
+        False, "Every device is simulated and nothing leaves the machine. `--training` switches it on.", True
+    )
+    state: str = option(
+        "var",
+        "The folder of everything the service keeps in files, the SQLite database included. `--state` goes"
+        " before it.",
+        "/var/lib/dmtwisted",
+        is_path=True,
+    )
+    turn_wait_s: float = option(
+        15.0,
+        "How many seconds a task waits for a busy printer or terminal before it is answered 1105.",
+        5.0,
+        bounds=(0, 3600),
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """The whole file, checked, with every path absolute."""
+
+    server: ServerConfig = ServerConfig()
+    tls: TlsConfig = TlsConfig()
+    database: DatabaseConfig = DatabaseConfig()
+    log: LogConfig = LogConfig()
+    service: ServiceConfig = ServiceConfig()
+
+    @property
+    def state(self) -> Path:
+        """The folder of what the service keeps in files."""
+        return Path(self.service.state)
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file of the SQLite database; `None` when the database is a server."""
+        if not self.database.url:
+            return self.state / "dmtwisted.db"
+        if self.database.url.startswith(SQLITE):
+            return Path(self.database.url.removeprefix(SQLITE))
+        return None
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line sets; it goes before the file."""
+
+    state: Path | None = None
+    port: int | None = None
+    training: bool = False
+
+
+SQLITE = "sqlite:///"
+DATABASES = (SQLITE, "postgresql://", "mssql://")
+"""How the URL of a database begins, for each kind that there is."""
+
+SECTIONS: dict[str, type[Any]] = {
+    "server": ServerConfig,
+    "tls": TlsConfig,
+    "database": DatabaseConfig,
+    "log": LogConfig,
+    "service": ServiceConfig,
+}
+
+
+def load(path: Path | None, overrides: Overrides | None = None) -> Config:
+    """The configuration of the file ``path``, or the defaults, with ``overrides`` on top.
+
+    Relative paths lie beside the file; without a file, and in ``overrides``, in the current folder.
+
+    :raises ConfigError: when something in it cannot be used.
+    """
+    reader = _Reader("", {}) if path is None else _Reader(f"{path}: ", _parse(path))
+    reader.check_sections()
+    folder = Path() if path is None else path.parent
+    tls = reader.section("tls", TlsConfig, folder)
+    for name, other in (("key", tls.certificate), ("certificate", tls.key)):
+        if other and not getattr(tls, name):
+            raise reader.error(f"[tls] {name}: is missing; certificate and key go together")
+    database = reader.section("database", DatabaseConfig, folder)
+    config = Config(
+        server=reader.section("server", ServerConfig, folder),
+        tls=tls,
+        database=replace(database, url=_database_url(reader, database.url, folder)),
+        log=reader.section("log", LogConfig, folder),
+        service=reader.section("service", ServiceConfig, folder),
+    )
+    return _override(config, overrides or Overrides())
+
+
+def _override(config: Config, overrides: Overrides) -> Config:
+    server, service = config.server, config.service
+    if overrides.port is not None:
+        if not 0 <= overrides.port <= 65535:
+            raise ConfigError(f"--port: a number from 0 to 65535 is expected, not {overrides.port}")
+        server = replace(server, port=overrides.port)
+    if overrides.state is not None:
+        service = replace(service, state=os.path.abspath(overrides.state))
+    if overrides.training:
+        service = replace(service, training=True)
+    return replace(config, server=server, service=service)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        # Editors on Windows put a byte order mark in front, which is no TOML.
+        return tomllib.loads(path.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no valid TOML: {error}") from None
+
+
+def _database_url(reader: _Reader, url: str, folder: Path) -> str:
+    if url and not url.startswith(DATABASES):
+        # Not shown: the rest of a URL may hold a password.
+        raise reader.error(f"[database] url: one that begins with {_listed(DATABASES)} is expected")
+    if not url.startswith(SQLITE):
+        return url
+    file = url.removeprefix(SQLITE)
+    if not file:
+        raise reader.error(f"[database] url: a file is expected after {SQLITE}")
+    return SQLITE + os.path.abspath(folder / file)
+
+
+class _Reader:
+    """A parsed file; puts ``name``, how it is called in messages, before each complaint."""
+
+    def __init__(self, name: str, tables: dict[str, Any]) -> None:
+        self._name, self._tables = name, tables
+
+    def error(self, text: str) -> ConfigError:
+        """The complaint ``text`` about this file."""
+        return ConfigError(self._name + text)
+
+    def check_sections(self) -> None:
+        """Complain of the first name at the top that is no section of ours."""
+        for name, value in self._tables.items():
+            if name in SECTIONS:
+                if not isinstance(value, dict):
+                    raise self.error(f"[{name}]: a section is expected, not {_shown(value)}")
+            elif isinstance(value, dict):
+                raise self.error(f"unknown section [{_name(name)}]{_hint(name, SECTIONS, '[{}]')}")
+            else:
+                homes = [section for section, cls in SECTIONS.items() if name in _keys(cls)]
+                hint = f"; did you mean [{homes[0]}] {name}?" if homes else ""
+                raise self.error(f"the key {_name(name)} stands in no section{hint}")
+
+    def section(self, name: str, cls: type[T], folder: Path) -> T:
+        """The section ``name`` as its dataclass, paths in it made absolute from ``folder``."""
+        table: dict[str, Any] = self._tables.get(name, {})
+        keys = _keys(cls)
+        for given in table:
+            if given not in keys:
+                raise self.error(f"unknown key [{name}] {_name(given)}{_hint(given, keys, '{}')}")
+        values = {}
+        for key_name, spec in keys.items():
+            default: Any = spec.default
+            value = default
+            if key_name in table:
+                value = self._value(f"[{name}] {key_name}: ", spec, table[key_name])
+            if _about(spec).is_path and (value or default):
+                value = os.path.abspath(folder / (value or default))
+            values[key_name] = value
+        return cls(**values)
+
+    def _value(self, where: str, spec: Field[Any], value: Any) -> Any:
+        about = _about(spec)
+        shown = "" if about.is_secret else f", not {_shown(value)}"
+        kind: type = spec.default.__class__
+        if not (_is(value, kind) or (kind is float and _is(value, int))):
+            raise self.error(f"{where}{_KINDS[kind]} is expected{shown}")
+        if about.bounds and not about.bounds[0] <= value <= about.bounds[1]:
+            least, greatest = about.bounds
+            raise self.error(f"{where}a number from {least} to {greatest} is expected{shown}")
+        if about.choices and value not in about.choices:
+            hint = _hint(value, about.choices, "{}")
+            raise self.error(f"{where}{_listed(about.choices)} is expected{shown}{hint}")
+        if about.pattern and value and not re.fullmatch(about.pattern, value):
+            raise self.error(f"{where}{about.pattern_text} is expected{shown}")
+        if kind is str and "\0" in value:
+            raise self.error(f"{where}a text without the character NUL is expected")
+        return kind(value)
+
+
+_KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _is(value: object, kind: type) -> bool:
+    """Whether ``value`` is of just this kind: true and false are no whole numbers here."""
+    return value.__class__ is kind
+
+
+def _keys(cls: type[Any]) -> dict[str, Field[Any]]:
+    return {spec.name: spec for spec in fields(cls)}
+
+
+def _about(spec: Field[Any]) -> About:
+    about = spec.metadata["about"]
+    assert isinstance(about, About)
+    return about
+
+
+def _shown(value: Any) -> str:
+    """``value`` as a person would find it in the file, when it is short."""
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, bool | str | int | float):
+        text = _toml(value)
+        return text if len(text) <= 60 else f"{text[:56]}…"
+    return "a date or time"
+
+
+def _name(given: str) -> str:
+    """A name as it stands in the file: with quotes where it is no bare word."""
+    return given if re.fullmatch(r"[A-Za-z0-9_-]+", given) else _toml(given)
+
+
+def _toml(value: str | int | float | bool) -> str:
+    # A text in JSON is one in TOML too.
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _hint(name: str, known: Iterable[str], form: str) -> str:
+    near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return f"; did you mean {form.format(near[0])}?" if near else ""
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+_PREFACE = """\
+# Configuration
+
+This page is written by `python -m dmtwisted.config` from the keys themselves; do not edit it by hand.
+
+The service reads one TOML file: `dmtwisted run --config FILE`, or `twistd -n dmtwisted --config FILE`. Every
+key may be left out, and so may the whole file. An unknown section or key, or a value that does not fit, stops
+the start with one line that says where it stands. Relative paths in the file, the default of `state`
+included, lie beside the file; without a file, and on the command line, in the current folder. On Windows
+paths are written with `/`, or in single quotes.
+"""
+
+
+def reference() -> str:
+    """The page of all keys: kind of value, default, effect, example."""
+    parts = [_PREFACE]
+    whole = []
+    for name, cls in SECTIONS.items():
+        rows = ["| key | value | default | effect | example |", "|---|---|---|---|---|"]
+        lines = [f"[{name}]"]
+        for spec in fields(cls):
+            about = _about(spec)
+            line = f"{spec.name} = {_toml(about.example)}"
+            lines.append(line)
+            value, default = _value_text(spec), _shown(spec.default)
+            rows.append(f"| `{spec.name}` | {value} | `{default}` | {about.effect} | `{line}` |")
+        parts.append(f"## `[{name}]`\n\n{cls.__doc__}\n\n" + "\n".join(rows) + "\n")
+        whole.append("\n".join(lines) + "\n")
+    parts.append("## A file with every key\n\n```toml\n" + "\n".join(whole) + "```\n")
+    return "\n".join(parts)
+
+
+def _value_text(spec: Field[Any]) -> str:
+    about = _about(spec)
+    if about.choices:
+        return _listed(tuple(f"`{choice}`" for choice in about.choices))
+    if about.is_path:
+        return "a path"
+    text = _KINDS[spec.default.__class__]
+    return f"{text} from {about.bounds[0]} to {about.bounds[1]}" if about.bounds else text
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

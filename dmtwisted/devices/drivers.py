@@ -1,0 +1,102 @@
+"""Which drivers there are: each is one module that says what it is by a `Driver` named ``DRIVER``.
+
+A new driver is a new module in one of the folders below; nothing else has to know of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import msgspec
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import DeviceRow
+
+REGISTER, PRINTER, TERMINAL, OTHER = "register", "printer", "terminal", "other"
+KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
+"""The kinds of devices (design 6)."""
+
+FOLDERS = ("dmtwisted.registers.drivers",)
+"""Where driver modules lie."""
+
+
+class BadSettings(Exception):
+    """Settings that a driver cannot take; ``path`` names the member."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path, self.text = path, text
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every driver is given to work with."""
+
+    reactor: Any
+    clock: ServiceClock
+    store: IStore
+    state: Path | None
+    """The folder for files of a device's own; `None` keeps them in memory."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A way to drive one kind of device.
+
+    ``settings`` is a msgspec struct; ``build`` makes the working device out of a row, its settings and the
+    surroundings; ``simulator`` gives the far end behind a training device, for its scenario and ledger.
+    """
+
+    kind: str
+    name: str
+    title: str
+    settings: type[msgspec.Struct]
+    build: Callable[[DeviceRow, Any, Surroundings], Any]
+    capabilities: tuple[str, ...] = ()
+    simulator: Callable[[Any], Any] | None = None
+    secrets: tuple[str, ...] = field(default=())
+    """Settings that never leave the service."""
+
+    def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
+        """The settings that ``members`` spell.
+
+        :raises BadSettings: when they do not fit, with the path of the member.
+        """
+        try:
+            return msgspec.convert(dict(members), self.settings)
+        except msgspec.ValidationError as error:
+            raise _bad_settings(str(error)) from None
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the settings."""
+        return msgspec.json.schema(self.settings)
+
+
+_AT = re.compile(r"^(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
+
+
+def _bad_settings(error: str) -> BadSettings:
+    found = _AT.match(error)
+    assert found is not None
+    path = ".".join(part for part in ("settings", found["path"] or "") if part)
+    unknown = _UNKNOWN_FIELD.search(found["text"])
+    return BadSettings(f"{path}.{unknown['name']}" if unknown else path, found["text"])
+
+
+def find_drivers() -> dict[tuple[str, str], Driver]:
+    """Every driver by kind and name."""
+    found: dict[tuple[str, str], Driver] = {}
+    for folder in FOLDERS:
+        package = import_module(folder)
+        for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+            driver: Driver = import_module(f"{folder}.{module.name}").DRIVER
+            found[driver.kind, driver.name] = driver
+    return found

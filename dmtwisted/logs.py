@@ -1,0 +1,300 @@
+"""The log of the service: one line for each event, with the id of the request that it belongs to.
+
+Text for people::
+
+    2026-11-21T10:15:02.123+02:00 info dmtwisted.dispatch [3f2a9c01] till test paid 12550
+
+or one JSON object a line for collectors. No line shows a card number, and fields with secret names read
+``***``.
+
+The id is a context variable. A coroutine run by `Deferred.fromCoroutine` that sets it keeps it, through every
+``await`` and in the coroutines it starts, and nobody else sees it. Callbacks of a plain `Deferred` run in the
+context of whoever fires it, and with its id.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import lru_cache
+from string import Formatter
+from threading import Lock, get_ident
+from typing import Any, NamedTuple, TextIO
+
+import msgspec
+from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from dmtwisted.clock import kyiv
+from dmtwisted.config import ConfigError, LogConfig
+from dmtwisted.security import HIDDEN, is_secret, mask_cards, mask_secrets
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that is being worked on; empty outside of requests."""
+
+Schedule = Callable[[Callable[[], None]], object]
+"""Runs a function soon in the thread of the reactor, such as ``partial(reactor.callLater, 0)``."""
+
+LEVELS = ("debug", "info", "warn", "error", "critical")
+"""The levels from least to greatest, by the names that the log shows."""
+
+INDENT = "\n    "
+"""What continues an event in text form, so that no line of it passes for another event."""
+
+FILE_MODE = 0o640
+"""A new log file: its owner writes, its group reads."""
+
+_ids = random.Random()
+_acceptable = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
+_controls = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_plain_name = re.compile(r"[^\W\d]\w*").fullmatch
+_encode = msgspec.json.Encoder().encode
+
+
+def new_request_id() -> str:
+    """A fresh id of eight hexadecimal digits; it tells requests apart and is no secret."""
+    return f"{_ids.getrandbits(32):08x}"
+
+
+def clean_request_id(value: bytes | None) -> str | None:
+    """A caller's ``X-Request-Id`` when it can stand in a log: 1 to 64 of letters, digits and ``._-``."""
+    return value.decode("ascii") if value is not None and _acceptable(value) else None
+
+
+def open_observer(config: LogConfig, schedule: Schedule | None = None) -> LineObserver:
+    """The observer that writes where ``config`` says: to the end of its file, or to the standard output.
+
+    :raises ConfigError: when the file cannot be opened.
+    """
+    try:
+        stream: TextIO = open(  # noqa: SIM115 - the observer closes it
+            config.file or 1,
+            "a" if config.file else "w",
+            encoding="utf-8",
+            # A lone surrogate in a name of somebody's must not cost the line.
+            errors="backslashreplace",
+            newline="\n",
+            closefd=bool(config.file),
+            opener=_open_private if config.file else None,
+        )
+    except OSError as error:
+        name = config.file or "the standard output"
+        raise ConfigError(f"[log] file: {name} cannot be opened ({error.strerror})") from None
+    opened = observer(stream, config.format, config.level, schedule)
+    # The turn of the reactor that the last lines wait for may never come.
+    atexit.register(opened.flush)
+    return opened
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
+
+
+def observer(
+    stream: TextIO, format: str = "text", level: str = "info", deferred_flush: Schedule | None = None
+) -> LineObserver:
+    """An observer that writes events of ``level`` and above to ``stream``, which must take any character.
+
+    Without ``deferred_flush`` each line is written at once; with it all lines of one turn go in one write.
+    """
+    return LineObserver(stream, _json_line if format == "json" else _text_line, level, deferred_flush)
+
+
+@implementer(ILogObserver)
+class LineObserver:
+    """Turns events into lines and writes them; a log that cannot be written stops nobody's work."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        render: Callable[[LogEvent, str], str],
+        level: str,
+        schedule: Schedule | None,
+    ) -> None:
+        self._stream, self._render, self._schedule = stream, render, schedule
+        self._names: dict[Any, str] = {LogLevel.lookupByName(name): name for name in LEVELS[LEVELS.index(level) :]}
+        self._lines: list[str] = []
+        self._expected = False
+        self._writing = Lock()
+        self._home = get_ident()
+
+    def __call__(self, event: LogEvent) -> None:
+        """Write ``event``, or leave it when its level is too low."""
+        level = self._names.get(event.get("log_level", LogLevel.info))
+        if level is None:
+            return
+        line = self._render(event, level)
+        if not line:
+            return
+        self._lines.append(line)
+        # What went wrong is written at once: the process may not live to the next turn. Other threads
+        # cannot reach the reactor.
+        if self._schedule is None or level in ("error", "critical") or get_ident() != self._home:
+            self.flush()
+        elif not self._expected:
+            self._expected = True
+            self._schedule(self.flush)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self._expected = False
+        # A line can come from another thread, or from a destructor in the middle of this: whoever does not
+        # get the lock leaves its line to the one who has it and looks again after releasing it.
+        while self._lines and self._writing.acquire(blocking=False):
+            try:
+                lines = self._lines.copy()
+                del self._lines[: len(lines)]
+                self._stream.write("".join(lines))
+                self._stream.flush()
+            except (OSError, ValueError):
+                # A full disk or a closed pipe: there is nowhere left to complain.
+                pass
+            finally:
+                self._writing.release()
+
+    def close(self) -> None:
+        """Write what waits and let go of the stream."""
+        self.flush()
+        atexit.unregister(self.flush)
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+
+def _text_line(event: LogEvent, level: str) -> str:
+    text = _sentence(event)
+    failure = event.get("log_failure")
+    if failure is not None:
+        text = f"{text}\n{_traceback(failure)}" if text else _traceback(failure)
+    if not text:
+        return ""
+    if not text.isprintable():
+        text = _controls.sub(_escaped, text.rstrip()).replace("\n", INDENT)
+    request = request_id.get()
+    words = mask_cards(f"[{request}] {text}" if request else text)
+    namespace = event.get("log_namespace", "-")
+    return f"{_time(event)} {level} {namespace} {words}\n"
+
+
+def _json_line(event: LogEvent, level: str) -> str:
+    text = _sentence(event)
+    failure = event.get("log_failure")
+    if not text and failure is None:
+        return ""
+    members: dict[str, Any] = {
+        "time": _time(event),
+        "level": level,
+        "namespace": event.get("log_namespace", "-"),
+        "request_id": mask_cards(request_id.get()),
+        "message": mask_cards(text),
+    }
+    for name, value in event.items():
+        if value.__class__ in _SIMPLE and name not in members and not name.startswith("log_"):
+            members[name] = HIDDEN if is_secret(name) else _without_card(value)
+    if failure is not None:
+        members["traceback"] = mask_cards(_traceback(failure))
+    try:
+        return _encode(members).decode() + "\n"
+    except UnicodeEncodeError:
+        # A lone surrogate: JSON can spell it, UTF-8 cannot.
+        return json.dumps(members) + "\n"
+
+
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
+def _without_card(value: Any) -> Any:
+    if value.__class__ is str:
+        return mask_cards(value)
+    if value.__class__ in (int, float) and abs(value) >= 10**12:
+        digits = str(value)
+        masked = mask_cards(digits)
+        return value if masked == digits else masked
+    return value
+
+
+class _Plan(NamedTuple):
+    """How to fill in a format: secrets are spelled out as ``***``, ``fields`` are what it takes.
+
+    ``simple`` when every field is a name; Twisted knows more, such as calls.
+    """
+
+    format: str
+    fields: tuple[str, ...]
+    simple: bool
+
+
+@lru_cache(maxsize=1024)
+def _plan(format: str) -> _Plan | None:
+    """The plan for ``format``; `None` when it is none."""
+    parts: list[str] = []
+    names: list[str] = []
+    simple = True
+    try:
+        for literal, name, spec, conversion in Formatter().parse(format):
+            parts.append(literal.replace("{", "{{").replace("}", "}}"))
+            if name is None:
+                continue
+            if any(map(is_secret, re.split(r"[.\[\]()]+", name))):
+                parts.append(HIDDEN)
+                continue
+            parts.append(f"{{{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}}}")
+            names.append(name)
+            simple = simple and "{" not in (spec or "") and _plain_name(name) is not None
+    except ValueError:
+        return None
+    return _Plan("".join(parts), tuple(names), simple)
+
+
+def _sentence(event: LogEvent) -> str:
+    """The words of ``event``, filled in; empty when it has none."""
+    format = event.get("log_format")
+    if format is None:
+        return ""
+    plan = _plan(format) if format.__class__ is str else None
+    if plan is not None and plan.simple:
+        fields = event
+        for name in plan.fields:
+            if fields.get(name).__class__ in _CONTAINERS:
+                fields = {**fields, name: mask_secrets(fields[name])}
+        try:
+            return plan.format.format_map(fields)
+        except Exception:
+            # Twisted's own formatting has words for every accident.
+            pass
+    masked = {**mask_secrets(event), "log_format": format if plan is None else plan.format}
+    masked.pop("log_flattened", None)
+    return formatEvent(masked)
+
+
+def _traceback(failure: Failure) -> str:
+    try:
+        return failure.getTraceback().rstrip()
+    except Exception as error:
+        return f"(no traceback: {error.__class__.__name__})"
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return control[0].encode("unicode_escape").decode("ascii")
+
+
+def _time(event: LogEvent) -> str:
+    """When ``event`` happened, in Kyiv and to the millisecond, as the journal has it too."""
+    second, millisecond = divmod(int((event.get("log_time") or time.time()) * 1000), 1000)
+    stamp, zone = _second(second)
+    return f"{stamp}.{millisecond:03d}{zone}"
+
+
+@lru_cache(maxsize=4)
+def _second(second: int) -> tuple[str, str]:
+    """A second since 1970 in Kyiv: date with time, and zone; most lines share theirs with the one before."""
+    text = kyiv(second * 1000).isoformat()
+    return text[:19], text[19:]

@@ -1,0 +1,334 @@
+"""What a receipt comes to: rows, discounts, taxes, rounding, payments and change.
+
+Whole numbers throughout: kopecks, thousandths of a unit, hundredths of a percent. Every value is rounded once,
+halves up; what is a sum of rounded values stays the sum of them (fiscal-server 12, http-api 2.6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dmtwisted.money import half_up, hryvnias
+from dmtwisted.registers.catalogue import (
+    CASH,
+    PAY_TYPES,
+    TAX_GROUPS,
+    VAT_AFTER_LEVY,
+    PayType,
+    TaxGroup,
+)
+from dmtwisted.registers.documents import Good, Payment, Receipt, TaxLine
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.requests import Discount, PayRequest, ReceiptRequest, RowRequest, malformed
+from dmtwisted.results import Refused, Res
+from dmtwisted.security import mask_pan
+
+ROW_TOLERANCE = 100
+"""Price times quantity may differ from the row's amount by this many kopecks (specification 7.2, 1107)."""
+
+LEAST_PRICE = 1
+"""What a discount must leave of a row, in kopecks (specification 8)."""
+
+LARGEST_ROUNDING = 99
+"""The rounding amount lies between minus and plus this many kopecks (specification 8)."""
+
+_NOT_PRINTABLE = re.compile(r"[^A-Za-zА-Яа-яЁёІіЇїЄєҐґ0-9 !.,\"№;:?*()<>|/@#$%^\-_+=~'&{}\[\]®©«»°±‘’“”–•—™„‰‹›\\\n]")
+"""What the tax service does not take in names (http-api 1.3); the backslash is there for written line breaks."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Rates:
+    """The tax groups and payment types of one register, found by their codes."""
+
+    def __init__(self, settings: RegisterSettings) -> None:
+        self._groups = {str(group.code): group for group in settings.tax_groups}
+        self._pay_types = {str(pay_type.code): pay_type for pay_type in settings.pay_types}
+        self._default_group = str(settings.default_taxgrp) if settings.default_taxgrp else ""
+
+    def group(self, code: str, device: str) -> TaxGroup:
+        """The enabled tax group ``code``; an empty code means the register's default.
+
+        :raises Refused: 1078 without any groups, 1087 for an unknown one, 1110 for one that is not enabled.
+        """
+        found = self._groups.get(code or self._default_group)
+        if found is not None and found.enabled:
+            return found
+        if not self._groups:
+            raise Refused(Res.TAX_GROUPS_MISSING, device)
+        if found is None and code not in _KNOWN_GROUPS:
+            raise Refused(Res.WRONG_TAX_GROUP, code)
+        raise Refused(Res.CODE_NOT_ENABLED, code)
+
+    def pay_type(self, code: str) -> PayType:
+        """The enabled payment type ``code``.
+
+        :raises Refused: 1088 for an unknown one, 1110 for one that is not enabled.
+        """
+        found = self._pay_types.get(code)
+        if found is not None and found.enabled:
+            return found
+        if found is None and code not in _KNOWN_PAY_TYPES:
+            raise Refused(Res.WRONG_PAYMENT_TYPE, code)
+        raise Refused(Res.CODE_NOT_ENABLED, code)
+
+
+_KNOWN_GROUPS = {str(group.code) for group in TAX_GROUPS}
+_KNOWN_PAY_TYPES = {str(pay_type.code) for pay_type in PAY_TYPES}
+
+
+def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
+    """The receipt that ``asked`` describes.
+
+    :raises Refused: for the first rule of specification 7.2 that it breaks.
+    """
+    goods = [_good(row, index, rates, device) for index, row in enumerate(asked.rows)]
+    before = sum(good.cost - good.disc for good in goods)
+    if not goods and asked.sum:
+        raise Refused(Res.EMPTY_ROWS)
+    if before != asked.sum:
+        raise Refused(
+            Res.RECEIPT_SUM_DIFFERS, note=f"rows {hryvnias(before)}, fiscal.receipt.sum {hryvnias(asked.sum)}"
+        )
+    goods = _spread(asked.discounts, goods)
+    exact = sum(good.cost - good.disc for good in goods)
+    rounding = _asked_rounding(asked, settings)
+    payments = _payments(asked, exact, rounding, settings.rounding_step, rates)
+    due = sum(payment.sum for payment in payments)
+    return Receipt(
+        goods=tuple(goods),
+        pays=tuple(payments),
+        taxes=tuple(taxes(goods, rates)),
+        sum_0=sum(good.cost for good in goods),
+        sum_disc=sum(good.disc for good in goods),
+        sum_receipt=exact,
+        round=due - exact,
+        sum_topay=due,
+        change=sum(payment.change for payment in payments),
+        comment_up=asked.comment_up,
+        comment_down=asked.comment_down,
+    )
+
+
+# Rows
+
+
+def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
+    if not row.name.strip():
+        raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
+    for code in (row.code, row.code1, row.code2, row.code3, row.code_a, *row.code_aa):
+        if _CONTROL.search(code):
+            raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, repr(code))
+    for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
+        if value < 0:
+            raise malformed(f"fiscal.receipt.rows[{index}].{member}", "the number cannot be negative")
+    reckoned = half_up(row.price * row.cnt, 1000)
+    cost = reckoned if row.cost is None or not row.cost else row.cost
+    if not reckoned or abs(reckoned - cost) > ROW_TOLERANCE:
+        raise Refused(
+            Res.ROW_SUM_DIFFERS,
+            note=f"fiscal.receipt.rows[{index}]: price × cnt {hryvnias(reckoned)}, cost {hryvnias(cost)}",
+        )
+    disc = sum(_part(discount, cost) for discount in row.discounts)
+    if cost - disc < LEAST_PRICE:
+        raise Refused(Res.DISCOUNT_TOO_LARGE, note=f"fiscal.receipt.rows[{index}].disc")
+    group = rates.group(row.taxgrp, device)
+    return Good(
+        name=printable(row.name),
+        code=row.code,
+        code1=row.code1,
+        code2=row.code2,
+        code3=row.code3,
+        code_a=row.code_a,
+        code_aa=row.code_aa,
+        cnt=row.cnt,
+        price=row.price,
+        cost=cost,
+        disc=disc,
+        taxgrp=group.code,
+        taxlit=group.letter,
+        comment=printable(row.comment),
+    )
+
+
+def printable(text: str) -> str:
+    """``text`` with `?` for what the tax service does not take; a written ``\\n`` is a line break (http-api 1.3)."""
+    return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
+
+
+def _part(discount: Discount, amount: int) -> int:
+    return half_up(amount * discount.value, 10_000) if discount.percent else discount.value
+
+
+# Discounts on the whole receipt
+
+
+def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
+    """``goods`` with the discounts of the whole receipt laid on every one of them.
+
+    A percentage takes that percentage of each row; an amount is spread in proportion, and what rounding leaves
+    over falls on the last row (http-api 2.6).
+    """
+    for discount in discounts:
+        amounts = [good.cost - good.disc for good in goods]
+        total = sum(amounts)
+        if discount.percent:
+            shares = [_part(discount, amount) for amount in amounts]
+        elif total:
+            shares = [half_up(discount.value * amount, total) for amount in amounts]
+            shares[-1] += discount.value - sum(shares)
+        else:
+            shares = []
+        if any(amount - share < LEAST_PRICE for amount, share in zip(amounts, shares, strict=True)):
+            raise Refused(Res.DISCOUNT_TOO_LARGE, note="fiscal.receipt.disc")
+        goods = [good.discounted(share) for good, share in zip(goods, shares, strict=True)]
+    return goods
+
+
+# Taxes
+
+
+def taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
+    """The taxes of each tax group among ``goods``, by the group's algorithm, in the order of the groups' codes."""
+    turnover: dict[int, int] = {}
+    for good in goods:
+        turnover[good.taxgrp] = turnover.get(good.taxgrp, 0) + good.cost - good.disc
+    return [_tax(rates.group(str(code), ""), turnover[code]) for code in sorted(turnover)]
+
+
+def _tax(group: TaxGroup, base: int) -> TaxLine:
+    percent, levy_percent = group.percent, group.ex_percent
+    if group.algorithm == VAT_AFTER_LEVY:
+        levy = half_up(base * levy_percent, 10_000 + levy_percent)
+        tax_base = base - levy
+        tax = half_up(tax_base * percent, 10_000 + percent)
+    else:
+        whole = 10_000 + percent + levy_percent
+        levy = half_up(base * levy_percent, whole)
+        tax_base = base
+        tax = half_up(base * percent, whole)
+    return TaxLine(
+        gr_code=group.code,
+        base_sum=base,
+        base_tax_sum=tax_base if group.tax_name else 0,
+        base_ex_sum=base if group.ex_name else 0,
+        tax_name=group.tax_name,
+        tax_fname=group.name,
+        tax_lit=group.letter,
+        tax_percent=percent,
+        tax_sum=tax,
+        ex_name=group.ex_name,
+        ex_percent=levy_percent,
+        ex_sum=levy,
+    )
+
+
+# Rounding and payments
+
+
+def _asked_rounding(asked: ReceiptRequest, settings: RegisterSettings) -> int:
+    if asked.autoround and asked.round:
+        raise Refused(Res.ROUND_WITH_AUTOROUND)
+    if abs(asked.round) > LARGEST_ROUNDING:
+        raise Refused(Res.ROUNDING_OUT_OF_RANGE)
+    if asked.round and not settings.rounding_step:
+        raise Refused(Res.ROUNDING_NOT_ENABLED)
+    return asked.round
+
+
+def rounded(amount: int, step: int) -> int:
+    """``amount`` to the nearest multiple of ``step`` kopecks, halves up; as it is without a step."""
+    return half_up(amount, step) * step if step else amount
+
+
+def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates: Rates) -> list[Payment]:
+    """The payments as the shop keeps them, without change and with the rounding on the cash."""
+    pays: list[tuple[PayRequest, PayType]] = []
+    for index, pay in enumerate(asked.pays):
+        pay_type = rates.pay_type(pay.type)
+        for member, value in (("sum", pay.sum), ("change", pay.change)):
+            if value < 0:
+                raise malformed(f"fiscal.receipt.pays[{index}].{member}", "the number cannot be negative")
+        if pay.sum:
+            pays.append((pay, pay_type))
+        elif exact:
+            raise Refused(Res.ZERO_PAYMENT, pay_type.name)
+    sums = [pay.sum for pay, _ in pays]
+    in_cash = [pay_type.code == CASH for _, pay_type in pays]
+    given = sum(sums)
+    if asked.autoround and any(in_cash):
+        cash = sum(amount for amount, is_cash in zip(sums, in_cash, strict=True) if is_cash)
+        exact_cash = exact - (given - cash)
+        rounding = rounded(exact_cash, step) - exact_cash
+        if cash == exact_cash:
+            # Cash named to the kopeck says what is owed, not what was laid on the counter.
+            sums[in_cash.index(True)] += rounding
+    changes = _changes(sums, [pay.change for pay, _ in pays], in_cash, exact + rounding)
+    bearer = in_cash.index(True) if any(in_cash) else 0
+    return [
+        _payment(pay, pay_type, amount - change, amount, change, rounding if index == bearer else 0)
+        for index, ((pay, pay_type), amount, change) in enumerate(zip(pays, sums, changes, strict=True))
+    ]
+
+
+def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int) -> list[int]:
+    """The change out of each payment; raises each of ``sums`` to what was laid on the counter.
+
+    Tills send what they keep, with the change beside it, or what was tendered, with or without the change
+    (http-api 2.5); all of them mean the same receipt.
+    """
+    given = sum(sums)
+    if given == due:
+        for index, change in enumerate(stated):
+            sums[index] += change
+        return stated
+    if any(stated):
+        if given - sum(stated) == due and all(change < amount for change, amount in zip(stated, sums, strict=True)):
+            return stated
+        raise _pays_differ(due, given)
+    excess = given - due
+    changes = []
+    for amount, is_cash in zip(sums, in_cash, strict=True):
+        changes.append(min(excess, amount - 1) if is_cash and excess > 0 else 0)
+        excess -= changes[-1]
+    if excess:
+        raise _pays_differ(due, given)
+    return changes
+
+
+def _pays_differ(due: int, given: int) -> Refused:
+    return Refused(Res.PAYS_DIFFER, note=f"to pay {hryvnias(due)}, fiscal.receipt.pays {hryvnias(given)}")
+
+
+def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, change: int, rounding: int) -> Payment:
+    return Payment(
+        type=pay_type.code,
+        name=pay_type.name,
+        sum=kept,
+        tendered=tendered,
+        change=change,
+        round=rounding,
+        commission=pay.commission,
+        comment=pay.comment,
+        comment_up=pay.comment_up,
+        comment_down=pay.comment_down,
+        paysys=pay.paysys,
+        rrn=pay.rrn,
+        cardmask=mask_pan(pay.cardmask),
+        term_id=pay.term_id,
+        bank_id=pay.bank_id,
+        bank_name=pay.bank_name,
+        auth_code=pay.auth_code,
+        oper_type=pay.oper_type,
+    )
+
+
+def cash_move(asked: PayRequest, pay_type: PayType) -> Payment:
+    """The money of a service cash-in or cash-out, `fiscal.cash` (http-api 2.7).
+
+    :raises Refused: 1063 when the amount is negative.
+    """
+    if asked.sum < 0:
+        raise Refused(Res.CASH_NEGATIVE)
+    return _payment(asked, pay_type, asked.sum, asked.sum, 0, 0)

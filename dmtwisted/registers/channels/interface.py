@@ -1,0 +1,69 @@
+"""A fiscal channel: where a software register hands in its finished documents (design 3).
+
+Whatever the far end is, one submission has three outcomes: it took the document, it refused it, or nobody knows.
+The engine stores the exact bytes before they leave, so a channel may be asked what became of them after any crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zope.interface import Attribute, Interface
+
+from dmtwisted.registers.documents import Document
+from dmtwisted.results import Refused, Res
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The far end took the document and gave it a number."""
+
+    fiscal_number: str
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The far end certainly did not take the document; ``refused`` is what the caller hears."""
+
+    refused: Refused
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The document left and no answer came that could be read."""
+
+    why: str
+
+
+Outcome = Accepted | Rejected | Unknown
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The far end never saw a document with this number."""
+
+
+class IFiscalChannel(Interface):
+    """The way of one register to its far end."""
+
+    dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
+
+    async def prepare(document: Document) -> bytes:
+        """The exact bytes to send: the place where documents are signed."""
+
+    async def submit(document: Document, sent: bytes) -> Outcome:
+        """Hand in ``sent``, which stands for ``document``."""
+
+    async def probe(number: int) -> Accepted | Absent | Unknown:
+        """What became of the document with the local ``number``."""
+
+    async def check() -> None:
+        """Try the way there without effect.
+
+        :raises Refused: when it does not work.
+        """
+
+
+def unreachable(why: str = "") -> Rejected:
+    """No connection came about: nothing was sent, so a repeat is safe."""
+    return Rejected(Refused(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=why))

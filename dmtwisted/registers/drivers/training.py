@@ -1,0 +1,63 @@
+"""The training register: the real engine with a simulated tax service behind it; nothing leaves the machine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.registers.channels.training import TrainingChannel
+from dmtwisted.registers.engine import SoftwareRegister
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.store.values import DeviceRow
+from protocols.simulators.tax_service import TaxService
+
+FIRST_FISCAL_NUMBER = 4_000_000_000
+"""Training registers are numbered from here, as the tax service numbers real ones."""
+
+
+class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any software register, with everything allowed and an outlet to print."""
+
+    wait_s: Annotated[
+        float, Meta(gt=0, le=60, description="Seconds to wait for the simulated tax service's answer")
+    ] = 8.0
+    default_taxgrp: Annotated[int, Meta(description="Tax group of an item that names none")] = 2
+    rounding_step: Annotated[
+        Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
+    ] = 50
+    name: str = "ТОВ «Навчальна крамниця»"
+    shopname: str = "Навчальна каса"
+    shopad: str = "м. Київ, вул. Прикладна, 1"
+    fis_code: str = "1234567890"
+
+
+class TrainingRegister(SoftwareRegister):
+    """A software register whose tax service lives in the same process."""
+
+    def __init__(self, row: DeviceRow, settings: TrainingSettings, around: Surroundings) -> None:
+        fisid = str(FIRST_FISCAL_NUMBER + row.n)
+        ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
+        self.tax_service = TaxService(fisid, ledger)
+        channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s)
+        super().__init__(row.n, row.name, fisid, settings, around.store, channel, around.clock)
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.tax_service.close()
+
+
+def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TrainingRegister:
+    return TrainingRegister(row, settings, around)
+
+
+DRIVER = Driver(
+    kind=REGISTER,
+    name="training",
+    title="Навчальна каса",
+    settings=TrainingSettings,
+    build=_build,
+    capabilities=("open", "sale", "cash_in", "cash_out", "x", "z", "status"),
+    simulator=lambda register: register.tax_service,
+)

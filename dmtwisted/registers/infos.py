@@ -1,0 +1,546 @@
+"""``info`` of a register's answers: documents and states in the shape that integrators read (http-api 2.9-2.18)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dmtwisted import __version__
+from dmtwisted.answers import Number, amount, percent, quantity
+from dmtwisted.clock import kyiv, readable, stamp14
+from dmtwisted.money import hryvnias
+from dmtwisted.registers.catalogue import CASH
+from dmtwisted.registers.documents import Document, Good, Header, Payment, Receipt, TaxLine
+from dmtwisted.registers.totals import PaySum, RegisterState, TaxSum
+
+DEVINFO = f"dmtwisted {__version__}"
+
+CABINET = "https://cabinet.tax.gov.ua/cashregs/check"
+"""Where the tax service shows a receipt to its buyer (fiscal-server 11)."""
+
+_RECEIPT, _SERVICE = 0, 1
+"""``fisdoctype``: what is sold, and what only moves cash."""
+
+
+class Billing(msgspec.Struct):
+    """A service of one's own has no subscription to run out."""
+
+    paid_date_to: str = "20991231235959"
+    enough_to_renew_subscription: int = 1
+
+
+class LastCheck(msgspec.Struct):
+    """The last document that was accepted."""
+
+    packnum: int
+    docnum: int
+    fisnum: str
+    packtype: int
+
+
+class PrintHeader(msgspec.Struct):
+    """The head of every print form."""
+
+    name: str
+    shopname: str
+    shopad: str
+    vat_code: str
+    fis_code: str
+    dt: str
+    isOffline: bool
+    fisid: str
+    cashier: str
+
+
+class PrintGood(msgspec.Struct):
+    """An item in ``printinfo``."""
+
+    name: str
+    code: str
+    code1: str
+    code2: str
+    code3: str
+    code_a: str
+    code_aa: tuple[str, ...]
+    cnt: Number
+    price: Number
+    cost: Number
+    disc: Number
+    taxgrp: int
+    taxlit: str
+    comment: str
+
+
+class PrintPay(msgspec.Struct):
+    """A payment in ``printinfo``."""
+
+    type: int
+    typen: str
+    sum: Number
+    currency: str
+    info: str
+    comment: str
+    comment_up: str
+    comment_down: str
+    paysys: str
+    rrn: str
+    cardmask: str
+    term_id: str
+    bank_id: str
+    auth_code: str
+    round: Number
+    change: Number
+
+
+class PrintTax(msgspec.Struct):
+    """The taxes of a tax group in ``printinfo``."""
+
+    gr_code: int
+    base_sum: Number
+    tax_name: str
+    tax_fname: str
+    tax_lit: str
+    tax_percent: Number
+    tax_sum: Number
+    ex_name: str
+    ex_percent: Number
+    ex_sum: Number
+
+
+class PrintInfo(msgspec.Struct):
+    """What a receipt says on paper."""
+
+    name: str
+    shopname: str
+    shopad: str
+    vat_code: str
+    fis_code: str
+    comment_up: str
+    comment_down: str
+    goods: list[PrintGood]
+    sum_0: Number
+    sum_disc: Number
+    sum_receipt: Number
+    round: Number
+    change: Number
+    sum_topay: Number
+    pays: list[PrintPay]
+    taxes: list[PrintTax]
+    fisn: str
+    dt: str
+    qr: str
+    isOffline: bool
+    mac: str
+    fisid: str
+    manuf: str
+    cashier: str
+    task: int
+    fisdoctype: int
+    safe: Number
+    docno: str
+    userdata1: str = ""
+    userdata2: str = ""
+    userdata3: str = ""
+
+
+class CommonInfo(msgspec.Struct, kw_only=True):
+    """What every answer of a register tells (http-api 2.10)."""
+
+    task: int
+    fisid: str
+    dataid: int
+    doccode: str
+    dt: str
+    cashier: str
+    dtype: int
+    isprint: int = 0
+    ispay: int = 0
+    isoffline: bool = False
+    safe: Number
+    shift_link: int
+    shift_prev_link: int
+    vacant_off_nums: int = 0
+    docno: str
+    devinfo: str = DEVINFO
+    billing: Billing = msgspec.field(default_factory=Billing)
+    lastcheck: LastCheck
+    printheader: PrintHeader
+
+
+class ReceiptInfo(CommonInfo, kw_only=True):
+    """Receipts, cash in and out, the opening (http-api 2.10, 2.13)."""
+
+    cancelid: str = ""
+    qr: str
+    qr1: str = ""
+    mac: str = ""
+    edrpou: str
+    userdata1: str = ""
+    userdata2: str = ""
+    userdata3: str = ""
+    printinfo: PrintInfo
+
+
+class ReportPay(msgspec.Struct):
+    """A line of ``pays``, ``money`` or ``cash`` of a report."""
+
+    type: int
+    name: str
+    sum_p: Number
+    sum_m: Number
+    round_pu: Number
+    round_pd: Number
+    round_mu: Number
+    round_md: Number
+
+
+class ReportTax(msgspec.Struct):
+    """A line of ``taxes`` of a report."""
+
+    gr_code: int
+    base_sum_p: Number
+    base_sum_m: Number
+    base_tax_sum_p: Number
+    base_tax_sum_m: Number
+    base_ex_sum_p: Number
+    base_ex_sum_m: Number
+    tax_name: str
+    tax_fname: str
+    tax_lit: str
+    tax_percent: Number
+    tax_sum_p: Number
+    tax_sum_m: Number
+    ex_name: str
+    ex_percent: Number
+    ex_sum_p: Number
+    ex_sum_m: Number
+
+
+class ReportCounts(msgspec.Struct):
+    """``receipt`` of a report."""
+
+    count_p: int
+    count_m: int
+    count_14: int
+    count_transfer: int
+    last_docno_p: int
+    last_docno_m: int
+
+
+class ReportSummary(msgspec.Struct):
+    """``summary`` of a report: turnover, levies, discounts, turnover with rounding."""
+
+    base_p: Number
+    base_m: Number
+    taxex_p: Number
+    taxex_m: Number
+    disc_p: Number
+    disc_m: Number
+    calc_p: Number
+    calc_m: Number
+
+
+class ReportInfo(CommonInfo, kw_only=True):
+    """X and Z (http-api 2.9)."""
+
+    docno_from: int
+    docno_to: int
+    safe_start_shift: Number
+    receipt: ReportCounts
+    summary: ReportSummary
+    taxes: list[ReportTax]
+    pays: list[ReportPay]
+    money: list[ReportPay]
+    cash: list[ReportPay] = []
+    money_transfer: list[ReportPay] = []
+    reports: list[Any] = []
+
+
+class StatusInfo(CommonInfo, kw_only=True):
+    """Task 18 (http-api 2.17)."""
+
+    edrpou: str
+    isFis: int
+    shift_status: int
+    shift_dt: str
+    online_status: int = 0
+    sign_status: int = 0
+
+
+class NumberInfo(CommonInfo, kw_only=True):
+    """Task 20: the fiscal number is in ``fisid``."""
+
+    edrpou: str
+
+
+def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -> ReceiptInfo:
+    """``info`` of ``document``, accepted as ``fiscal_number``; ``after`` is the register with it."""
+    qr = receipt_qr(document, fiscal_number)
+    return ReceiptInfo(
+        **_common(document.header, document.caller.task, document.cashier, document.at, document.dtype, after),
+        dataid=document.number,
+        doccode=fiscal_number,
+        docno=str(document.number),
+        shift_link=document.shift,
+        shift_prev_link=document.shift - 1,
+        qr=qr,
+        edrpou=document.header.fis_code,
+        printinfo=_print_info(document, fiscal_number, qr, after),
+    )
+
+
+def report_info(
+    header: Header,
+    task: int,
+    cashier: str,
+    at: int,
+    dtype: int,
+    state: RegisterState,
+    number: int,
+    fiscal_number: str,
+    shift: int,
+) -> ReportInfo:
+    """``info`` of an X or Z over the totals in ``state``; an X has number 0 and no fiscal number."""
+    totals = state.totals
+    return ReportInfo(
+        **_common(header, task, cashier, at, dtype, state),
+        dataid=number,
+        doccode=fiscal_number,
+        docno=str(number) if number else "",
+        shift_link=shift,
+        shift_prev_link=shift - 1,
+        docno_from=totals.first_docno,
+        docno_to=totals.last_docno,
+        safe_start_shift=amount(state.safe_start),
+        receipt=ReportCounts(
+            count_p=totals.count_p,
+            count_m=totals.count_m,
+            count_14=0,
+            count_transfer=0,
+            last_docno_p=totals.last_docno_p,
+            last_docno_m=totals.last_docno_m,
+        ),
+        summary=ReportSummary(
+            base_p=amount(totals.base_p),
+            base_m=amount(totals.base_m),
+            taxex_p=amount(sum(tax.ex_sum_p for tax in totals.taxes.values())),
+            taxex_m=amount(sum(tax.ex_sum_m for tax in totals.taxes.values())),
+            disc_p=amount(totals.disc_p),
+            disc_m=amount(totals.disc_m),
+            calc_p=amount(totals.calc_p),
+            calc_m=amount(totals.calc_m),
+        ),
+        taxes=[_report_tax(code, sums) for code, sums in sorted(totals.taxes.items())],
+        pays=_report_pays(totals.pays),
+        money=_report_pays(totals.money),
+    )
+
+
+def status_info(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> StatusInfo:
+    """``info`` of task 18."""
+    return StatusInfo(
+        **_common(header, task, cashier, at, dtype, state),
+        **_standing(state),
+        edrpou=header.fis_code,
+        isFis=dtype,
+        shift_status=int(state.shift_open),
+        shift_dt=stamp14(state.opened_at) if state.shift_open else "",
+    )
+
+
+def number_info(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> NumberInfo:
+    """``info`` of task 20."""
+    return NumberInfo(**_common(header, task, cashier, at, dtype, state), **_standing(state), edrpou=header.fis_code)
+
+
+def receipt_qr(document: Document, fiscal_number: str) -> str:
+    """The link under the QR code of a receipt (fiscal-server 11)."""
+    moment = kyiv(document.at)
+    return (
+        f"{CABINET}?id={fiscal_number}&date={moment:%Y%m%d}&time={moment:%H%M%S}"
+        f"&fn={document.header.fisid}&sm={hryvnias(document.sum)}"
+    )
+
+
+def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:
+    last = state.last
+    return {
+        "task": task,
+        "fisid": header.fisid,
+        "dt": stamp14(at),
+        "cashier": cashier,
+        "dtype": dtype,
+        "safe": amount(state.safe),
+        "lastcheck": LastCheck(last.number, last.number, last.fiscal_number, last.task),
+        "printheader": PrintHeader(
+            name=header.name,
+            shopname=header.shopname,
+            shopad=header.shopad,
+            vat_code=header.vat_code,
+            fis_code=header.fis_code,
+            dt=readable(at),
+            isOffline=False,
+            fisid=header.fisid,
+            cashier=cashier,
+        ),
+    }
+
+
+def _standing(state: RegisterState) -> dict[str, Any]:
+    """The document members of an answer that makes no document: those of the last one."""
+    return {
+        "dataid": state.last.number,
+        "doccode": state.last.fiscal_number,
+        "docno": str(state.last.number) if state.last.number else "",
+        "shift_link": state.shift,
+        "shift_prev_link": state.z_number,
+    }
+
+
+def _print_info(document: Document, fiscal_number: str, qr: str, after: RegisterState) -> PrintInfo:
+    header, cash = document.header, document.cash
+    receipt = document.receipt or _of_cash(document)
+    return PrintInfo(
+        name=header.name,
+        shopname=header.shopname,
+        shopad=header.shopad,
+        vat_code=header.vat_code,
+        fis_code=header.fis_code,
+        comment_up=receipt.comment_up,
+        comment_down=receipt.comment_down,
+        goods=[_print_good(good) for good in receipt.goods],
+        sum_0=amount(receipt.sum_0),
+        sum_disc=amount(receipt.sum_disc),
+        sum_receipt=amount(receipt.sum_receipt),
+        round=amount(receipt.round),
+        change=amount(receipt.change),
+        sum_topay=amount(receipt.sum_topay),
+        pays=[_print_pay(pay) for pay in receipt.pays],
+        taxes=[_print_tax(tax) for tax in receipt.taxes],
+        fisn=fiscal_number,
+        dt=readable(document.at),
+        qr=qr,
+        isOffline=False,
+        mac="",
+        fisid=header.fisid,
+        manuf=DEVINFO,
+        cashier=document.cashier,
+        task=document.caller.task,
+        fisdoctype=_SERVICE if cash is not None else _RECEIPT,
+        safe=amount(after.safe),
+        docno=str(document.number),
+    )
+
+
+def _of_cash(document: Document) -> Receipt:
+    """A document without goods in the form of a receipt: what moved, and nothing else."""
+    cash = document.cash
+    if cash is None:
+        return Receipt()
+    return Receipt(
+        pays=(cash,),
+        sum_0=cash.sum,
+        sum_receipt=cash.sum,
+        sum_topay=cash.sum,
+        comment_up=cash.comment_up,
+        comment_down=cash.comment_down,
+    )
+
+
+def _print_good(good: Good) -> PrintGood:
+    return PrintGood(
+        good.name,
+        good.code,
+        good.code1,
+        good.code2,
+        good.code3,
+        good.code_a,
+        good.code_aa,
+        quantity(good.cnt),
+        amount(good.price),
+        amount(good.cost),
+        amount(good.disc),
+        good.taxgrp,
+        good.taxlit,
+        good.comment,
+    )
+
+
+def _print_pay(pay: Payment) -> PrintPay:
+    info = ""
+    if pay.type == CASH:
+        # Tills print this line as it is, with the change even when there is none (http-api 2.21).
+        info = f"Отримано {hryvnias(pay.tendered)} Решта {hryvnias(pay.change)}"
+    return PrintPay(
+        pay.type,
+        pay.name,
+        amount(pay.sum),
+        "ГРН",
+        info,
+        pay.comment,
+        pay.comment_up,
+        pay.comment_down,
+        pay.paysys,
+        pay.rrn,
+        pay.cardmask,
+        pay.term_id,
+        pay.bank_id,
+        pay.auth_code,
+        amount(pay.round),
+        amount(pay.change),
+    )
+
+
+def _print_tax(tax: TaxLine) -> PrintTax:
+    return PrintTax(
+        tax.gr_code,
+        amount(tax.base_sum),
+        tax.tax_name,
+        tax.tax_fname,
+        tax.tax_lit,
+        percent(tax.tax_percent),
+        amount(tax.tax_sum),
+        tax.ex_name,
+        percent(tax.ex_percent),
+        amount(tax.ex_sum),
+    )
+
+
+def _report_pays(sums: dict[int, PaySum]) -> list[ReportPay]:
+    return [_report_pay(code, line) for code, line in sorted(sums.items())]
+
+
+def _report_pay(code: int, line: PaySum) -> ReportPay:
+    return ReportPay(
+        code,
+        line.name,
+        amount(line.sum_p),
+        amount(line.sum_m),
+        amount(line.round_pu),
+        amount(line.round_pd),
+        amount(line.round_mu),
+        amount(line.round_md),
+    )
+
+
+def _report_tax(code: int, sums: TaxSum) -> ReportTax:
+    return ReportTax(
+        code,
+        amount(sums.base_sum_p),
+        amount(sums.base_sum_m),
+        amount(sums.base_tax_sum_p),
+        amount(sums.base_tax_sum_m),
+        amount(sums.base_ex_sum_p),
+        amount(sums.base_ex_sum_m),
+        sums.tax_name,
+        sums.tax_fname,
+        sums.tax_lit,
+        percent(sums.tax_percent),
+        amount(sums.tax_sum_p),
+        amount(sums.tax_sum_m),
+        sums.ex_name,
+        percent(sums.ex_percent),
+        amount(sums.ex_sum_p),
+        amount(sums.ex_sum_m),
+    )

@@ -1,0 +1,37 @@
+"""The settings that every software register has; a driver adds its own to them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dmtwisted.registers.catalogue import PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+
+
+class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a register behaves and what its receipts say (design 10)."""
+
+    tax_groups: Annotated[
+        tuple[TaxGroup, ...], Meta(description="Tax groups with their rates, in hundredths of a percent")
+    ] = TAX_GROUPS
+    default_taxgrp: Annotated[
+        int, Meta(description="Tax group of an item that names none; 0 refuses such items with 1087")
+    ] = 0
+    pay_types: Annotated[tuple[PayType, ...], Meta(description="Payment types and their names")] = PAY_TYPES
+    rounding_step: Annotated[
+        Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
+    ] = 0
+    check_cash: Annotated[bool, Meta(description="Refuse with 1077 what would take more cash out than there is")] = (
+        True
+    )
+    strict_tags: Annotated[
+        bool,
+        Meta(description="Refuse a known tag with other content instead of returning the earlier answer"),
+    ] = False
+    name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = ""
+    shopname: Annotated[str, Meta(description="Name of the outlet")] = ""
+    shopad: Annotated[str, Meta(description="Address of the outlet")] = ""
+    vat_code: Annotated[str, Meta(description="VAT number, printed after ПН")] = ""
+    fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = ""

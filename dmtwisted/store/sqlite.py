@@ -1,0 +1,194 @@
+"""The SQLite store: the service's end of the writer process.
+
+Questions that come while the writer is busy wait in the pipe and are committed together. When the writer dies,
+whoever waits is told `StoreFailed`: what became of the question is for the next writer's file to say.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.error import ProcessExitedAlready
+from twisted.internet.interfaces import IReactorProcess, IReactorTime
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from dmtwisted.store.client import Verbs
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.migrate import head, sqlite_revision
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame, pack
+
+RESTART_PAUSE = 0.2
+"""Seconds before a writer that died is started again."""
+
+PIPE_SIZE = 1 << 20
+"""Bytes that may wait in the pipe to the writer, where the system lets us choose."""
+
+
+@implementer(IStore)
+class SqliteStore(Verbs):
+    """The store in the file ``path``, owned by a writer process of its own."""
+
+    log = Logger()
+
+    def __init__(self, reactor: Any, path: Path) -> None:
+        self._reactor, self._path = reactor, path
+        self._writer: _Writer | None = None
+        self._closing = False
+        assert IReactorProcess.providedBy(reactor) and IReactorTime.providedBy(reactor)
+
+    async def open(self) -> None:
+        """Bring the file up to date and start its writer.
+
+        :raises StoreFailed: when the file is damaged, locked by another service or not to be written.
+        """
+        self._closing = False
+        try:
+            current = sqlite_revision(self._path)
+        except sqlite3.Error as error:
+            raise StoreFailed(f"{self._path}: {error}") from error
+        if current is not None and current > head():
+            raise StoreFailed(f"{self._path} was made by a newer version (revision {current})")
+        if current != head():
+            await self._migrate()
+        await self._start()
+
+    async def close(self) -> None:
+        """Let the writer finish what it has and end."""
+        self._closing = True
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            await writer.finish()
+
+    @property
+    def writer_pid(self) -> int | None:
+        """The process that owns the file, for measuring it."""
+        return None if self._writer is None else self._writer.pid
+
+    async def _migrate(self) -> None:
+        _, complaint, status = await getProcessOutputAndValue(
+            sys.executable,
+            ["-m", "dmtwisted.store.migrate", f"sqlite:///{self._path}"],
+            _environment(),
+            reactor=self._reactor,
+        )
+        if status:
+            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
+            raise StoreFailed(last[0] if last else "the database could not be brought up to date")
+
+    async def _start(self) -> None:
+        writer = _Writer(self._ended)
+        self._reactor.spawnProcess(
+            writer,
+            sys.executable,
+            [sys.executable, "-m", "dmtwisted.store.writer", str(self._path)],
+            _environment(),
+            childFDs={0: "w", 1: "r", 2: 2},
+        )
+        await writer.ready
+        self._writer = writer
+
+    def _ended(self, writer: _Writer) -> None:
+        if self._writer is writer:
+            self._writer = None
+            self.log.error("the writer of {path} ended; starting it again", path=self._path)
+            if not self._closing:
+                self._reactor.callLater(RESTART_PAUSE, self._restart)
+
+    def _restart(self) -> None:
+        if self._closing:
+            return
+        Deferred.fromCoroutine(self._start()).addErrback(self._not_restarted)
+
+    def _not_restarted(self, reason: Failure) -> None:
+        self.log.error("the writer does not start: {why}", why=reason.getErrorMessage())
+        self._reactor.callLater(RESTART_PAUSE * 10, self._restart)
+
+    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+        if self._writer is None:
+            return fail(StoreFailed("the database is being opened again"))
+        return self._writer.ask(BY_NAME[verb], pack(arguments))
+
+
+class _Writer(ProcessProtocol):
+    """One life of the writer process: what it was asked and has not answered."""
+
+    def __init__(self, ended: Any) -> None:
+        self._report_end = ended
+        self._deframer = Deframer()
+        self._waiting: dict[int, tuple[Verb, Deferred[Any]]] = {}
+        self._seq = READY
+        self.pid: int | None = None
+        self.ready: Deferred[None] = Deferred()
+        self._gone: Deferred[None] = Deferred()
+
+    def ask(self, verb: Verb, body: bytes) -> Deferred[Any]:
+        """Send one question; fire with its value or fail with what the writer says."""
+        self._seq = seq = (self._seq + 1) & 0xFFFFFFFF or 1
+        due: Deferred[Any] = Deferred()
+        self._waiting[seq] = verb, due
+        assert self.transport is not None
+        self.transport.write(frame(seq, verb.index, body))
+        return due
+
+    async def finish(self) -> None:
+        """Close the writer's input; return when it has ended."""
+        assert self.transport is not None
+        self.transport.closeStdin()
+        await self._gone
+
+    def connectionMade(self) -> None:
+        """The process runs; its first frame tells whether it could open the file."""
+        assert self.transport is not None
+        self.pid = self.transport.pid
+        _widen(self.transport)
+
+    def outReceived(self, data: bytes) -> None:
+        """Answers: give each to whoever asked."""
+        for seq, status, body in self._deframer.feed(data):
+            if seq == READY:
+                if status == DONE:
+                    self.ready.callback(None)
+                else:
+                    self.ready.errback(failure(status, body))
+                continue
+            verb, due = self._waiting.pop(seq)
+            if status == DONE:
+                due.callback(verb.decode_value(body))
+            else:
+                due.errback(failure(status, body))
+
+    def processEnded(self, reason: Failure) -> None:
+        """Nobody will answer any more: whoever waits is told so."""
+        waiting, self._waiting = self._waiting, {}
+        self._report_end(self)
+        lost = StoreFailed("the process that writes the database ended")
+        if not self.ready.called:
+            self.ready.errback(lost)
+        for _, due in waiting.values():
+            due.errback(lost)
+        self._gone.callback(None)
+
+
+def _widen(transport: Any) -> None:
+    """Let more questions wait in the pipe, where the system can."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(transport.pipes[0].fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    except (ImportError, AttributeError, KeyError, OSError, ProcessExitedAlready):
+        pass
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the import path as it is here: the child shall find the same code."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

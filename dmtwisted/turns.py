@@ -1,0 +1,65 @@
+"""One task at a time for each device (specification 1.9).
+
+A register refuses whoever comes while it works; printers and terminals let others wait in the order in which
+they came, for a while. Patience is the only difference, so there is one mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from twisted.internet.defer import DeferredLock, TimeoutError
+from twisted.internet.interfaces import IReactorTime
+
+from dmtwisted.results import Refused, Res
+
+MINI_QUEUE = 15.0
+"""Seconds that a task waits for a busy printer or terminal (specification 1.9, 8)."""
+
+
+class Turns:
+    """Whose turn it is at one device.
+
+    :param patience: seconds that a task may wait for its turn; 0 refuses at once.
+    """
+
+    def __init__(self, clock: IReactorTime, patience: float) -> None:
+        self._clock, self._patience = clock, patience
+        self._lock = DeferredLock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task is running now."""
+        return self._lock.locked
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """The device is the caller's alone inside of the ``async with``.
+
+        :raises Refused: 1105 when it is busy and stays so for the whole patience.
+        """
+        await self.take()
+        try:
+            yield
+        finally:
+            self.give_back()
+
+    async def take(self) -> None:
+        """Begin a turn; whoever took it gives it back.
+
+        :raises Refused: 1105, see :meth:`turn`.
+        """
+        if not self._lock.locked:
+            await self._lock.acquire()
+        elif not self._patience:
+            raise Refused(Res.DEVICE_BUSY)
+        else:
+            try:
+                await self._lock.acquire().addTimeout(self._patience, self._clock)
+            except TimeoutError:
+                raise Refused(Res.DEVICE_BUSY) from None
+
+    def give_back(self) -> None:
+        """End the turn; the one who has waited longest is next."""
+        self._lock.release()

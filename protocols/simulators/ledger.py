@@ -1,0 +1,96 @@
+"""What a simulated far end believes has happened: the oracle of every fault test (design 8).
+
+One file for each device, one JSON line for each entry, written before the far end answers. It outlives the
+process, and a line that a crash cut short is dropped: that entry never happened.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+ACCEPTED, REFUSED = "accepted", "refused"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that happened; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``."""
+
+    n: int
+    kind: str
+    status: str
+    number: str
+    sum: int
+    ref: str
+    dt: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Entry).decode
+
+
+class Ledger:
+    """The entries of one device, in a file or, without a path, in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+        self._lines: list[bytes] = []
+        self._starts = array("Q")
+        self._end = 0
+        if path is not None:
+            self._open(path)
+
+    def __len__(self) -> int:
+        return len(self._starts) if self._path is not None else len(self._lines)
+
+    def _open(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = file = path.open("a+b", buffering=0)
+        file.seek(0)
+        with path.open("rb") as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    file.truncate(self._end)
+                    break
+                self._starts.append(self._end)
+                self._end += len(line)
+
+    def add(self, kind: str, status: str, number: str, amount: int, ref: str, dt: str) -> Entry:
+        """Write the next entry; it is in the file when this returns."""
+        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt)
+        line = _encode(entry) + b"\n"
+        if self._file is None:
+            self._lines.append(line)
+        else:
+            self._file.write(line)
+            self._starts.append(self._end)
+            self._end += len(line)
+        return entry
+
+    def entry(self, n: int) -> Entry:
+        """The entry number ``n``, from 1."""
+        if self._file is None:
+            return _decode(self._lines[n - 1])
+        assert self._path is not None
+        with self._path.open("rb") as file:
+            file.seek(self._starts[n - 1])
+            return _decode(file.readline())
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry, oldest first."""
+        if self._path is None:
+            yield from map(_decode, list(self._lines))
+            return
+        with self._path.open("rb") as file:
+            for _ in range(len(self._starts)):
+                yield _decode(file.readline())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,140 @@
+"""The one control language of all simulators: what shall go wrong next (design 8).
+
+A scenario is a list of rules, `{"on": "sale", "then": "lost_after", "times": 1, "code": "7", "delay_ms": 0}`. The
+first rule that matches an operation is used up by it; the next operation meets the next rule.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+OPERATIONS = (
+    "open",
+    "sale",
+    "return",
+    "cash_in",
+    "cash_out",
+    "withdrawal",
+    "income",
+    "expense",
+    "storno",
+    "z",
+    "payment",
+    "refund",
+    "cancel",
+    "settlement",
+    "print",
+    "probe",
+    "any",
+)
+"""What a rule may name in ``on``."""
+
+QUIET = frozenset({"probe", "ping"})
+"""Operations that use up only rules that name them, never those for `any`."""
+
+LONGEST_DELAY_MS = 600_000
+
+
+class Then(StrEnum):
+    """What the far end does."""
+
+    ACCEPT = "accept"
+    REFUSE = "refuse"
+    LOST_BEFORE = "lost_before"
+    """The line breaks and nothing happened."""
+    LOST_AFTER = "lost_after"
+    """It happened and the answer is lost."""
+    SILENT = "silent"
+    """The line stays open and no answer comes; nothing happened."""
+    GARBAGE = "garbage"
+    """It happened and the answer cannot be read."""
+    UNREACHABLE = "unreachable"
+    """No connection comes about."""
+
+
+class ScenarioError(ValueError):
+    """A scenario that nobody could follow; ``path`` says where."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path, self.text = path, text
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule; ``times`` 0 means until the scenario is replaced."""
+
+    on: str
+    then: Then
+    times: int = 1
+    code: str = ""
+    delay_ms: int = 0
+
+
+class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rules: list[dict[str, Any]]
+
+
+class Scenario:
+    """The rules that are left; none of them outlives the process."""
+
+    def __init__(self) -> None:
+        self._rules: list[Rule] = []
+        self._left: list[int] = []
+
+    def replace(self, document: object) -> None:
+        """Follow the rules of ``document`` from now on instead of what is left.
+
+        :raises ScenarioError: when it is no scenario; the old rules stay.
+        """
+        try:
+            given = msgspec.convert(document, _Rules).rules
+        except msgspec.ValidationError as error:
+            raise ScenarioError("rules", str(error)) from None
+        rules = [_rule(index, members) for index, members in enumerate(given)]
+        self._rules, self._left = rules, [rule.times for rule in rules]
+
+    def take(self, operation: str) -> Rule | None:
+        """The rule that ``operation`` meets, used up by it."""
+        for index, rule in enumerate(self._rules):
+            if rule.on == operation or (rule.on == "any" and operation not in QUIET):
+                if rule.times:
+                    self._left[index] -= 1
+                    if not self._left[index]:
+                        del self._rules[index], self._left[index]
+                return rule
+        return None
+
+    def document(self) -> dict[str, Any]:
+        """What is left, in the form in which it was given."""
+        return {
+            "rules": [
+                {
+                    "on": rule.on,
+                    "then": str(rule.then),
+                    "times": left,
+                    "code": rule.code,
+                    "delay_ms": rule.delay_ms,
+                }
+                for rule, left in zip(self._rules, self._left, strict=True)
+            ]
+        }
+
+
+def _rule(index: int, members: dict[str, Any]) -> Rule:
+    path = f"rules[{index}]"
+    if isinstance(members.get("code"), int):
+        members = {**members, "code": str(members["code"])}
+    try:
+        rule = msgspec.convert(members, Rule)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(path, str(error)) from None
+    if rule.on not in OPERATIONS:
+        raise ScenarioError(f"{path}.on", f"one of {', '.join(OPERATIONS)} is expected")
+    if rule.times < 0:
+        raise ScenarioError(f"{path}.times", "a number from 0 is expected")
+    if not 0 <= rule.delay_ms <= LONGEST_DELAY_MS:
+        raise ScenarioError(f"{path}.delay_ms", f"a number from 0 to {LONGEST_DELAY_MS} is expected")
+    return rule

@@ -1,0 +1,520 @@
+"""Kill the service with ``kill -9`` under load, again and again, and count what the tills hold in hand.
+
+``python -m tests.crash.kill_rounds --rounds 100 --seed 7`` runs the real service in training mode. Eight
+tills sell on four registers, two at each, so that they also get in each other's way. They do what correct
+tills do: each sale has a tag of its own, and whoever gets no answer repeats the same tag until there is one.
+After a random time somebody is killed:
+
+``service``  the service alone; its writer has to notice and to end by itself
+``writer``   the writer alone; the service has to start another one
+``both``     the service and the writer
+``again``    the service, and its successor once more while it starts and asks after unknown receipts
+
+Then the books are compared: what the tills were told, the stored answers, the journal in the database, the
+ledger of the simulated tax service, the X-report. Nothing answered may be lost, no sale may be in the ledger
+twice, and the local numbers go on without a gap. The same seed gives the same plan; what exactly is under way
+when the blow falls is up to the machine. It needs ``/proc``, to find the writer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from dmtwisted.commands.bench import (
+    HOST,
+    BenchFailed,
+    NotStarted,
+    ended_by_signals,
+    family,
+    free_port,
+    is_writer,
+    make_register,
+    service,
+)
+
+REGISTERS = 4
+TILLS = 8
+
+ANSWER_PATIENCE = 30.0
+"""Seconds in which every sale has to be answered, kills and restarts included."""
+
+WRITER_PATIENCE = 10.0
+"""Seconds in which the writer of a killed service has to end, and a killed writer to have a successor."""
+
+BUSY, NOT_STORED = 1105, 1082
+
+VICTIMS = ("service", "writer", "both", "again")
+WEIGHTS = (50, 20, 15, 15)
+
+
+# The plan
+
+
+@dataclass(frozen=True)
+class Round:
+    """Whom to kill after how many seconds of load; ``again`` is when the successor dies."""
+
+    after: float
+    victim: str
+    again: float
+
+
+def plan(seed: int, rounds: int) -> list[Round]:
+    """The same rounds for the same seed."""
+    dice = random.Random(seed)
+    return [
+        Round(dice.uniform(0.05, 0.4), dice.choices(VICTIMS, WEIGHTS)[0], dice.uniform(0.1, 1.2))
+        for _ in range(rounds)
+    ]
+
+
+# What is found
+
+
+@dataclass(frozen=True)
+class Sold:
+    """A sale as its till knows it; ``sum`` in kopecks."""
+
+    register: str
+    tag: str
+    sum: int
+    docno: str
+    doccode: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A receipt in one of the books: its kind, local number, fiscal number and sum in kopecks."""
+
+    kind: str
+    number: int
+    fiscal_number: str
+    sum: int
+
+
+@dataclass
+class Findings:
+    """What is wrong, in sentences."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.lost or self.doubled or self.gaps or self.other)
+
+    def __str__(self) -> str:
+        counts = f"lost {len(self.lost)}, doubled {len(self.doubled)}, gaps {len(self.gaps)}"
+        return f"{counts}, otherwise wrong {len(self.other)}" if self.other else counts
+
+    def add(self, more: Findings) -> None:
+        """Take over what is in ``more`` and not yet known."""
+        for mine, theirs in (
+            (self.lost, more.lost),
+            (self.doubled, more.doubled),
+            (self.gaps, more.gaps),
+            (self.other, more.other),
+        ):
+            mine += [sentence for sentence in theirs if sentence not in mine]
+
+
+def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], journal: Iterable[Entry]) -> Findings:
+    """Hold the books of one register against each other.
+
+    ``sold`` is every sale that its tills began (each was answered in the end), ``ledger`` what the tax
+    service took, in order, ``journal`` what the database has as done.
+    """
+    found = Findings()
+    sales = [entry for entry in ledger if entry.kind == "sale"]
+    taken = Counter((entry.number, entry.fiscal_number, entry.sum) for entry in sales)
+    told = Counter((int(sale.docno), sale.doccode, sale.sum) for sale in sold)
+    for sale in sold:
+        receipt = int(sale.docno), sale.doccode, sale.sum
+        if not taken[receipt]:
+            found.lost.append(f"{register}: {sale} is not in the ledger")
+        elif told[receipt] > taken[receipt]:
+            found.lost.append(f"{register}: {sale} shares its receipt with another tag")
+    for receipt, times in taken.items():
+        if times > told[receipt]:
+            found.doubled.append(f"{register}: receipt {receipt} is in the ledger and no till has it")
+    numbers = [entry.number for entry in ledger]
+    for place, number in enumerate(numbers, 1):
+        if number != place:
+            found.gaps.append(f"{register}: the ledger has number {number} in place {place}")
+            break
+    kept = {entry.number: entry for entry in journal}
+    for entry in ledger:
+        if kept.pop(entry.number, None) != entry:
+            found.lost.append(f"{register}: {entry} is not in the journal")
+    for entry in kept.values():
+        found.other.append(f"{register}: {entry} of the journal is not in the ledger")
+    return found
+
+
+# A till
+
+
+def shown(answer: object) -> str:
+    """The beginning of an answer, for messages."""
+    return json.dumps(answer, default=str, ensure_ascii=False)[:300]
+
+
+class Wire:
+    """A connection that stays open while it can."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_PATIENCE)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """The decoded answer; money in it is `Decimal`.
+
+        :raises OSError: or `http.client.HTTPException` when there is none.
+        """
+        try:
+            text = None if body is None else json.dumps(body).encode()
+            self._connection.request(method, path, text, {"Content-Type": "application/json"})
+            answer = self._connection.getresponse()
+            whole = answer.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            raise
+        if answer.status != 200:
+            raise BenchFailed(f"{method} {path}: status {answer.status}: {whole[:300]!r}")
+        return json.loads(whole, parse_float=Decimal)
+
+    def execute(self, body: dict[str, object], again: Callable[[], None]) -> Any:
+        """The answer to a task that may be repeated: it is, until it is answered by success or definitely.
+
+        ``again`` is called before each repeat.
+        """
+        deadline = time.monotonic() + ANSWER_PATIENCE
+        while True:
+            try:
+                answer = self.ask("POST", "/dm/execute", body)
+                words = shown(answer)
+                if answer["res"] not in (BUSY, NOT_STORED) and answer["res_action"] not in (1, 2):
+                    return answer
+            except (OSError, http.client.HTTPException) as error:
+                words = repr(error)
+            if time.monotonic() > deadline:
+                raise BenchFailed(f"{body['tag']} was not answered in {ANSWER_PATIENCE:.0f} s: {words}")
+            again()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+class Till:
+    """One client; it has at most one sale under way and never gives it up."""
+
+    def __init__(self, port: int, register: str, name: str, seed: int) -> None:
+        self.sold: list[Sold] = []
+        self.repeats = 0
+        self._port, self._register, self._name = port, register, name
+        self._dice = random.Random(seed)
+        self._n = 0
+
+    def sell_until(self, stop: Event) -> None:
+        """Sell; return when ``stop`` is set and the sale under way is answered.
+
+        :raises BenchFailed: when a sale is refused or is never answered.
+        """
+        wire = Wire(self._port)
+        try:
+            while not stop.is_set():
+                self._n += 1
+                self.sold.append(self._sell(wire, f"{self._name}-{self._n}", self._dice.randint(1, 99999)))
+        finally:
+            wire.close()
+
+    def _sell(self, wire: Wire, tag: str, kopecks: int) -> Sold:
+        amount = kopecks / 100
+        row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
+        receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
+        fiscal = {"task": 1, "cashier": self._name, "receipt": receipt}
+        request = {"ver": 6, "device": self._register, "tag": tag, "type": 1, "fiscal": fiscal}
+        answer = wire.execute(request, self._pause)
+        if answer["res"] != 0 or answer["tag"] != tag:
+            raise BenchFailed(f"{tag} was refused: {shown(answer)}")
+        info = answer["info"]
+        return Sold(self._register, tag, kopecks, info["docno"], info["doccode"])
+
+    def _pause(self) -> None:
+        self.repeats += 1
+        time.sleep(self._dice.uniform(0.002, 0.02))
+
+
+# The books
+
+
+def look_up(port: int, sold: Iterable[Sold]) -> Findings:
+    """Ask for each tag; its stored answer has to be the one that was given."""
+    found = Findings()
+    wire = Wire(port)
+    try:
+        for sale in sold:
+            request: dict[str, object] = {"ver": 6, "device": sale.register, "tag": sale.tag, "type": 0}
+            answer = wire.execute(request, lambda: time.sleep(0.005))
+            if answer["res"] != 0:
+                found.lost.append(f"{sale} is not found: {answer['res']} {answer['errortxt']}")
+            elif (answer["info"]["docno"], answer["info"]["doccode"]) != (sale.docno, sale.doccode):
+                found.lost.append(f"{sale} is now {answer['info']['docno']} {answer['info']['doccode']}")
+    finally:
+        wire.close()
+    return found
+
+
+def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
+    """The same for many sales, the registers side by side."""
+    by_register: dict[str, list[Sold]] = {}
+    for sale in sold:
+        by_register.setdefault(sale.register, []).append(sale)
+    found = Findings()
+    with ThreadPoolExecutor(REGISTERS) as threads:
+        for findings in threads.map(lambda sales: look_up(port, sales), by_register.values()):
+            found.add(findings)
+    return found
+
+
+def read_ledger(port: int, dev_id: str) -> list[Entry]:
+    """What the simulated tax service took, in its order."""
+    wire = Wire(port)
+    try:
+        entries = wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"]
+    finally:
+        wire.close()
+    return [
+        Entry(entry["kind"], int(entry["ref"]), entry["number"], entry["sum"])
+        for entry in entries
+        if entry["status"] == "accepted"
+    ]
+
+
+def read_journal(state: Path) -> tuple[dict[str, list[Entry]], Findings]:
+    """The documents that are done, by the name of their register, and what is wrong with the database."""
+    found = Findings()
+    journal: dict[str, list[Entry]] = {}
+    with closing(sqlite3.connect(f"file:{state / 'dmtwisted.db'}?mode=ro", uri=True)) as db:
+        [(verdict,)] = db.execute("PRAGMA integrity_check(1)").fetchall()
+        if verdict != "ok":
+            found.other.append(f"the database is damaged: {verdict}")
+        for name, *entry in db.execute(
+            "SELECT device.name, document.kind, number, fiscal_number, sum FROM document "
+            "JOIN device ON device.n = device_n WHERE state = 'done' ORDER BY document.n"
+        ):
+            journal.setdefault(name, []).append(Entry(*entry))
+        for name, key, became in db.execute(
+            'SELECT device.name, "key", state FROM operation JOIN device ON device.n = device_n '
+            "WHERE state NOT IN ('done', 'refused')"
+        ):
+            found.other.append(f"{name}: the operation {key} is still {became}")
+        for name, key, times in db.execute(
+            'SELECT device.name, "key", count(*) FROM operation JOIN device ON device.n = device_n '
+            "WHERE state = 'done' GROUP BY 1, 2 HAVING count(*) > 1"
+        ):
+            found.doubled.append(f"{name}: the journal has {key} {times} times")
+    return journal, found
+
+
+def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
+    """The X-report has to count and to add up the answered sales."""
+    found = Findings()
+    sums = [sale.sum for sale in sold]
+    wire = Wire(port)
+    try:
+        request = {"ver": 6, "device": register, "tag": "", "type": 1, "fiscal": {"task": 10}}
+        answer = wire.execute(request, lambda: time.sleep(0.005))
+    finally:
+        wire.close()
+    if answer["res"] != 0:
+        found.other.append(f"{register}: no X-report: {answer['res']} {answer['errortxt']}")
+        return found
+    info = answer["info"]
+    total = sum((pay["sum_p"] for pay in info["pays"]), Decimal(0)) * 100
+    seen = info["receipt"]["count_p"], total, info["safe"] * 100
+    if seen != (len(sums), sum(sums), sum(sums)):
+        found.other.append(
+            f"{register}: {len(sums)} sales of {sum(sums)} kopecks, the X-report says "
+            f"{seen[0]} of {seen[1]} with {seen[2]} in the drawer"
+        )
+    return found
+
+
+# The rounds
+
+
+class Kills:
+    """A service, its tills and whoever kills it."""
+
+    def __init__(self, state: Path, seed: int) -> None:
+        self.found = Findings()
+        self.kills: Counter[str] = Counter()
+        self.slowest_start = 0.0
+        self._state = state
+        self._service = service(state, free_port())
+        self._registers: dict[str, str] = {}
+        names = [f"register-{n}" for n in range(REGISTERS)]
+        self._tills = [
+            Till(self._service.port, names[n % REGISTERS], f"till-{n}", seed * 1000 + n) for n in range(TILLS)
+        ]
+        self._names = names
+
+    @property
+    def sold(self) -> list[Sold]:
+        """Every sale, by till."""
+        return [sale for till in self._tills for sale in till.sold]
+
+    @property
+    def repeats(self) -> int:
+        """How often a till had to repeat."""
+        return sum(till.repeats for till in self._tills)
+
+    def __enter__(self) -> Kills:
+        self._service.start()
+        try:
+            self._registers = {name: make_register(self._service, name) for name in self._names}
+        except BaseException:
+            self._service.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._service.stop()
+
+    def play(self, turn: Round) -> None:
+        """One round: load, kill, restart, and a look at what was sold meanwhile."""
+        before = [len(till.sold) for till in self._tills]
+        stop = Event()
+        with ThreadPoolExecutor(TILLS) as threads:
+            try:
+                selling = [threads.submit(till.sell_until, stop) for till in self._tills]
+                time.sleep(turn.after)
+                self._strike(turn)
+            finally:
+                stop.set()
+        for sales in selling:
+            sales.result()
+        fresh = [sale for till, known in zip(self._tills, before, strict=True) for sale in till.sold[known:]]
+        self.found.add(look_up_all(self._service.port, fresh))
+
+    def _strike(self, turn: Round) -> None:
+        writer = self._writer()
+        begun = time.monotonic()
+        if turn.victim == "writer":
+            os.kill(writer, signal.SIGKILL)
+            self._wait(lambda: self._writer(missing=writer) != writer, "a killed writer has no successor")
+        else:
+            self._service.kill()
+            if turn.victim == "both":
+                _kill_if_there(writer)
+            if turn.victim == "again":
+                self._service.spawn()
+                time.sleep(turn.again)
+                self._service.kill()
+                begun = time.monotonic()
+            self._service.start()
+            self.slowest_start = max(self.slowest_start, time.monotonic() - begun)
+            self._wait(lambda: not is_writer(writer), "the writer of a killed service does not end")
+        self.kills[turn.victim] += 1
+
+    def _writer(self, missing: int = 0) -> int:
+        """The writer of the service; ``missing`` when there is none and that may be."""
+        writers = [pid for pid in family(self._service.pid) if is_writer(pid)]
+        if not writers and not missing:
+            raise BenchFailed("the service has no writer process")
+        return writers[0] if writers else missing
+
+    def _wait(self, reached: Callable[[], bool], otherwise: str) -> None:
+        deadline = time.monotonic() + WRITER_PATIENCE
+        while not reached():
+            if time.monotonic() > deadline:
+                self.found.other.append(otherwise)
+                return
+            time.sleep(0.02)
+
+    def compare(self) -> None:
+        """Hold all books against each other; the tills rest meanwhile."""
+        journal, findings = read_journal(self._state)
+        self.found.add(findings)
+        for name, dev_id in self._registers.items():
+            sold = [sale for sale in self.sold if sale.register == name]
+            ledger = read_ledger(self._service.port, dev_id)
+            self.found.add(compare_books(name, sold, ledger, journal.get(name, [])))
+            self.found.add(check_totals(self._service.port, name, sold))
+
+    def look_up_everything(self) -> None:
+        """Ask for every tag that was ever answered."""
+        self.found.add(look_up_all(self._service.port, self.sold))
+
+    def last_words(self) -> str:
+        """What the service wrote last."""
+        return self._service.last_words()
+
+
+def _kill_if_there(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.kill_rounds", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--state", help="make the temporary folder in this one")
+    options = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crash-", dir=options.state)).resolve()
+    state = folder / "state"
+    state.mkdir()
+    print(f"{options.rounds} rounds with the seed {options.seed}", flush=True)
+    try:
+        with ended_by_signals(), Kills(state, options.seed) as kills:
+            for n, turn in enumerate(plan(options.seed, options.rounds), 1):
+                kills.play(turn)
+                if n % 10 == 0 or kills.found:
+                    kills.compare()
+                    sold, repeats = len(kills.sold), kills.repeats
+                    print(f"round {n}: {sold} sales, {repeats} repeats: {kills.found}", flush=True)
+                if kills.found:
+                    break
+            kills.compare()
+            kills.look_up_everything()
+    except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
+        print(f"{error}\nthe state folder and the log stay in {folder}", file=sys.stderr)
+        return 1
+    found = kills.found
+    for sentence in [*found.lost, *found.doubled, *found.gaps, *found.other][:20]:
+        print(sentence)
+    blows = ", ".join(f"{victim} {kills.kills[victim]}" for victim in VICTIMS)
+    print(f"{len(kills.sold)} sales, killed: {blows}; ready after {kills.slowest_start:.1f} s at the latest")
+    print(found)
+    if found:
+        print(f"the state folder and the log stay in {folder}", file=sys.stderr)
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

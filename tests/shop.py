@@ -1,0 +1,92 @@
+"""A whole service in memory for the tests: the real rooms, a clock that stands still, a ledger in a folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.config import Config, ServiceConfig
+from dmtwisted.core import Core
+from dmtwisted.store.memory import MemoryStore
+
+MORNING = 1_789_970_400.0
+"""Monday, 21 September 2026, 09:00 in Kyiv, in seconds since 1970."""
+
+
+class Shop:
+    """A service in training mode with one register, `test`."""
+
+    def __init__(self, case: SynchronousTestCase, **service: Any) -> None:
+        self._case = case
+        self.clock = Clock()
+        self.clock.advance(MORNING)
+        self.store = MemoryStore()
+        self.state = Path(tempfile.mkdtemp())
+        case.addCleanup(shutil.rmtree, self.state)
+        self._config = Config(service=ServiceConfig(**{"training": True, **service}))
+        self.core = self._open()
+
+    def _open(self) -> Core:
+        core = Core(self._config, self.store, self.clock, self.state)
+        self._case.successResultOf(Deferred.fromCoroutine(core.open()))
+        return core
+
+    def crash(self) -> None:
+        """Lose everything but the store and the ledgers, and start again: what a kill leaves behind."""
+        self.core.devices.close()
+        self.core = self._open()
+
+    def asked(self, body: dict[str, Any] | bytes, language: str = "uk") -> Deferred[bytes]:
+        """The answer that is due for ``body``, as it will be sent."""
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return Deferred.fromCoroutine(self.core.dispatcher.execute(raw, language))
+
+    def ask(self, body: dict[str, Any] | bytes, language: str = "uk") -> dict[str, Any]:
+        """The answer to ``body``, which must be there at once."""
+        answer: dict[str, Any] = json.loads(self._case.successResultOf(self.asked(body, language)))
+        return answer
+
+    def fiscal(self, task: int, tag: str = "", device: str = "test", **members: Any) -> dict[str, Any]:
+        """The answer to a task of ``type`` 1."""
+        return self.ask(
+            {"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
+        )
+
+    def open_shift(self, device: str = "test") -> None:
+        """Open the shift."""
+        self._case.assertEqual(self.fiscal(0, device=device)["res"], 0)
+
+    def sell(self, amount: float | str = 100, tag: str = "", **receipt: Any) -> dict[str, Any]:
+        """The answer to a sale of one item for cash; ``receipt`` replaces members of the receipt."""
+        return self.fiscal(1, tag, receipt={**sale(amount), **receipt})
+
+    def scenario(self, *rules: dict[str, Any], device: str = "test") -> None:
+        """What the simulated tax service does next."""
+        self.core.devices.by_name(device).simulator.scenario.replace({"rules": list(rules)})
+
+    def ledger(self, device: str = "test", kind: str = "", status: str = "accepted") -> list[Any]:
+        """The entries of the simulated tax service, of one kind if given."""
+        entries = self.core.devices.by_name(device).simulator.entries()
+        return [entry for entry in entries if kind in ("", entry.kind) and entry.status == status]
+
+    def settings(self, device: str = "test", **changes: Any) -> None:
+        """Change settings of a device."""
+        devices = self.core.devices
+        change = devices.change(devices.by_name(device), None, changes)
+        self._case.successResultOf(Deferred.fromCoroutine(change))
+
+
+def sale(amount: float | str = 100) -> dict[str, Any]:
+    """A receipt with one item, paid in cash."""
+    return {
+        "sum": amount,
+        "rows": [{"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}],
+        "pays": [{"type": 0, "sum": amount}],
+    }

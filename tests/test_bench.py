@@ -1,0 +1,194 @@
+"""The benchmark reads its command line, reckons shares, and looks at processes the right way."""
+
+# mypy: disallow-untyped-calls=False
+# (trial's assertions and usage.Options have no annotations)
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python import usage
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.commands import bench
+from dmtwisted.commands.bench import (
+    BenchOptions,
+    Cpu,
+    Round,
+    Share,
+    cpu_of,
+    filesystem,
+    keep_sales,
+    numbers,
+    per_sale,
+    row_of,
+    scratch_folder,
+    stat_cpu,
+    table,
+)
+from dmtwisted.commands.load import Load
+from dmtwisted.store.memory import MemoryStore
+
+
+class OptionsTests(SynchronousTestCase):
+    """``dmtwisted bench``"""
+
+    def parse(self, *words: str) -> Any:
+        """The options of these words."""
+        options = BenchOptions()
+        options.parseOptions(words)
+        return options
+
+    def test_defaults(self) -> None:
+        """Without options 1, 8 and 64 connections are measured three times for five seconds."""
+        options = self.parse("sales").subOptions
+        self.assertEqual(options["connections"], [1, 8, 64])
+        self.assertEqual((options["seconds"], options["rounds"]), (5.0, 3))
+        self.assertEqual((options["state"], options["json"]), (None, 0))
+
+    def test_given(self) -> None:
+        """What is given is taken as numbers."""
+        options = self.parse("sales", "--connections", "2,16", "--seconds", "0.5", "--rounds", "1", "--json")
+        chosen = options.subOptions
+        self.assertEqual((chosen["connections"], chosen["seconds"], chosen["rounds"]), ([2, 16], 0.5, 1))
+        self.assertTrue(chosen["json"])
+
+    def test_nonsense(self) -> None:
+        """Numbers that cannot be meant are an error of use."""
+        for words in ("--connections 0", "--connections 1,x", "--seconds 0", "--rounds -1"):
+            self.assertRaises(usage.UsageError, self.parse, "sales", *words.split())
+
+    def test_no_measurement(self) -> None:
+        """One of the measurements has to be named."""
+        self.assertRaises(usage.UsageError, self.parse)
+
+    def test_numbers(self) -> None:
+        """Numbers stand between commas."""
+        self.assertEqual(numbers("1, 8,64"), [1, 8, 64])
+
+
+def load(rate: float, p50: float = 1.0, p99: float = 2.0) -> Load:
+    """A load of ten seconds."""
+    return Load(int(rate * 10), 10.0, p50, p99, 3.0, 0, [], 15.0)
+
+
+class RowTests(SynchronousTestCase):
+    """From rounds to the table."""
+
+    rounds = (
+        Round(load(1000, 1.0, 9.0), load(2000), (300.0, 100.0)),
+        Round(load(900, 3.0, 7.0), load(3000), (500.0, 120.0)),
+        Round(load(1200, 2.0, 8.0), load(1500), (400.0, 110.0)),
+    )
+
+    def test_medians(self) -> None:
+        """A row has the median of the rounds, each figure for itself."""
+        row = row_of(8, self.rounds, 4000)
+        self.assertEqual((row.connections, row.sales_per_s, row.p50_ms, row.p99_ms), (8, 1000, 2.0, 8.0))
+        self.assertEqual((row.service_cpu_us, row.writer_cpu_us), (400.0, 110.0))
+        self.assertEqual((row.plain_per_s, row.writer_per_s, row.of_writer), (2000, 4000, 0.25))
+
+    def test_share_of_each_round(self) -> None:
+        """The share of the plain resource is taken within each round: the machine is noisy for both."""
+        self.assertEqual(row_of(8, self.rounds, 4000).of_plain, Share(0.5, 0.3, 0.8))
+
+    def test_table(self) -> None:
+        """The table has a line for each number of connections."""
+        rows = [row_of(number, self.rounds, 4000) for number in (1, 64)]
+        lines = table(rows).splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertIn("service µs/sale", lines[0])
+        self.assertEqual(" ".join(lines[2].split()), "64 1000 2.0 8.0 400 110 0.50 (0.30..0.80) 0.25")
+        self.assertEqual(len({len(line) for line in lines}), 1)
+
+    def test_table_without_processors(self) -> None:
+        """Where nobody knows what a process took, its columns are left out."""
+        rounds = [Round(one.sales, one.plain, None) for one in self.rounds]
+        lines = table([row_of(1, rounds, 4000)]).splitlines()
+        self.assertNotIn("µs", lines[0])
+        self.assertEqual(" ".join(lines[1].split()), "1 1000 2.0 8.0 0.50 (0.30..0.80) 0.25")
+
+
+class ProcessTests(SynchronousTestCase):
+    """What processes cost."""
+
+    def test_stat(self) -> None:
+        """Parent and ticks are found behind a name of any spelling."""
+        text = "4711 (a (b) c) S 17 4711 4711 0 -1 4194560 9 0 0 0 123 45 6 7 20 0 1 0 99"
+        self.assertEqual(stat_cpu(text), (17, 168))
+
+    def test_ourselves(self) -> None:
+        """Our own processor time is found where there is a ``/proc``."""
+        cpu = cpu_of(os.getpid())
+        if not Path("/proc/self/stat").exists():
+            self.assertIsNone(cpu)
+        else:
+            assert cpu is not None
+            self.assertGreater(cpu.service, 0)
+
+    def test_per_sale(self) -> None:
+        """The difference is shared out among the sales; without figures or sales nobody knows."""
+        before, after = Cpu(1.0, 0.5), Cpu(3.0, 1.0)
+        self.assertEqual(per_sale(before, after, 1000), (2000.0, 500.0))
+        self.assertIsNone(per_sale(before, after, 0))
+        self.assertIsNone(per_sale(None, after, 10))
+
+    def test_filesystem(self) -> None:
+        """The nearest mount above a folder tells what it lies on."""
+        mounts = Path(self.mktemp())
+        mounts.write_text("a / ext4 rw 0 0\nb /tmp tmpfs rw 0 0\nc /tmp/deep xfs rw 0 0\n")
+        self.assertEqual(filesystem(Path("/tmp/scratch"), mounts), "tmpfs")
+        self.assertEqual(filesystem(Path("/tmp/deep/scratch"), mounts), "xfs")
+        self.assertEqual(filesystem(Path("/tmpx/scratch"), mounts), "ext4")
+
+    def test_filesystem_unknown(self) -> None:
+        """Where the system does not tell, it is called unknown."""
+        self.assertIn("unknown", filesystem(Path("/tmp/x"), Path(self.mktemp())))
+
+    def test_scratch_folder(self) -> None:
+        """The temporary folder is gone afterwards, also after a failure."""
+        home = Path(self.mktemp())
+        home.mkdir()
+        with self.assertRaises(KeyError), scratch_folder(str(home)) as folder:
+            (folder / "file").write_text("something")
+            raise KeyError
+        self.assertEqual(list(home.iterdir()), [])
+
+
+class NotStartedTests(SynchronousTestCase):
+    """A service that does not start."""
+
+    def test_one_clear_line(self) -> None:
+        """When something that is measured does not start, the exit status is 1 and one line says why."""
+        said: list[str] = []
+
+        def refuse(*_: object) -> list[bench.Row]:
+            raise bench.NotStarted("the service ended with status 1: port in use")
+
+        self.patch(bench, "_sales", refuse)
+        self.patch(sys.stderr, "write", said.append)
+        options = BenchOptions()
+        home = Path(self.mktemp())
+        home.mkdir()
+        options.parseOptions(["sales", "--state", str(home)])
+        self.assertEqual(bench.run(options), 1)
+        self.assertEqual("".join(said), "dmtwisted bench: the service ended with status 1: port in use\n")
+
+
+class KeepSalesTests(SynchronousTestCase):
+    """The writer alone."""
+
+    def test_each_sale_is_kept(self) -> None:
+        """Every sale that is counted is an operation of the journal, done, with its receipt."""
+        store = MemoryStore()
+        self.successResultOf(Deferred.fromCoroutine(store.open()))
+        load = self.successResultOf(Deferred.fromCoroutine(keep_sales(store, 1, 0.01)))
+        self.assertGreaterEqual(load.count, 1)
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(store.unresolved(None))), [])
+        first = self.successResultOf(Deferred.fromCoroutine(store.find(1, "fiscal", f"1-{1:036d}")))
+        assert first is not None
+        self.assertEqual(first.answer, bench.ANSWER)

@@ -1,0 +1,214 @@
+"""What must not be shown is hidden, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.security import is_secret, luhn, mask_cards, mask_pan, mask_secrets
+
+CARDS = {
+    "4222222222222": "422222***2222",
+    "378282246310005": "378282*****0005",
+    "4111111111111111": "411111******1111",
+    "5555555555554444": "555555******4444",
+    "9804000000000009": "980400******0009",
+    "6304000000000000000": "630400*********0000",
+}
+"""Numbers that payment systems publish for tests, or made up with a right check digit."""
+
+
+class MaskPanTests(SynchronousTestCase):
+    """A card number as a caller gives it."""
+
+    def test_first_six_and_last_four(self) -> None:
+        """A card number keeps its first six and last four digits, whatever its length."""
+        for card, masked in CARDS.items():
+            self.assertEqual(mask_pan(card), masked)
+
+    def test_shortest(self) -> None:
+        """Twelve digits are a card number too."""
+        self.assertEqual(mask_pan("500000000611"), "500000**0611")
+
+    def test_check_digit_does_not_matter(self) -> None:
+        """A number in the place of a card number is masked even when its check digit is wrong."""
+        self.assertEqual(mask_pan("4111111111111112"), "411111******1112")
+
+    def test_separators(self) -> None:
+        """Spaces and dashes go, so that a mask looks the same however the number was written."""
+        for spelled in ("4111 1111 1111 1111", "4111-1111-1111-1111", " 41111111 11111111 "):
+            self.assertEqual(mask_pan(spelled), "411111******1111")
+
+    def test_masked_already(self) -> None:
+        """A mask stays as it came."""
+        for mask in (
+            "411111******1111",
+            "4111 11** **** 1111",
+            "411111XXXXXX1111",
+            "41111111****1111",
+            "*1111",
+        ):
+            self.assertEqual(mask_pan(mask), mask)
+
+    def test_masked_too_little(self) -> None:
+        """A mask that shows more than may be shown is completed."""
+        self.assertEqual(mask_pan("411111111111*111"), "411111*******111")
+        self.assertEqual(mask_pan("4111111111111X11"), "411111******1X11")
+
+    def test_no_card_number(self) -> None:
+        """What has fewer than twelve digits stays as it is."""
+        for text in ("", "cash", "12345678901", "**** 1111"):
+            self.assertEqual(mask_pan(text), text)
+
+    def test_twice(self) -> None:
+        """Masking a mask changes nothing."""
+        for card in CARDS:
+            self.assertEqual(mask_pan(mask_pan(card)), mask_pan(card))
+
+
+class MaskCardsTests(SynchronousTestCase):
+    """Card numbers in free text."""
+
+    def test_in_a_sentence(self) -> None:
+        """A card number of 13 to 19 digits is masked and the words around it stay."""
+        for card, masked in CARDS.items():
+            self.assertEqual(mask_cards(f"card {card}, paid"), f"card {masked}, paid")
+
+    def test_alone_and_next_to_letters(self) -> None:
+        """Letters, signs and the ends of the text do not hide a card number: tracks, JSON, addresses."""
+        for form in ("{}", ";{}=2512", "B{}^NAME", '{{"pan":"{}"}}', "/pay/{}/", "{}.", "\n{}\t", "я{}ї"):
+            text = form.format("4111111111111111")
+            self.assertEqual(mask_cards(text), form.format("411111******1111"))
+
+    def test_groups(self) -> None:
+        """A card number in groups, by single spaces or dashes, keeps them and loses its middle."""
+        for spelled, masked in (
+            ("4111 1111 1111 1111", "4111 11** **** 1111"),
+            ("4111-1111-1111-1111", "4111-11**-****-1111"),
+            ("3782 822463 10005", "3782 82**** *0005"),
+            ("411111 1111111111", "411111 ******1111"),
+        ):
+            self.assertEqual(mask_cards(f"card {spelled} paid"), f"card {masked} paid")
+
+    def test_neighbours(self) -> None:
+        """Numbers before and after a card number do not hide it."""
+        for text in ("till 12345 4111111111111111 12550", "123 4111 1111 1111 1111 4567 8901 2345 6789"):
+            masked = mask_cards(text)
+            self.assertNotIn("111111111", masked.replace(" ", ""))
+            self.assertEqual(len(masked), len(text))
+
+    def test_several(self) -> None:
+        """Every card number of a text is masked."""
+        self.assertEqual(mask_cards("4111111111111111, 5555555555554444"), "411111******1111, 555555******4444")
+
+    def test_wrong_check_digit(self) -> None:
+        """A number whose check digit is wrong is no card number."""
+        self.assertEqual(mask_cards("4111111111111112"), "4111111111111112")
+
+    def test_longer_run(self) -> None:
+        """Digits inside of a longer run are no card number."""
+        for text in ("41111111111111110000", "00004111111111111111"):
+            self.assertEqual(mask_cards(text), text)
+
+    def test_other_numbers(self) -> None:
+        """RRNs, amounts, dates, phone numbers and bytes in hex stay readable."""
+        for text in (
+            "rrn 123456789012 auth 123456 sum 12550",
+            "2026-11-21 10:15:02.123",
+            "21-11-2026 10-15-02 2026",
+            "+380 67 123 45 67",
+            "02 00 0d 50 30 30 30 30 30 30 30 31 32 33 34 35 5c",
+            "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+            "4111  1111  1111  1111",
+        ):
+            self.assertEqual(mask_cards(text), text)
+
+    def test_digits_of_other_scripts(self) -> None:
+        """Only the digits 0 to 9 make a card number."""
+        text = "٤١١١١١١١١١١١١١١١"
+        self.assertEqual(mask_cards(text), text)
+
+    def test_every_grouping(self) -> None:
+        """However a card number is cut into groups of three or more, its middle is never shown whole."""
+        chance = random.Random(7)
+        for _ in range(2000):
+            body = "".join(chance.choices("0123456789", k=chance.randrange(12, 19)))
+            card = next(body + digit for digit in "0123456789" if luhn(body + digit))
+            cuts, at = [], 0
+            while len(card) - at >= 6 and chance.random() < 0.8:
+                size = chance.randrange(3, len(card) - at - 2)
+                cuts.append(card[at : at + size])
+                at += size
+            spelled = chance.choice(" -").join([*cuts, card[at:]])
+            masked = mask_cards(f"a {spelled} b")[2:-2]
+            digits = masked.replace(" ", "").replace("-", "")
+            self.assertEqual(digits, card[:6] + "*" * (len(card) - 10) + card[-4:], spelled)
+
+    def test_long_texts(self) -> None:
+        """A text of nothing but digit groups is read once, not once for each pair of groups."""
+        text = "1234 " * 20000
+        self.assertEqual(len(mask_cards(text)), len(text))
+
+
+class LuhnTests(SynchronousTestCase):
+    """The check digit."""
+
+    def test_right_and_wrong(self) -> None:
+        """Of the ten last digits exactly one is right."""
+        for card in CARDS:
+            self.assertEqual([digit for digit in "0123456789" if luhn(card[:-1] + digit)], [card[-1]])
+
+
+class MaskSecretsTests(SynchronousTestCase):
+    """Members whose name says that they are secret."""
+
+    def test_names(self) -> None:
+        """Passwords, keys, tokens and cookies are secret, in any case of letters."""
+        for name in (
+            *("password", "pass", "usr_pass", "usr_confpass", "passphrase", "key", "token", "secret"),
+            *("x-api-key", "X-API-Key", "cookie", "Set-Cookie", "DMUIToken", "Authorization", "PASSWORD"),
+            *("api_key", "apiKey", "private_key", "key_password", "client_secret", "access_token", "cvv2"),
+        ):
+            self.assertTrue(is_secret(name), name)
+
+    def test_other_names(self) -> None:
+        """Names that only sound alike are not."""
+        for name in (
+            *("keyboard", "monkey", "compass", "passed", "tag", "device", "sum", "login", "", "rrn"),
+            *("cardmask", "auth_code", "spin", "pay"),
+        ):
+            self.assertFalse(is_secret(name), name)
+
+    def test_every_depth(self) -> None:
+        """Secrets are hidden in objects and arrays at every depth, the rest is equal."""
+        value = {
+            "name": "a",
+            "list": [{"usr_pass": "x"}, ({"KEY": [1]},)],
+            "tls": {"passphrase": ""},
+            "n": None,
+        }
+        self.assertEqual(
+            mask_secrets(value),
+            {
+                "name": "a",
+                "list": [{"usr_pass": "***"}, ({"KEY": "***"},)],
+                "tls": {"passphrase": "***"},
+                "n": None,
+            },
+        )
+
+    def test_copy(self) -> None:
+        """What is given stays as it was."""
+        value = {"deep": [{"pass": "x"}]}
+        mask_secrets(value)
+        self.assertEqual(value, {"deep": [{"pass": "x"}]})
+
+    def test_headers(self) -> None:
+        """Names may be bytes, as those of HTTP headers, or no names at all."""
+        self.assertEqual(mask_secrets({b"Cookie": [b"a"], 7: "b"}), {b"Cookie": "***", 7: "b"})
+
+    def test_plain_values(self) -> None:
+        """A value without members comes back as it is."""
+        for value in ("password", 5, None, 1.5, True):
+            self.assertIs(mask_secrets(value), value)

@@ -1,0 +1,52 @@
+"""The roof: one plugin by which twistd builds and runs the whole stack."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from twisted.application.service import IServiceMaker
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from dmtwisted.commands.launch import LaunchOptions
+
+if TYPE_CHECKING:
+    from twisted.application.service import IService
+
+
+@implementer(IPlugin, IServiceMaker)
+class WholeStack:
+    """``twistd dmtwisted``."""
+
+    tapname = "dmtwisted"
+    description = "Fiscal registers, terminals and printers behind one REST API."
+    options = LaunchOptions
+
+    def makeService(self, options: LaunchOptions) -> IService:
+        """Wire the parts together, from the store up to the listening port.
+
+        What can be known now is checked now: a port that is taken or a folder that cannot be written ends the
+        start with one line and status 1.
+        """
+        from twisted.internet import reactor
+
+        from dmtwisted.commands.launch import prepare_state
+        from dmtwisted.config import ConfigError
+        from dmtwisted.core import Core
+        from dmtwisted.store.sqlite import SqliteStore
+        from web.service import CannotListen, WholeService, bind, log_observer
+
+        try:
+            config = options.load()
+            prepare_state(config.state)
+            observer = log_observer(config.log, options.parent or {}, reactor)
+            listening = bind(config.server)
+        except (ConfigError, CannotListen) as error:
+            sys.exit(f"dmtwisted: {error}")
+        assert config.sqlite_file is not None
+        core = Core(config, SqliteStore(reactor, config.sqlite_file), reactor, config.state)
+        return WholeService(core, listening, reactor, observer)
+
+
+whole_stack = WholeStack()

@@ -1,0 +1,146 @@
+"""``/dm/api/v3/devices`` and ``/dm/api/v3/drivers``: every kind of device as a resource (design 6, 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import StoreFailed
+from web.answers import json_answer, language_of
+from web.management import answer_errors, read_object
+
+
+class DeviceApi:
+    """Devices made, listed, read, changed, deleted and tried."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, devices: Devices, default_language: str) -> None:
+        self._devices, self.default_language = devices, default_language
+
+    @app.route("/dm/api/v3/drivers", methods=["GET"])
+    def drivers(self, request: IRequest) -> bytes:
+        """Every driver with the JSON Schema of its settings."""
+        found = [
+            {
+                "kind": driver.kind,
+                "driver": driver.name,
+                "title": driver.title,
+                "capabilities": list(driver.capabilities),
+                "settings_schema": driver.schema(),
+            }
+            for driver in self._devices.drivers.values()
+        ]
+        return json_answer(request, 200, {"drivers": found})
+
+    @app.route("/dm/api/v3/devices", methods=["GET"])
+    async def list(self, request: IRequest) -> bytes:
+        """Every device."""
+        return json_answer(request, 200, {"devices": [await _record(device) for device in self._devices]})
+
+    @app.route("/dm/api/v3/devices", methods=["POST"])
+    async def create(self, request: IRequest) -> bytes:
+        """A new device."""
+        asked = read_object(request, NewDevice)
+        device = await self._devices.add(asked.device, asked.kind, asked.driver, asked.settings)
+        request.setHeader(b"location", f"/dm/api/v3/devices/{device.row.dev_id}".encode())
+        return json_answer(request, 201, await _record(device))
+
+    @app.route("/dm/api/v3/devices/<dev_id>", methods=["GET"])
+    async def read(self, request: IRequest, dev_id: str) -> bytes:
+        """One device."""
+        return json_answer(request, 200, await _record(self._devices.by_id(dev_id)))
+
+    @app.route("/dm/api/v3/devices/<dev_id>", methods=["PATCH"])
+    async def change(self, request: IRequest, dev_id: str) -> bytes:
+        """Another name or other settings; what is not named stays."""
+        asked = read_object(request, DeviceChange)
+        device = await self._devices.change(self._devices.by_id(dev_id), asked.device, asked.settings)
+        return json_answer(request, 200, await _record(device))
+
+    @app.route("/dm/api/v3/devices/<dev_id>", methods=["DELETE"])
+    async def delete(self, request: IRequest, dev_id: str) -> bytes:
+        """Forget a device."""
+        await self._devices.remove(self._devices.by_id(dev_id))
+        request.setResponseCode(204)
+        return b""
+
+    @app.route("/dm/api/v3/devices/<dev_id>/check", methods=["POST"])
+    async def check(self, request: IRequest, dev_id: str) -> bytes:
+        """Try the device without effect; HTTP 200 also when it does not work, `res` tells."""
+        language = language_of(request, self.default_language)
+        device = self._devices.by_id(dev_id)
+        try:
+            async with device.turns.turn():
+                await device.built.check()
+        except Refused as refused:
+            return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+
+    @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
+    def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
+        """What shall go wrong next at a training device."""
+        scenario = self._simulator(dev_id).scenario
+        scenario.replace(read_object(request, dict[str, Any]))
+        return json_answer(request, 200, scenario.document())
+
+    @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["GET"])
+    def scenario(self, request: IRequest, dev_id: str) -> bytes:
+        """The rules that are left."""
+        return json_answer(request, 200, self._simulator(dev_id).scenario.document())
+
+    @app.route("/dm/api/v3/devices/<dev_id>/ledger", methods=["GET"])
+    def ledger(self, request: IRequest, dev_id: str) -> bytes:
+        """What the far end of a training device believes has happened."""
+        return json_answer(request, 200, {"entries": self._simulator(dev_id).entries()})
+
+    def _simulator(self, dev_id: str) -> Any:
+        simulator = self._devices.by_id(dev_id).simulator
+        if simulator is None:
+            raise Refused(Res.UNKNOWN_DEVICE, note="only training devices have a scenario and a ledger")
+        return simulator
+
+
+class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a new device."""
+
+    device: str
+    kind: str
+    driver: str
+    settings: dict[str, Any] = {}
+
+
+class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a change."""
+
+    device: str | None = None
+    settings: dict[str, Any] = {}
+
+
+async def _record(device: Device) -> dict[str, Any]:
+    settings = msgspec.to_builtins(device.settings)
+    for name in device.driver.secrets:
+        settings.pop(name, None)
+    try:
+        state = await device.built.state()
+    except StoreFailed:
+        state = {"res": Res.STORE_FAILED.code}
+    return {
+        "dev_id": device.row.dev_id,
+        "device": device.name,
+        "dev_code": device.name,
+        "kind": device.kind,
+        "driver": device.row.driver,
+        "is_doc": device.kind == PRINTER,
+        "is_pay": device.kind == TERMINAL,
+        "is_fis": device.kind == REGISTER,
+        "settings": settings,
+        "state": {"busy": device.turns.busy, **state},
+    }

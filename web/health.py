@@ -1,0 +1,27 @@
+"""``/health/live`` and ``/health/ready``: whether the process runs, and whether it can take tasks (design 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from web.answers import json_answer, not_allowed
+
+
+class Health(Resource):
+    """One probe: 200 while ``healthy`` says so, else 503."""
+
+    isLeaf = True
+
+    def __init__(self, healthy: Callable[[], bool]) -> None:
+        super().__init__()
+        self._healthy = healthy
+
+    def render(self, request: Request) -> bytes:
+        """Tell how it is."""
+        if request.method not in (b"GET", b"HEAD"):
+            return not_allowed(request, b"GET, HEAD")
+        healthy = self._healthy()
+        return json_answer(request, 200 if healthy else 503, {"status": "ok" if healthy else "not ready"})

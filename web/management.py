@@ -1,0 +1,88 @@
+"""What the management interfaces share: bodies read strictly, errors answered in one shape (design 6).
+
+Programs written for one task endpoint need tolerance; whoever sets devices up wants to hear of each mistake. So
+here HTTP statuses speak, and an error names the member that it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from klein import Klein
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.iweb import IRequest
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.requests import MAX_BODY
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import StoreFailed
+from protocols.simulators.scenario import ScenarioError
+from web.answers import error_answer, language_of, not_allowed, not_found
+
+T = TypeVar("T")
+log = Logger()
+
+_STATUS = {
+    Res.UNKNOWN_DEVICE: 404,
+    Res.DEVICE_NAME_TAKEN: 409,
+    Res.DEVICE_BUSY: 409,
+    Res.MALFORMED: 400,
+    Res.STORE_FAILED: 503,
+}
+"""HTTP statuses of results that name the resource or the body; any other refusal is a conflict."""
+
+
+def read_object(request: IRequest, kind: type[T]) -> T:
+    """The body as ``kind``.
+
+    :raises Refused: 2000 when it is no JSON.
+    :raises BadSettings: with its path when a member does not fit.
+    """
+    body = request.content.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise _bad_member(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
+
+
+_AT = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
+
+
+def _bad_member(error: str) -> BadSettings:
+    found = _AT.fullmatch(error)
+    assert found is not None
+    return BadSettings(found["path"] or "", found["text"])
+
+
+def answer_errors(app: Klein) -> None:
+    """Let ``app`` answer whatever its routes raise; its instance has a `default_language`."""
+
+    @app.handle_errors(HTTPException)
+    def no_such_thing(self: Any, request: IRequest, failure: Failure) -> bytes:
+        error = failure.value
+        if isinstance(error, MethodNotAllowed):
+            methods = sorted(set(error.valid_methods or ()) - {"HEAD"})
+            return not_allowed(request, ", ".join(methods).encode())
+        return not_found(request)
+
+    @app.handle_errors(Exception)
+    def failed(self: Any, request: IRequest, failure: Failure) -> bytes:
+        language = language_of(request, self.default_language)
+        error = failure.value
+        if isinstance(error, Refused):
+            return error_answer(request, _STATUS.get(error.res, 409), error, language)
+        if isinstance(error, BadSettings | ScenarioError):
+            refused = Refused(Res.MALFORMED, str(error))
+            return error_answer(request, 422, refused, language, [(error.path, error.text)])
+        if isinstance(error, StoreFailed):
+            return error_answer(request, 503, Refused(Res.STORE_FAILED, note=str(error)), language)
+        log.failure("a fault of ours at {path}", failure, path=request.path)
+        return error_answer(request, 500, Refused(Res.INTERNAL, type(error).__name__), language)

@@ -1,0 +1,141 @@
+"""The service as twistd runs it: opened before it listens, stopped without dropping a task."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.interfaces import IListeningPort
+from twisted.logger import ILogObserver, Logger
+from twisted.python.components import Componentized
+from twisted.python.failure import Failure
+
+from dmtwisted.config import LogConfig, ServerConfig
+from dmtwisted.core import TRAINING_REGISTER, Core
+from dmtwisted.logs import LineObserver, open_observer
+from web.site import Door
+
+BACKLOG = 512
+"""Connections that may wait to be taken."""
+
+
+class CannotListen(Exception):
+    """The address cannot be listened on; the text is one line for whoever starts the service."""
+
+
+def bind(server: ServerConfig) -> socket.socket:
+    """A socket that listens where ``server`` says, taken before anything else is begun.
+
+    :raises CannotListen: when the port is taken or the address is not ours.
+    """
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((server.host, server.port))
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise CannotListen(f"cannot listen on {server.host}:{server.port}: {error.strerror or error}") from None
+    return listening
+
+
+def log_observer(log: LogConfig, twistd: Mapping[str, Any], reactor: Any) -> LineObserver:
+    """The log of the service; a ``--logfile`` of twistd counts where the configuration names no file.
+
+    :raises ConfigError: when the file cannot be opened.
+    """
+    named = twistd.get("logfile") or ("" if twistd.get("nodaemon", True) else "twistd.log")
+    if named and named != "-" and not log.file:
+        log = replace(log, file=os.path.abspath(named))
+    return open_observer(log, partial(reactor.callLater, 0))
+
+
+class WholeService(Service):
+    """Core and door on one listening socket."""
+
+    log = Logger()
+
+    def __init__(self, core: Core, listening: socket.socket, reactor: Any, observer: LineObserver) -> None:
+        self._core, self._listening, self._reactor = core, listening, reactor
+        self._observer = observer
+        self._door = Door(core)
+        self._port: IListeningPort | None = None
+        self._failed = False
+
+    def setServiceParent(self, parent: Any) -> None:
+        """Become a part of twistd's application, which shall log as our configuration says."""
+        if isinstance(parent, Componentized):
+            parent.setComponent(ILogObserver, self._observer)
+        super().setServiceParent(parent)
+
+    def startService(self) -> None:
+        """Open the store and the devices, then take requests."""
+        super().startService()
+        self._reactor.callWhenRunning(self._take_signals)
+        Deferred.fromCoroutine(self._start()).addErrback(self._cannot_start)
+
+    async def _start(self) -> None:
+        await self._core.open()
+        port = self._reactor.adoptStreamPort(self._listening.fileno(), self._listening.family, self._door)
+        self._listening.close()
+        self._port = port
+        address = port.getHost()
+        self.log.info("serving on http://{host}:{port}/", host=address.host, port=address.port)
+        if self._core.config.service.training:
+            # Past the log, which takes over the standard output: this is to be read and pasted by a person.
+            print(FIRST_SALE.format(port=address.port, device=TRAINING_REGISTER), file=sys.__stdout__, flush=True)
+
+    def _take_signals(self) -> None:
+        """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, lambda *_: self._reactor.callFromThread(self._stop_once))
+
+    def _stop_once(self) -> None:
+        if self.running:
+            self.running = False
+            self._reactor.stop()
+
+    def _cannot_start(self, reason: Failure) -> None:
+        self._failed = True
+        why = reason.getErrorMessage()
+        self.log.critical("cannot start: {why}", why=why)
+        print(f"dmtwisted: {why}", file=sys.stderr, flush=True)
+        # twistd has no way to end with a status of ours once the reactor runs.
+        self._reactor.addSystemEventTrigger("after", "shutdown", self._exit)
+        self._reactor.stop()
+
+    def _exit(self) -> None:
+        self._observer.flush()
+        os._exit(1)
+
+    def stopService(self) -> Deferred[None]:
+        """Take no more connections, let running tasks end and be answered, close the store."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        if self._port is not None:
+            await maybeDeferred(self._port.stopListening)
+        if not self._failed:
+            await self._core.close()
+        self.log.info("stopped")
+
+
+FIRST_SALE = """
+Serving on http://localhost:{port} in training mode: nothing leaves this machine.
+Open the shift of the register `{device}` and sell something:
+
+  curl -s http://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
+  curl -s http://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'
+"""  # noqa: E501 - to be pasted as it is

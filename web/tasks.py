@@ -1,0 +1,78 @@
+"""``/dm/execute`` and its neighbours: plain resources, for they are on the way of every sale.
+
+Klein's routing and the form parser of a POST together cost two thirds of a small request, so these paths stand in
+front of both (docs/performance.md). An answer is HTTP 200 and JSON whatever its ``res`` (http-api 0.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from dmtwisted.logs import clean_request_id, new_request_id, request_id
+from dmtwisted.requests import MAX_BODY
+from web.answers import JSON, allow_any_origin, language_of, not_allowed
+
+Execute = Callable[[bytes, str], Coroutine[Any, Any, bytes]]
+
+
+class TaskResource(Resource):
+    """One task endpoint; ``execute`` makes the answer out of the body and the language."""
+
+    isLeaf = True
+
+    def __init__(self, execute: Execute, default_language: str) -> None:
+        super().__init__()
+        self._execute, self._default_language = execute, default_language
+
+    def render(self, request: Request) -> int | bytes:
+        """A task, a pre-flight of a browser, or a method that is not there."""
+        allow_any_origin(request)
+        if request.method == b"POST":
+            return self._task(request)
+        if request.method == b"OPTIONS":
+            request.setResponseCode(204)
+            return b""
+        return not_allowed(request, b"POST, OPTIONS")
+
+    def _task(self, request: Request) -> int:
+        name = clean_request_id(request.getHeader(b"x-request-id")) or new_request_id()
+        gone = _Gone(request)
+        content = request.content
+        assert content is not None
+        # One byte more than is taken tells a body that is too long from one that is just not.
+        body = content.read(MAX_BODY + 1)
+        language = language_of(request, self._default_language)
+        # The task runs in a copy of this context, so its log lines carry the name and nobody else's do.
+        before = request_id.set(name)
+        answer = Deferred.fromCoroutine(self._execute(body, language))
+        request_id.reset(before)
+
+        def send(answer: bytes) -> None:
+            if gone.yes:
+                return
+            headers = request.responseHeaders
+            headers.setRawHeaders(b"content-type", JSON)
+            headers.setRawHeaders(b"content-length", [b"%d" % len(answer)])
+            headers.setRawHeaders(b"x-request-id", [name.encode()])
+            request.write(answer)
+            request.finish()
+
+        answer.addCallback(send)
+        return NOT_DONE_YET
+
+
+class _Gone:
+    """Whether the caller hung up: the task goes on, only its answer has nobody to go to."""
+
+    def __init__(self, request: Request) -> None:
+        self.yes = False
+        request.notifyFinish().addErrback(self._mark)
+
+    def _mark(self, _reason: Failure) -> None:
+        self.yes = True

@@ -1,0 +1,41 @@
+"""``/dm/api/v3/training/clock``: time travel, for a service that was started with ``--training`` (design 10)."""
+
+from __future__ import annotations
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.clock import ServiceClock, stamp17
+from web.answers import json_answer
+from web.management import answer_errors, read_object
+
+
+class ClockMove(msgspec.Struct, forbid_unknown_fields=True):
+    """How far the service's clock is ahead of the machine's, in seconds."""
+
+    offset_s: float
+
+
+class TrainingApi:
+    """What only a service in training mode lets one do."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, clock: ServiceClock, default_language: str) -> None:
+        self._clock, self.default_language = clock, default_language
+
+    @app.route("/dm/api/v3/training/clock", methods=["PUT"])
+    def move(self, request: IRequest) -> bytes:
+        """Move the clock that shifts, limits, sessions and retention go by."""
+        self._clock.offset = read_object(request, ClockMove).offset_s
+        return self._told(request)
+
+    @app.route("/dm/api/v3/training/clock", methods=["GET"])
+    def read(self, request: IRequest) -> bytes:
+        """Where the clock stands."""
+        return self._told(request)
+
+    def _told(self, request: IRequest) -> bytes:
+        return json_answer(request, 200, {"offset_s": self._clock.offset, "dt": stamp17(self._clock.now())})
