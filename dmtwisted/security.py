@@ -23,6 +23,7 @@ _MASKED = re.compile(r"[0-9]{8}[*Xx•]+[0-9]{4}")
 _LONG = re.compile(r"[0-9][0-9 -]{11}[0-9]")
 # Groups of a card number have at least three digits: dates and bytes in hex, "30 31 32", are none.
 _RUN = re.compile(r"[0-9]{3,}(?:[ -][0-9]{3,})*")
+_MOST_GROUPS = 6
 _SEPARATOR = re.compile(r"[ -]")
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 _SECRET = re.compile(
@@ -61,9 +62,7 @@ def _mask_run(run: re.Match[str]) -> str:
     bounds = [0, *accumulate(map(len, groups))]
     hidden: set[int] = set()
     for index, start in enumerate(bounds):
-        for end in bounds[index + 1 :]:
-            if end - start >= _CARD_LENGTHS.stop:
-                break
+        for end in bounds[index + 1 : index + 1 + _MOST_GROUPS]:
             if end - start in _CARD_LENGTHS and luhn(digits[start:end]):
                 hidden.update(range(start + KEPT_FIRST, end - KEPT_LAST))
     if not hidden:

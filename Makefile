@@ -1,0 +1,49 @@
+# The whole project by five words: run, test, lint, crash, clean. Needs Python >= 3.11, pip and make.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# The port and the folder of `make run`.
+PORT   ?= 3939
+STATE  ?= var
+
+.PHONY: run test lint docs crash bench venv clean
+
+run: $(VENV)/.installed          ## serve on port 3939 in training mode
+	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
+
+test: lint                       ## lint, types and the whole suite
+	$(BIN)/python -m tests.suite
+
+lint: $(VENV)/.tested            ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.tested            ## the pages that are made from the code
+	$(BIN)/python -m dmtwisted.config > docs/configuration.md
+	$(BIN)/python -m tests.traceability
+
+crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load
+	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
+
+bench: $(VENV)/.installed        ## what a sale costs
+	$(BIN)/dmtwisted bench sales --connections 1,8,64
+
+venv: $(VENV)/.installed
+
+# pip of the machine fills the environment: the module that brings pip along (ensurepip) is not everywhere.
+$(BIN)/python:
+	$(PYTHON) -m venv --without-pip $(VENV)
+
+$(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+clean:                           ## everything that was made, but not the data in var/
+	rm -rf $(VENV) build dist *.egg-info _trial_temp* .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
