@@ -54,9 +54,10 @@ class Warning(msgspec.Struct, frozen=True):
     wtxt: str
 
     @classmethod
-    def of(cls, res: Res, language: str) -> Warning:
-        """The warning that a line of the catalogue stands for."""
-        return cls(res.code, res.text.for_language(language))
+    def of(cls, res: Res, language: str, note: str = "") -> Warning:
+        """The warning that a line of the catalogue stands for, with numbers in ``note``."""
+        text = res.text.for_language(language)
+        return cls(res.code, f"{text}: {note}" if note else text)
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -101,6 +102,11 @@ def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
     head, tail = again.split(_WARNINGS, 1)
     separator = b"" if tail.startswith(b"]") else b","
     return head + _WARNINGS + _encode(warning) + separator + tail
+
+
+def with_member(answer: bytes, name: str, value: str) -> bytes:
+    """``answer`` with one more member at its end: what is made anew for every request and never stored."""
+    return answer[:-1] + b"," + _encode(name) + b":" + _encode(value) + b"}"
 
 
 def refusal(request: TaskRequest, refused: Refused, language: str, at: int) -> bytes:

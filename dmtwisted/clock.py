@@ -6,7 +6,7 @@ Fiscal documents carry local time (fiscal-server 10), so the zone is Kyiv whatev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -48,6 +48,25 @@ class ServiceClock:
 def kyiv(at: int) -> datetime:
     """A moment in milliseconds since 1970 as time in Kyiv."""
     return datetime.fromtimestamp(at // 1000, KYIV)
+
+
+def span(stamp: str) -> tuple[int, int]:
+    """The first and the last moment that a stamp may mean: a prefix of ``yyyyMMddHHmmss`` (http-api 2.11).
+
+    :raises ValueError: when it is none.
+    """
+    if not stamp.isascii() or not stamp.isdigit() or len(stamp) not in (4, 6, 8, 10, 12, 14):
+        raise ValueError("the beginning of YYYYMMDDHHMMSS is expected")
+    given = len(stamp)
+    first = datetime.strptime(stamp + "00000101000000"[given:], "%Y%m%d%H%M%S").replace(tzinfo=KYIV)
+    if given == 4:
+        after = first.replace(year=first.year + 1)
+    elif given == 6:
+        after = (first + timedelta(days=32)).replace(day=1)
+    else:
+        step = {8: timedelta(days=1), 10: timedelta(hours=1), 12: timedelta(minutes=1), 14: timedelta(seconds=1)}
+        after = first + step[given]
+    return int(first.timestamp() * 1000), int(after.timestamp() * 1000) - 1
 
 
 def stamp14(at: int) -> str:

@@ -10,6 +10,7 @@ from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import REGISTER, Surroundings, find_drivers
@@ -34,7 +35,8 @@ class Core:
         self.clock = ServiceClock(reactor)
         around = Surroundings(reactor, self.clock, store, state)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
-        self.dispatcher = Dispatcher(self.devices, self.clock)
+        self.dispatcher = Dispatcher(self.devices, store, self.clock)
+        self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self.ready = False
 
     async def open(self) -> None:
@@ -46,6 +48,7 @@ class Core:
         await self.devices.open()
         if self.config.service.training and not list(self.devices):
             await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {})
+        self._closing.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
         Deferred.fromCoroutine(self._ask_what_is_unknown())
 
@@ -56,6 +59,7 @@ class Core:
     async def close(self) -> None:
         """Refuse new tasks, let the running ones end, close devices and store."""
         self.ready = False
+        self._closing.stop()
         await self.dispatcher.finish()
         self.devices.close()
         await self.store.close()

@@ -12,6 +12,7 @@ from dmtwisted import answers
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.receipts import list_receipts
 from dmtwisted.registers.interface import TAGGED
 from dmtwisted.requests import (
     TYPE_FISCAL,
@@ -23,6 +24,7 @@ from dmtwisted.requests import (
     read_task,
 )
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 
 
@@ -31,8 +33,8 @@ class Dispatcher:
 
     log = Logger()
 
-    def __init__(self, devices: Devices, clock: ServiceClock) -> None:
-        self._devices, self._clock = devices, clock
+    def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
+        self._devices, self._store, self._clock = devices, store, clock
         self._running = 0
         self._stopping = False
         self._all_done: Deferred[None] | None = None
@@ -91,7 +93,9 @@ class Dispatcher:
             await device.turns.take()
             try:
                 answer: bytes
-                if request.type == TYPE_LOOKUP:
+                if request.fiscal is not None and request.fiscal.receipts is not None:
+                    answer = await list_receipts(request, self._devices, self._store, self._clock.now())
+                elif request.type == TYPE_LOOKUP:
                     answer = await device.built.look_up(request)
                 else:
                     answer = await device.built.perform(request, language)

@@ -178,12 +178,12 @@ class Members:
         raise malformed(self.path(name), "true or false is expected")
 
     def object(self, name: str) -> Members | None:
-        """An object; `None` when absent."""
+        """An object; `None` when absent or without members, which is the same to the rules (1098)."""
         value = self._values.get(name)
         if value is None:
             return None
         if isinstance(value, dict):
-            return Members(value, self.path(name))
+            return Members(value, self.path(name)) if value else None
         raise malformed(self.path(name), "an object is expected")
 
     def read(self, name: str, read: Callable[[Members], T]) -> T | None:
@@ -278,6 +278,25 @@ class ReceiptRequest(msgspec.Struct, frozen=True):
     purchase_rro_fisn: str
 
 
+class LineRequest(msgspec.Struct, frozen=True):
+    """One line of a service report, ``fiscal.lines[]`` (http-api 2.8)."""
+
+    t: str
+    qr_type: int
+
+
+class ListRequest(msgspec.Struct, frozen=True):
+    """What narrows the list of receipts (http-api 2.14)."""
+
+    dev_name: str
+    dev_id: str
+    pg_no: int
+    pg_cnt: int
+    dt_from: str
+    dt_to: str
+    dt_order: str
+
+
 class FiscalRequest(msgspec.Struct, frozen=True):
     """``fiscal``: what a register is asked for (http-api 2.2). ``task`` is `None` when none is named."""
 
@@ -285,6 +304,20 @@ class FiscalRequest(msgspec.Struct, frozen=True):
     cashier: str = ""
     receipt: ReceiptRequest | None = None
     cash: PayRequest | None = None
+    n_from: int = 0
+    n_to: int = 0
+    dt_from: str = ""
+    dt_to: str = ""
+    is_short: bool = False
+    lines: tuple[LineRequest, ...] = ()
+    fiscal_number: str = ""
+    receipts: ListRequest | None = None
+
+
+class Forms(msgspec.Struct, frozen=True):
+    """Which print forms the answer shall carry: 0 as the settings say, 1 none, 2 this one (http-api 1.2)."""
+
+    text: int = 0
 
 
 class TaskRequest(msgspec.Struct, frozen=True):
@@ -295,6 +328,7 @@ class TaskRequest(msgspec.Struct, frozen=True):
     tag: str
     source: str
     fiscal: FiscalRequest | None = None
+    forms: Forms = Forms()
 
     @property
     def task(self) -> int:
@@ -321,7 +355,9 @@ def read_root(root: Members) -> TaskRequest:
         raise malformed("tag", f"at most {MAX_TAG} characters are taken")
     if "\0" in tag:
         raise malformed("tag", "the character NUL is not taken")
-    return TaskRequest(device=root.text("device"), type=kind, tag=tag, source=root.text("source"))
+    return TaskRequest(
+        device=root.text("device"), type=kind, tag=tag, source=root.text("source"), forms=_read_forms(root)
+    )
 
 
 def read_task(root: Members) -> TaskRequest:
@@ -365,12 +401,58 @@ def _or(read: Callable[[str], T], name: str, default: T) -> T:
         return default
 
 
+def _read_forms(root: Members) -> Forms:
+    wish = root.integer("need_pf_txt")
+    if wish not in (0, 1, 2):
+        raise malformed("need_pf_txt", "0, 1 or 2 is expected")
+    return Forms(text=wish) if wish else _FORMS_OF_SETTINGS
+
+
+_FORMS_OF_SETTINGS = Forms()
+
+
 def _read_fiscal(fiscal: Members) -> FiscalRequest:
+    task = fiscal.integer("task") if fiscal.has("task") else None
+    if task in _TASKS_WITHOUT_MORE:
+        return FiscalRequest(
+            task=task,
+            cashier=fiscal.text("cashier"),
+            receipt=fiscal.read("receipt", _read_receipt),
+            cash=fiscal.read("cash", _read_pay),
+        )
     return FiscalRequest(
-        task=fiscal.integer("task") if fiscal.has("task") else None,
+        task=task,
         cashier=fiscal.text("cashier"),
         receipt=fiscal.read("receipt", _read_receipt),
         cash=fiscal.read("cash", _read_pay),
+        n_from=fiscal.integer("n_from"),
+        n_to=fiscal.integer("n_to"),
+        dt_from=fiscal.text("dt_from"),
+        dt_to=fiscal.text("dt_to"),
+        is_short=fiscal.flag("is_short"),
+        lines=fiscal.read_each("lines", _read_line),
+        fiscal_number=fiscal.text("fiscal_number"),
+        receipts=_read_list(fiscal) if fiscal.flag("get_receipts") else None,
+    )
+
+
+_TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
+"""Tasks that mind cashier, receipt and cash alone; tills send leftovers of others with them (http-api 0.3.14)."""
+
+
+def _read_line(line: Members) -> LineRequest:
+    return LineRequest(t=line.text("t"), qr_type=line.integer("qr_type"))
+
+
+def _read_list(fiscal: Members) -> ListRequest:
+    return ListRequest(
+        dev_name=fiscal.text("dev_name"),
+        dev_id=fiscal.text("dev_id"),
+        pg_no=fiscal.integer("pg_no"),
+        pg_cnt=fiscal.integer("pg_cnt"),
+        dt_from=fiscal.text("dt_from"),
+        dt_to=fiscal.text("dt_to"),
+        dt_order=fiscal.text("dt_order"),
     )
 
 
@@ -426,7 +508,7 @@ def _read_discount(members: Members) -> Discount:
 
 def _read_pay(pay: Members) -> PayRequest:
     return PayRequest(
-        type=pay.code("type") or "0",
+        type=pay.code("type"),
         sum=pay.amount("sum"),
         change=pay.amount("change"),
         commission=pay.amount("commission"),

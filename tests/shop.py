@@ -40,6 +40,8 @@ class Shop:
 
     def crash(self) -> None:
         """Lose everything but the store and the ledgers, and start again: what a kill leaves behind."""
+        for call in self.clock.getDelayedCalls():
+            call.cancel()
         self.core.devices.close()
         self.core = self._open()
 
@@ -59,6 +61,10 @@ class Shop:
             {"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
         )
 
+    def look_up(self, tag: str, device: str = "test") -> dict[str, Any]:
+        """The answer to a look-up by ``tag``, in the shortened form."""
+        return self.ask({"ver": 6, "device": device, "tag": tag})
+
     def open_shift(self, device: str = "test") -> None:
         """Open the shift."""
         self._case.assertEqual(self.fiscal(0, device=device)["res"], 0)
@@ -75,6 +81,11 @@ class Shop:
         """The entries of the simulated tax service, of one kind if given."""
         entries = self.core.devices.by_name(device).simulator.entries()
         return [entry for entry in entries if kind in ("", entry.kind) and entry.status == status]
+
+    def add(self, name: str) -> None:
+        """One more training register."""
+        adding = self.core.devices.add(name, "register", "training", {})
+        self._case.successResultOf(Deferred.fromCoroutine(adding))
 
     def settings(self, device: str = "test", **changes: Any) -> None:
         """Change settings of a device."""

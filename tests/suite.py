@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import cast
 
 from twisted.trial.reporter import TestResult, TreeReporter
 from twisted.trial.runner import TestLoader, TrialRunner
@@ -35,7 +36,7 @@ def main() -> int:
     """Run every test; the exit status tells whether all is well."""
     runner = TrialRunner(Reporter, mode=None, workingDirectory="_trial_temp", logfile="test.log")
     suite = TestLoader().loadByName("tests", recurse=True)
-    result = runner.run(suite)
+    result = cast(TestResult, runner.run(suite))
     skipped = [(test.id(), str(reason)) for test, reason in result.skips]
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")

@@ -1,12 +1,11 @@
 """The benchmark reads its command line, reckons shares, and looks at processes the right way."""
 
-# mypy: disallow-untyped-calls=False
-# (trial's assertions and usage.Options have no annotations)
-
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import bench
 from dmtwisted.commands.bench import (
+    USUAL_SIZES,
     BenchOptions,
     Cpu,
     Round,
     Share,
+    Sizes,
     cpu_of,
     filesystem,
     keep_sales,
@@ -27,11 +28,15 @@ from dmtwisted.commands.bench import (
     per_sale,
     row_of,
     scratch_folder,
+    sizes_kept,
     stat_cpu,
     table,
 )
 from dmtwisted.commands.load import Load
 from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.migrate import ddl
+from dmtwisted.store.statements import conclude, reserve
+from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 
 
 class OptionsTests(SynchronousTestCase):
@@ -69,6 +74,12 @@ class OptionsTests(SynchronousTestCase):
     def test_numbers(self) -> None:
         """Numbers stand between commas."""
         self.assertEqual(numbers("1, 8,64"), [1, 8, 64])
+
+    def test_sizes(self) -> None:
+        """The writer is told what a sale keeps by four numbers, no more and no less."""
+        self.assertEqual(self.parse("writer", "--sizes", "1,2,3,4").subOptions["sizes"], Sizes(1, 2, 3, 4))
+        self.assertEqual(self.parse("writer").subOptions["sizes"], USUAL_SIZES)
+        self.assertRaises(usage.UsageError, self.parse, "writer", "--sizes", "1,2,3")
 
 
 def load(rate: float, p50: float = 1.0, p99: float = 2.0) -> Load:
@@ -182,13 +193,24 @@ class NotStartedTests(SynchronousTestCase):
 class KeepSalesTests(SynchronousTestCase):
     """The writer alone."""
 
+    def test_sizes_of_a_database(self) -> None:
+        """What a sale takes in the database of the service is what the writer alone is given to keep."""
+        path = Path(self.mktemp())
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            for statement in ddl():
+                db.execute(statement)
+            document = DocumentIntent(1, "sale", 1, 0, 100, b"v" * 11, b"s" * 12)
+            n = reserve(db, Intent(1, "fiscal", 1, "tag", b"", 0, [document])).n
+            conclude(db, Outcome(n, 1, State.DONE, 0, 0, b"a" * 13, {1: "TEST_1"}, b"r" * 14))
+        self.assertEqual(sizes_kept(path), Sizes(11, 12, 13, 14))
+
     def test_each_sale_is_kept(self) -> None:
         """Every sale that is counted is an operation of the journal, done, with its receipt."""
         store = MemoryStore()
         self.successResultOf(Deferred.fromCoroutine(store.open()))
-        load = self.successResultOf(Deferred.fromCoroutine(keep_sales(store, 1, 0.01)))
+        load = self.successResultOf(Deferred.fromCoroutine(keep_sales(store, 1, 0.01, USUAL_SIZES)))
         self.assertGreaterEqual(load.count, 1)
         self.assertEqual(self.successResultOf(Deferred.fromCoroutine(store.unresolved(None))), [])
         first = self.successResultOf(Deferred.fromCoroutine(store.find(1, "fiscal", f"1-{1:036d}")))
         assert first is not None
-        self.assertEqual(first.answer, bench.ANSWER)
+        self.assertEqual(len(first.answer), USUAL_SIZES.answer)

@@ -1,8 +1,5 @@
 """The judge of the kill rounds sees every fault, and two of the rounds are played when asked for."""
 
-# mypy: disallow-untyped-calls=False
-# (trial's assertions have no annotations)
-
 from __future__ import annotations
 
 import os
@@ -104,4 +101,4 @@ class RoundsTests(SynchronousTestCase):
 
     def test_two_rounds(self) -> None:
         """Two rounds of kill -9 under load lose nothing, double nothing and leave no gap."""
-        self.assertEqual(main(["--rounds", "2", "--seed", "3"]), 0)
+        self.assertEqual(main(["--rounds", "2", "--seed", "8"]), 0)

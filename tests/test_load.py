@@ -1,8 +1,5 @@
 """The load generator builds what it says, reads answers from any cut, and reckons its figures right."""
 
-# mypy: disallow-untyped-calls=False
-# (trial's assertions have no annotations)
-
 from __future__ import annotations
 
 import json

@@ -84,6 +84,28 @@ class DeviceApi:
             return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
         return json_answer(request, 200, {"res": 0, "errortxt": ""})
 
+    @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
+    async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
+        """Let a register number its documents itself."""
+        device = self._register(dev_id)
+        async with device.turns.turn():
+            await device.built.go_offline(language_of(request, self.default_language))
+        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
+
+    @app.route("/dm/api/v3/devices/<dev_id>/go-online", methods=["POST"])
+    async def go_online(self, request: IRequest, dev_id: str) -> bytes:
+        """Hand in what a register made offline, and bring it back."""
+        device = self._register(dev_id)
+        async with device.turns.turn():
+            await device.built.go_online(language_of(request, self.default_language))
+        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
+
+    def _register(self, dev_id: str) -> Device:
+        device = self._devices.by_id(dev_id)
+        if device.kind != REGISTER:
+            raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")
+        return device
+
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
     def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
         """What shall go wrong next at a training device."""

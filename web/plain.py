@@ -5,9 +5,6 @@ slower is the price of what it does; ``dmtwisted bench`` runs both side by side.
 ``python -m web.plain --port N`` starts it.
 """
 
-# mypy: disallow-untyped-calls=False
-# (twisted.web's resources have no annotations)
-
 from __future__ import annotations
 
 import argparse

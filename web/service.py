@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -9,11 +10,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.interfaces import IListeningPort
+from twisted.internet.interfaces import IListeningPort, IReactorSocket
 from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
@@ -87,14 +88,24 @@ class WholeService(Service):
 
     async def _start(self) -> None:
         await self._core.open()
-        port = self._reactor.adoptStreamPort(self._listening.fileno(), self._listening.family, self._door)
-        self._listening.close()
-        self._port = port
+        self._port = port = self._listen()
+        _settle_memory()
         address = port.getHost()
         self.log.info("serving on http://{host}:{port}/", host=address.host, port=address.port)
         if self._core.config.service.training:
             # Past the log, which takes over the standard output: this is to be read and pasted by a person.
             print(FIRST_SALE.format(port=address.port, device=TRAINING_REGISTER), file=sys.__stdout__, flush=True)
+
+    def _listen(self) -> Any:
+        """Take over the socket; where the reactor cannot, give it up and listen on its address."""
+        listening = self._listening
+        if IReactorSocket.providedBy(self._reactor):
+            port: Any = self._reactor.adoptStreamPort(listening.fileno(), listening.family, cast(Any, self._door))
+            listening.close()
+            return port
+        host, number = listening.getsockname()[:2]
+        listening.close()
+        return self._reactor.listenTCP(number, self._door, BACKLOG, host)
 
     def _take_signals(self) -> None:
         """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
@@ -130,6 +141,16 @@ class WholeService(Service):
         if not self._failed:
             await self._core.close()
         self.log.info("stopped")
+
+
+def _settle_memory() -> None:
+    """Let the collector look at what requests make, not again and again at all that was made at start.
+
+    Tasks leave few cycles; looking for them seldom keeps its pauses out of the sales (docs/performance.md).
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 FIRST_SALE = """

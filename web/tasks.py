@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -17,6 +18,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 from dmtwisted.logs import clean_request_id, new_request_id, request_id
 from dmtwisted.requests import MAX_BODY
 from web.answers import JSON, allow_any_origin, language_of, not_allowed
+
+log = Logger()
 
 Execute = Callable[[bytes, str], Coroutine[Any, Any, bytes]]
 
@@ -63,7 +66,14 @@ class TaskResource(Resource):
             request.write(answer)
             request.finish()
 
-        answer.addCallback(send)
+        def broken(reason: Failure) -> None:
+            # Tasks are answered whatever happens to them; this is a fault in answering itself.
+            log.failure("a task could not be answered", reason)
+            if not gone.yes:
+                request.setResponseCode(500)
+                request.finish()
+
+        answer.addCallback(send).addErrback(broken)
         return NOT_DONE_YET
 
 

@@ -17,13 +17,14 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager
+from dataclasses import asdict, astuple, dataclass
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -77,6 +78,29 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How many bytes a sale keeps: document, its bytes for the wire, answer, state of the register."""
+
+    document: int
+    sent: int
+    answer: int
+    state: int
+
+
+USUAL_SIZES = Sizes(1100, 90, 3100, 550)
+"""A sale of three items on a training register."""
+
+
+def sizes(text: str) -> Sizes:
+    """``"1100,90,3100,550"`` as sizes.
+
+    :raises ValueError: when these are not four numbers.
+    """
+    document, sent, answer, state = numbers(text)
+    return Sizes(document, sent, answer, state)
+
+
 def _positive(text: str) -> float:
     value = float(text)
     if not value > 0:
@@ -110,6 +134,7 @@ class WriterOptions(usage.Options):
     optParameters = [  # noqa: RUF012
         ["connections", "c", 8, "How many sales are under way at once.", _count],
         ["seconds", "s", 5.0, "How long the measurement takes.", _positive],
+        ["sizes", None, USUAL_SIZES, "Bytes of document, sent document, answer and register state.", sizes],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
     ]
 
@@ -136,7 +161,8 @@ def run(options: BenchOptions) -> int:
         try:
             with scratch_folder(chosen["state"]) as folder:
                 if options.subCommand == "writer":
-                    print(json.dumps(_writer_alone(folder, chosen["connections"], chosen["seconds"])))
+                    alone = _writer_alone(folder, chosen["connections"], chosen["seconds"], chosen["sizes"])
+                    print(json.dumps(asdict(alone)))
                     return 0
                 rows = _sales(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
                 disk = filesystem(folder)
@@ -487,8 +513,9 @@ def _sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int
                     sales = _load(selling, number, seconds, f"sales-{number}-{turn}")
                     cpu = per_sale(before, cpu_of(selling.pid), sales.count)
                     measured[number].append(Round(sales, _load(plain, number, seconds, "plain"), cpu))
+    kept = sizes_kept(state / "dmtwisted.db")
     return [
-        row_of(number, measured[number], _writer_child(folder, number, seconds))
+        row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
         for number in sorted(set(connections))
     ]
 
@@ -517,21 +544,28 @@ def _json_of(command: Sequence[str]) -> Any:
 # The writer alone
 
 
-DOCUMENT = b"d" * 3000
-ANSWER = b"a" * 3000
-STATE = b"s" * 1500
-"""What a sale of three items keeps, by size."""
+def sizes_kept(database: Path) -> Sizes:
+    """What the last sale in ``database`` took, so that the writer alone keeps as much."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+        row = db.execute(
+            "SELECT length(document.value), length(document.sent), length(operation.answer), "
+            "length(register.state) FROM document JOIN operation ON operation.n = document.operation_n "
+            "JOIN register ON register.device_n = document.device_n "
+            "WHERE document.kind = 'sale' AND operation.state = 'done' ORDER BY document.n DESC LIMIT 1"
+        ).fetchone()
+    return Sizes(*row)
 
 
-def _writer_child(folder: Path, connections: int, seconds: float) -> float:
+def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -> float:
     arguments = ["--connections", str(connections), "--seconds", str(seconds), "--state", str(folder)]
+    arguments += ["--sizes", ",".join(map(str, astuple(kept)))]
     load = Load(**_json_of(["dmtwisted.commands.bench", "writer", *arguments]))
     if not load.count:
         raise BenchFailed("the writer kept nothing")
     return load.rate
 
 
-def _writer_alone(folder: Path, connections: int, seconds: float) -> dict[str, Any]:
+def _writer_alone(folder: Path, connections: int, seconds: float, kept: Sizes) -> Load:
     """What the store alone does with so many sales at once. It takes the reactor, so once in a process."""
     seen: list[Load] = []
 
@@ -541,7 +575,7 @@ def _writer_alone(folder: Path, connections: int, seconds: float) -> dict[str, A
         store = SqliteStore(reactor, folder / "writer.sqlite")
         await store.open()
         try:
-            seen.append(await keep_sales(store, connections, seconds))
+            seen.append(await keep_sales(store, connections, seconds, kept))
         finally:
             await store.close()
 
@@ -550,11 +584,13 @@ def _writer_alone(folder: Path, connections: int, seconds: float) -> dict[str, A
     except SystemExit as end:
         if end.code:
             raise BenchFailed("the store failed") from end
-    return asdict(seen[0])
+    return seen[0]
 
 
-async def keep_sales(store: IStore, connections: int, seconds: float) -> Load:
+async def keep_sales(store: IStore, connections: int, seconds: float, kept: Sizes) -> Load:
     """Reserve and conclude sales on so many registers at once, each one after the other."""
+    value, sent = b"v" * kept.document, b"s" * kept.sent
+    answer, state = b"a" * kept.answer, b"r" * kept.state
     spent: list[int] = []
     clock = time.perf_counter_ns
     begun = clock()
@@ -566,12 +602,12 @@ async def keep_sales(store: IStore, connections: int, seconds: float) -> Load:
             if asked_at >= deadline:
                 return
             at = int(time.time() * 1000)
-            document = DocumentIntent(number, "sale", 1, at, 19950, DOCUMENT, b"")
+            document = DocumentIntent(number, "sale", 1, at, 19950, value, sent)
             key = f"{device}-{number:036d}"
             intent = Intent(device, "fiscal", 1, key, b"f" * 16, at, [document])
             reserved = await store.reserve(intent)
-            numbers = {number: f"TEST_{device}_{number}"}
-            await store.conclude(Outcome(reserved.n, device, State.DONE, at, 0, ANSWER, numbers, STATE))
+            fiscal_numbers = {number: f"TEST_{device}_{number}"}
+            await store.conclude(Outcome(reserved.n, device, State.DONE, at, 0, answer, fiscal_numbers, state))
             spent.append(clock() - asked_at)
 
     cpu = time.process_time()
@@ -581,9 +617,9 @@ async def keep_sales(store: IStore, connections: int, seconds: float) -> Load:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """``python -m dmtwisted.commands.bench``, without the rest of the command line."""
-    options = BenchOptions()  # type: ignore[no-untyped-call]
+    options = BenchOptions()
     try:
-        options.parseOptions(arguments)  # type: ignore[no-untyped-call]
+        options.parseOptions(arguments)
     except usage.UsageError as error:
         print(f"dmtwisted bench: {error}", file=sys.stderr)
         return 2

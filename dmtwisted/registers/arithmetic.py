@@ -11,10 +11,14 @@ from collections.abc import Sequence
 
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.catalogue import (
+    ALGORITHMS,
+    CARD,
     CASH,
     PAY_TYPES,
     TAX_GROUPS,
     VAT_AFTER_LEVY,
+    VAT_INSIDE_LEVY,
+    VAT_ON_LEVY,
     PayType,
     TaxGroup,
 )
@@ -61,11 +65,17 @@ class Rates:
             raise Refused(Res.WRONG_TAX_GROUP, code)
         raise Refused(Res.CODE_NOT_ENABLED, code)
 
+    def letter(self, code: int) -> str:
+        """The letter of the tax group ``code``; empty when the register has no such group any more."""
+        group = self._groups.get(str(code))
+        return group.letter if group is not None else ""
+
     def pay_type(self, code: str) -> PayType:
         """The enabled payment type ``code``.
 
         :raises Refused: 1088 for an unknown one, 1110 for one that is not enabled.
         """
+        code = code or str(CASH)
         found = self._pay_types.get(code)
         if found is not None and found.enabled:
             return found
@@ -92,22 +102,49 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
             Res.RECEIPT_SUM_DIFFERS, note=f"rows {hryvnias(before)}, fiscal.receipt.sum {hryvnias(asked.sum)}"
         )
     goods = _spread(asked.discounts, goods)
-    exact = sum(good.cost - good.disc for good in goods)
+    return _receipt(asked, goods, sum(good.cost - good.disc for good in goods), settings, rates)
+
+
+def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
+    """The receipt of an income or expense: an amount and its payments, with or without items (http-api 2.12).
+
+    :raises Refused: for the first rule of specification 7.2 that it breaks.
+    """
+    if asked.sum < 0:
+        raise Refused(Res.INCOME_NEGATIVE)
+    for index, pay in enumerate(asked.pays):
+        if pay.change < 0:
+            raise Refused(Res.INCOME_CHANGE_NEGATIVE, index)
+        if rates.pay_type(pay.type).code == CARD and not (pay.paysys and pay.rrn and pay.cardmask):
+            raise Refused(Res.INCOME_CARD_DATA_MISSING, index)
+    if asked.rows:
+        return receipt(asked, settings, rates, device)
+    return _receipt(asked, [], asked.sum, settings, rates)
+
+
+def _receipt(
+    asked: ReceiptRequest, goods: Sequence[Good], exact: int, settings: RegisterSettings, rates: Rates
+) -> Receipt:
+    """The receipt over ``goods``, which come to ``exact`` kopecks after every discount."""
+    lines = taxes(goods, rates)
+    owed = exact + sum(line.on_top for line in lines)
     rounding = _asked_rounding(asked, settings)
-    payments = _payments(asked, exact, rounding, settings.rounding_step, rates)
+    payments = _payments(asked, owed, rounding, settings.rounding_step, rates)
     due = sum(payment.sum for payment in payments)
     return Receipt(
         goods=tuple(goods),
         pays=tuple(payments),
-        taxes=tuple(taxes(goods, rates)),
-        sum_0=sum(good.cost for good in goods),
+        taxes=tuple(lines),
+        sum_0=sum(good.cost for good in goods) if goods else exact,
         sum_disc=sum(good.disc for good in goods),
         sum_receipt=exact,
-        round=due - exact,
+        round=due - owed,
         sum_topay=due,
         change=sum(payment.change for payment in payments),
-        comment_up=asked.comment_up,
-        comment_down=asked.comment_down,
+        comment_up=printable(asked.comment_up),
+        comment_down=printable(asked.comment_down),
+        purchase_receipt_fisn=asked.purchase_receipt_fisn,
+        purchase_rro_fisn=asked.purchase_rro_fisn,
     )
 
 
@@ -190,25 +227,45 @@ def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
 
 
 def taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
-    """The taxes of each tax group among ``goods``, by the group's algorithm, in the order of the groups' codes."""
-    turnover: dict[int, int] = {}
+    """The taxes of each tax group among ``goods``, by the group's algorithm, in the order of the groups' codes.
+
+    :raises Refused: 1079 when a group asks for an algorithm that there is not.
+    """
+    amounts: dict[int, int] = {}
+    quantities: dict[int, int] = {}
     for good in goods:
-        turnover[good.taxgrp] = turnover.get(good.taxgrp, 0) + good.cost - good.disc
-    return [_tax(rates.group(str(code), ""), turnover[code]) for code in sorted(turnover)]
+        amounts[good.taxgrp] = amounts.get(good.taxgrp, 0) + good.cost - good.disc
+        quantities[good.taxgrp] = quantities.get(good.taxgrp, 0) + good.cnt
+    return [_tax(rates.group(str(code), ""), amounts[code], quantities[code]) for code in sorted(amounts)]
 
 
-def _tax(group: TaxGroup, base: int) -> TaxLine:
-    percent, levy_percent = group.percent, group.ex_percent
-    if group.algorithm == VAT_AFTER_LEVY:
+def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
+    """The taxes on ``base`` kopecks and ``quantity`` thousandths of one group."""
+    percent, levy_percent, algorithm = group.percent, group.ex_percent, group.algorithm
+    if algorithm not in ALGORITHMS:
+        raise Refused(Res.TAX_ALGORITHM_UNSUPPORTED, group.letter or group.code, algorithm)
+    levy_on_top = algorithm == VAT_ON_LEVY or (algorithm == VAT_INSIDE_LEVY and not group.included)
+    if levy_on_top:
+        levy = half_up(base * levy_percent, 10_000)
+    elif algorithm == VAT_INSIDE_LEVY:
+        levy = half_up(base * levy_percent, 10_000 + percent + levy_percent)
+    elif algorithm == VAT_AFTER_LEVY:
         levy = half_up(base * levy_percent, 10_000 + levy_percent)
-        tax_base = base - levy
-        tax = half_up(tax_base * percent, 10_000 + percent)
     else:
-        whole = 10_000 + percent + levy_percent
-        levy = half_up(base * levy_percent, whole)
-        tax_base = base
-        tax = half_up(base * percent, whole)
+        levy = half_up(group.ex_rate * quantity, 1000)
+    tax_base = base
+    if algorithm == VAT_ON_LEVY:
+        tax_base = base + levy
+    elif algorithm != VAT_INSIDE_LEVY:
+        tax_base = base - levy
+    if not group.included:
+        tax = half_up(tax_base * percent, 10_000)
+    elif algorithm == VAT_INSIDE_LEVY:
+        tax = half_up(tax_base * percent, 10_000 + percent + levy_percent)
+    else:
+        tax = half_up(tax_base * percent, 10_000 + percent)
     return TaxLine(
+        on_top=(levy if levy_on_top else 0) + (0 if group.included else tax),
         gr_code=group.code,
         base_sum=base,
         base_tax_sum=tax_base if group.tax_name else 0,
@@ -322,6 +379,19 @@ def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, chang
         auth_code=pay.auth_code,
         oper_type=pay.oper_type,
     )
+
+
+def withdrawal(asked: PayRequest, rates: Rates) -> Payment:
+    """The money of a cash withdrawal against a card, task 14 (http-api 2.7).
+
+    :raises Refused: 1119 when it is not by card, 1120 or 1063 when an amount is negative.
+    """
+    pay_type = rates.pay_type(asked.type or str(CARD))
+    if pay_type.code == CASH:
+        raise Refused(Res.CASH_WITHDRAWAL_NEEDS_CARD)
+    if asked.commission < 0:
+        raise Refused(Res.COMMISSION_NEGATIVE)
+    return cash_move(asked, pay_type)
 
 
 def cash_move(asked: PayRequest, pay_type: PayType) -> Payment:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+# How VAT and a levy share an amount S; p and d are their percentages (fiscal-server 12, `TXAL`).
 VAT_INSIDE_LEVY = 0
-"""Algorithm 0: VAT and levy are both parts of one price, S·p/(100+p+d) and S·d/(100+p+d) (fiscal-server 12)."""
+"""Both are parts of one price: VAT = S·p/(100+p+d), D = S·d/(100+p+d)."""
+VAT_ON_LEVY = 1
+"""The levy is added to the price and bears VAT: D = S·d/100 on top, VAT = (S+D)·p/(100+p)."""
 VAT_AFTER_LEVY = 2
-"""Algorithm 2: the levy lies on the price with VAT, S·d/(100+d); VAT is a part of the rest (fiscal-server 12)."""
+"""The levy lies on the price with VAT: D = S·d/(100+d), VAT = (S-D)·p/(100+p)."""
+VAT_AFTER_EXCISE = 3
+"""Excise for each unit: D = rate·quantity, VAT = (S-D)·p/(100+p)."""
+ALGORITHMS = (VAT_INSIDE_LEVY, VAT_ON_LEVY, VAT_AFTER_LEVY, VAT_AFTER_EXCISE)
 
 
 class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +30,10 @@ class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name of the excise or levy; empty when there is none."""
     ex_percent: int = 0
     algorithm: int = VAT_INSIDE_LEVY
+    included: bool = True
+    """Whether the prices hold the tax; else it is added to what is to be paid."""
+    ex_rate: int = 0
+    """Of algorithm 3: excise for one unit, in kopecks."""
     enabled: bool = True
 
 

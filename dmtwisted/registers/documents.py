@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-OPEN, SALE, CASH_IN, CASH_OUT, Z, CLOSE = "open", "sale", "cash_in", "cash_out", "z", "close"
+OPEN, SALE, RETURN, CASH_IN, CASH_OUT = "open", "sale", "return", "cash_in", "cash_out"
+OFFLINE_BEGIN, OFFLINE_END = "offline_begin", "offline_end"
+WITHDRAWAL, INCOME, EXPENSE, STORNO, Z, CLOSE = "withdrawal", "income", "expense", "storno", "z", "close"
 """Kinds of documents, as scenarios and ledgers name them (design 8); the closing of the shift follows its Z."""
 
 
@@ -82,6 +84,74 @@ class TaxLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ex_name: str = ""
     ex_percent: int = 0
     ex_sum: int = 0
+    on_top: int = 0
+    """What of these taxes is not in the prices and is added to what is to be paid."""
+
+
+class PaySum(msgspec.Struct, omit_defaults=True):
+    """Turnover of one payment type in kopecks; `p` for sales and what came in, `m` for returns and what went out.
+
+    Sums are exact; what rounding added (`u`) or took away (`d`) stands beside them (http-api 2.9).
+    """
+
+    name: str
+    sum_p: int = 0
+    sum_m: int = 0
+    round_pu: int = 0
+    round_pd: int = 0
+    round_mu: int = 0
+    round_md: int = 0
+
+
+class TaxSum(msgspec.Struct, omit_defaults=True):
+    """Turnover and taxes of one tax group in kopecks: sums of the receipts' rounded taxes, never reckoned anew."""
+
+    tax_name: str = ""
+    tax_fname: str = ""
+    tax_lit: str = ""
+    tax_percent: int = 0
+    ex_name: str = ""
+    ex_percent: int = 0
+    base_sum_p: int = 0
+    base_sum_m: int = 0
+    base_tax_sum_p: int = 0
+    base_tax_sum_m: int = 0
+    base_ex_sum_p: int = 0
+    base_ex_sum_m: int = 0
+    tax_sum_p: int = 0
+    tax_sum_m: int = 0
+    ex_sum_p: int = 0
+    ex_sum_m: int = 0
+
+
+class ShiftTotals(msgspec.Struct, omit_defaults=True):
+    """The totals of one shift, or of several together; what X, Z and the summary reports say (http-api 2.9)."""
+
+    count_p: int = 0
+    count_m: int = 0
+    count_14: int = 0
+    last_docno_p: int = 0
+    last_docno_m: int = 0
+    base_p: int = 0
+    base_m: int = 0
+    disc_p: int = 0
+    disc_m: int = 0
+    calc_p: int = 0
+    calc_m: int = 0
+    first_docno: int = 0
+    last_docno: int = 0
+    safe_start: int = 0
+    """Cash in the drawer when the shift was opened."""
+    safe: int = 0
+    """Cash in the drawer at the moment of the report."""
+    pays: dict[int, PaySum] = {}
+    """Sales and returns by payment type."""
+    money: dict[int, PaySum] = {}
+    """Cash in and out, income and expense, by payment type."""
+    cash: dict[int, PaySum] = {}
+    """Cash given out against cards (task 14)."""
+    taxes: dict[int, TaxSum] = {}
+    """Taxes by tax group."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,6 +168,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     change: int = 0
     comment_up: str = ""
     comment_down: str = ""
+    purchase_receipt_fisn: str = ""
+    """Of a return: the fiscal number of the receipt of the purchase."""
+    purchase_rro_fisn: str = ""
+    """Of a return: the register of the purchase, when it is another one."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,6 +183,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shopad: str = ""
     vat_code: str = ""
     fis_code: str = ""
+    lines_up: tuple[str, ...] = ()
+    """Lines of the shop's own at the top of every print form."""
+    lines_down: tuple[str, ...] = ()
+    """Lines of the shop's own at its end."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,6 +197,21 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tag: str = ""
     type: int = 1
     task: int
+
+
+class Reversed(msgspec.Struct, frozen=True):
+    """The document that a storno takes back."""
+
+    kind: str
+    number: int
+    fiscal_number: str
+
+
+class OfflineMark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a document made offline carries: its own fiscal number, and the hash of the one before it."""
+
+    number: str
+    hash: str = ""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -134,15 +227,34 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dtype: int = 0
     """1 fiscal, 0 test."""
     receipt: Receipt | None = None
+    """What was sold, returned, taken in or paid out."""
     cash: Payment | None = None
+    """The money of a cash-in, cash-out or withdrawal."""
+    report: ShiftTotals | None = None
+    """The totals of a Z."""
+    reverses: Reversed | None = None
+    """The document that a storno takes back; its receipt or cash is here too."""
+
+    offline: OfflineMark | None = None
+    """Set when the register numbered the document itself."""
+
+    @property
+    def has_total(self) -> bool:
+        """Whether the document states a total, which then enters its control number (fiscal-server 7.4)."""
+        return self.kind != STORNO and (self.receipt is not None or self.cash is not None)
 
     @property
     def sum(self) -> int:
-        """The amount that the document moves, in kopecks."""
+        """The amount that the document moves, in kopecks; a storno is registered with none (fiscal-server 4.10)."""
+        if self.kind == STORNO:
+            return 0
         if self.receipt is not None:
             return self.receipt.sum_topay
         return self.cash.sum if self.cash is not None else 0
 
+
+LISTED = (SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPENSE, STORNO, Z)
+"""Documents that a list of receipts shows: all but opening and closing."""
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Document).decode

@@ -15,45 +15,33 @@ number is free again, so a till that sells anew without a tag does not get a sec
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.answers import Answer, Warning, amount, render, repeated
+from dmtwisted.answers import Answer, Warning, amount, render, repeated, with_member
 from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.printing.model import Element
+from dmtwisted.printing.text import as_data_uri, render_text
 from dmtwisted.registers import documents, infos, totals
-from dmtwisted.registers.arithmetic import Rates, cash_move, receipt
-from dmtwisted.registers.catalogue import CASH
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
-from dmtwisted.registers.documents import Caller, Document, Header
-from dmtwisted.registers.interface import (
-    CASH_IN,
-    CASH_OUT,
-    NUMBER,
-    OPEN_SHIFT,
-    SALE,
-    STATUS,
-    TAGGED,
-    X_REPORT,
-    Z_REPORT,
-    IRegister,
-)
+from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
+from dmtwisted.registers.documents import Document, Header
+from dmtwisted.registers.drafting import LONGEST_OFFLINE, Drafting
+from dmtwisted.registers.forms import document_form
+from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, IRegister
+from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.shift import shift
-from dmtwisted.registers.totals import RegisterState
-from dmtwisted.requests import FiscalRequest, PayRequest, TaskRequest, malformed
+from dmtwisted.registers.totals import RegisterState, Session
+from dmtwisted.requests import FiscalRequest, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
+from dmtwisted.store.values import DocumentIntent, DocumentQuery, Intent, OperationRow, Outcome, State
 
 KIND = "fiscal"
 """The kind of a register's operations in the journal."""
-
-SHIFT_IS_OLD = 24 * 3600 * 1000
-"""Milliseconds after which an open shift adds warning 3003."""
 
 _fingerprint = msgspec.msgpack.Encoder().encode
 
@@ -65,6 +53,7 @@ class _Paper:
     document: Document
     sent: bytes
     fiscal_number: str = ""
+    session: Session | None = None
 
 
 @implementer(IRegister)
@@ -85,7 +74,6 @@ class SoftwareRegister:
     ) -> None:
         self._n, self._name, self._settings = device_n, name, settings
         self._store, self._channel, self._clock = store, channel, clock
-        self._rates = Rates(settings)
         self._header = Header(
             fisid=fisid,
             name=settings.name,
@@ -93,28 +81,43 @@ class SoftwareRegister:
             shopad=settings.shopad,
             vat_code=settings.vat_code,
             fis_code=settings.fis_code,
+            lines_up=settings.header,
+            lines_down=settings.footer,
         )
+        self._drafting = Drafting(name, settings, self._header, channel.dtype, channel.desk, clock)
+        self._local = LocalTasks(device_n, self._header, channel.dtype, store, clock)
         # What the store holds; `None` when it must be read again because a write was not confirmed.
         self._stored: bytes | None = None
         self._state = RegisterState()
+        self._sold: dict[str, int] = {}
 
     # What the rooms above ask
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
         """Do one task: see `IRegister`."""
         fiscal = request.fiscal
-        if fiscal is None:
-            fiscal = FiscalRequest(task=None)
-        if fiscal.task in TAGGED:
-            return await self._fiscalise(request, fiscal, language)
-        if fiscal.task is None:
+        if fiscal is None or fiscal.task is None:
             return await self._nameless(request)
-        local = _LOCAL.get(fiscal.task)
-        if local is None:
+        if fiscal.task in TAGGED or fiscal.task == STORNO:
+            return await self._fiscalise(request, fiscal, language)
+        if fiscal.task not in self._local:
             raise Refused(Res.UNKNOWN_FISCAL_TASK, fiscal.task)
         warnings = await self._resolve_for_reading(fiscal.task, language)
-        info = local(self, fiscal)
-        return render(self._answer(request, self._clock.now(), info, warnings + self._warnings(language)))
+        info, form = await self._local.perform(request, fiscal, self._state)
+        answer = render(
+            Answer(
+                source=request.source,
+                device=request.device,
+                tag=request.tag,
+                task_status=1,
+                type=request.type,
+                task=request.task,
+                dt=stamp17(self._clock.now()),
+                warnings=warnings + self._warnings(language),
+                info=info,
+            )
+        )
+        return answer if form is None else self._with_form(answer, request, form)
 
     async def look_up(self, request: TaskRequest) -> bytes:
         """The stored answer of a tag: see `IRegister`."""
@@ -122,7 +125,7 @@ class SoftwareRegister:
         known = await self._store.find(self._n, KIND, request.tag) if request.tag else None
         if known is None:
             raise Refused(Res.TAG_NOT_FOUND)
-        return repeated(known.answer)
+        return self._with_document_form(repeated(known.answer), request, known)
 
     async def resolve(self) -> None:
         """Ask after every document whose outcome is unknown: see `IRegister`."""
@@ -138,6 +141,7 @@ class SoftwareRegister:
             return
         stored = await self._store.register_state(self._n)
         self._state = totals.decode(stored) if stored else RegisterState()
+        self._sold = await self._store.sold_codes(self._n, self._state.shift)
         unresolved = await self._store.unresolved(self._n)
         differs = request is not None and any(
             operation.key == request.tag and _says_else(operation, request, fingerprint) for operation in unresolved
@@ -166,7 +170,9 @@ class SoftwareRegister:
             "fisid": self._header.fisid,
             "dtype": self._channel.dtype,
             "shift_status": int(state.shift_open),
-            "online_status": 0,
+            "shift": state.shift,
+            "opened_at": state.opened_at,
+            "online_status": int(state.offline is not None),
             "collision": self._stored is None and bool(await self._store.unresolved(self._n)),
             "safe": amount(state.safe),
             "docno": state.last.number,
@@ -182,7 +188,7 @@ class SoftwareRegister:
         await self.resolve()
         known = await self._known(request.tag)
         if known is not None:
-            return repeated(known.answer)
+            return self._with_document_form(repeated(known.answer), request, known)
         if request.fiscal is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal")
         raise malformed("fiscal.task", "a task number is expected")
@@ -197,53 +203,55 @@ class SoftwareRegister:
             return [Warning.of(refused.res, language)]
         return []
 
-    def _x(self, fiscal: FiscalRequest) -> infos.ReportInfo:
-        shift(self._state.shift_open).report()
-        return infos.report_info(
-            self._header,
-            X_REPORT,
-            fiscal.cashier,
-            self._clock.now(),
-            self._channel.dtype,
-            self._state,
-            number=0,
-            fiscal_number="",
-            shift=self._state.shift,
-        )
-
-    def _status(self, fiscal: FiscalRequest) -> infos.StatusInfo:
-        return infos.status_info(
-            self._header, STATUS, fiscal.cashier, self._clock.now(), self._channel.dtype, self._state
-        )
-
-    def _number(self, fiscal: FiscalRequest) -> infos.NumberInfo:
-        return infos.number_info(
-            self._header, NUMBER, fiscal.cashier, self._clock.now(), self._channel.dtype, self._state
-        )
-
     # Tasks that make documents
 
     async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> bytes:
         fingerprint = hashlib.blake2b(_fingerprint(fiscal), digest_size=16).digest()
         await self._settle(request, fingerprint)
         try:
-            drafts = self._drafts(request, fiscal)
+            if fiscal.task == STORNO:
+                draft = self._drafting.storno(request, self._state, await self._last_document())
+            else:
+                draft = self._drafting.draft(request, self._state, self._sold)
         except Refused:
             # A tag that is known is answered whatever the rest of the request says (http-api 2.20).
             known = await self._known(request.tag)
             if known is None:
                 raise
             return self._repeat(known, request, fingerprint, language)
-        papers = [_Paper(draft, await self._channel.prepare(draft)) for draft in drafts]
+        # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
+        key = request.tag if fiscal.task != STORNO else f"storno of {self._state.last.number}"
+        papers = [await self._paper(draft)]
+        if draft.kind == documents.Z:
+            papers.append(await self._paper(self._drafting.closing(request, self._with(papers[0]))))
+        done = await self._do(papers, key, fingerprint, language)
+        if isinstance(done, OperationRow):
+            return self._repeat(done, request, fingerprint, language)
+        if not self._wants_form(request):
+            return done
+        return self._with_form(done, request, document_form(draft, papers[0].fiscal_number))
+
+    async def _paper(self, draft: Document) -> _Paper:
+        return _Paper(draft, await self._channel.prepare(draft))
+
+    def _with(self, paper: _Paper) -> RegisterState:
+        """The register as it will be when ``paper`` has been accepted."""
+        after = totals.decode(totals.encode(self._state))
+        totals.apply(after, paper.document, "", paper.sent)
+        return after
+
+    async def _do(self, papers: list[_Paper], key: str, fingerprint: bytes, language: str) -> bytes | OperationRow:
+        """Store the intent, hand the documents in, store the outcome: the answer, or who has the key already."""
+        head = papers[0].document
         try:
             reserved = await self._store.reserve(
                 Intent(
                     device_n=self._n,
                     kind=KIND,
-                    task=request.task,
-                    key=request.tag,
+                    task=head.caller.task,
+                    key=key,
                     fingerprint=fingerprint,
-                    at=drafts[0].at,
+                    at=head.at,
                     documents=[
                         DocumentIntent(
                             number=paper.document.number,
@@ -259,7 +267,7 @@ class SoftwareRegister:
                 )
             )
             if reserved.known is not None:
-                return self._repeat(reserved.known, request, fingerprint, language)
+                return reserved.known
             return await self._hand_in(reserved.n, papers, self._warnings(language))
         except Refused:
             raise
@@ -268,14 +276,40 @@ class SoftwareRegister:
             self._stored = None
             raise
 
+    async def _deliver(self, paper: _Paper) -> ChannelOutcome:
+        """Where a document goes: to the far end, or into the drawer of what was made offline."""
+        if paper.document.kind == documents.OFFLINE_END:
+            return await self._hand_in_offline(paper)
+        if paper.document.offline is not None:
+            return Accepted(paper.document.offline.number)
+        return await self._channel.submit(paper.document, paper.sent)
+
+    async def _hand_in_offline(self, end: _Paper) -> ChannelOutcome:
+        """Hand in everything since the offline session began, with its end, package after package.
+
+        Packages that arrived stay there when a later one does not: the far end passes over what it has, so the
+        next try may begin anew (fiscal-server 7.3).
+        """
+        assert self._state.offline is not None
+        outcome: ChannelOutcome = Unknown("nothing was sent")
+        first = self._state.offline.first
+        while True:
+            waiting = await self._store.sent_documents(self._n, first, PACKAGE)
+            package = [sent for _, sent in waiting]
+            last = len(package) < PACKAGE
+            outcome = await self._channel.upload([*package, end.sent] if last else package)
+            if last or not isinstance(outcome, Accepted):
+                return outcome
+            first = waiting[-1][0] + 1
+
     async def _hand_in(self, n: int, papers: list[_Paper], warnings: list[Warning]) -> bytes:
         """Submit the documents of an operation in their order and store what became of it."""
         for index, paper in enumerate(papers):
             if paper.fiscal_number:
                 continue
-            outcome = await self._channel.submit(paper.document, paper.sent)
+            outcome = await self._deliver(paper)
             if isinstance(outcome, Accepted):
-                paper.fiscal_number = outcome.fiscal_number
+                paper.fiscal_number, paper.session = outcome.fiscal_number, outcome.session
                 if index + 1 < len(papers):
                     await self._store.accept_document(n, paper.document.number, outcome.fiscal_number)
             elif isinstance(outcome, Rejected) and index == 0:
@@ -300,9 +334,9 @@ class SoftwareRegister:
         after = totals.decode(self._stored or totals.encode(self._state))
         info = None
         for paper in papers:
-            totals.apply(after, paper.document, paper.fiscal_number)
+            totals.apply(after, paper.document, paper.fiscal_number, paper.sent, paper.session)
             if paper is papers[0]:
-                info = self._info(paper, after)
+                info = infos.document_info(paper.document, paper.fiscal_number, after)
         head = papers[0].document
         answer = render(
             Answer(
@@ -318,6 +352,7 @@ class SoftwareRegister:
             )
         )
         stored = totals.encode(after)
+        sold = {} if head.kind != documents.SALE else self._newly_sold(head)
         await self._store.conclude(
             Outcome(
                 n=n,
@@ -328,26 +363,24 @@ class SoftwareRegister:
                 answer=answer,
                 fiscal_numbers={paper.document.number: paper.fiscal_number for paper in papers},
                 register_state=stored,
+                shift=head.shift,
+                sold=sold,
             )
         )
         self._state, self._stored = after, stored
+        self._sold = {} if head.kind == documents.OPEN else {**self._sold, **sold} if sold else self._sold
         return answer
 
-    def _info(self, paper: _Paper, after: RegisterState) -> infos.CommonInfo:
-        document = paper.document
-        if document.kind != documents.Z:
-            return infos.receipt_info(document, paper.fiscal_number, after)
-        return infos.report_info(
-            document.header,
-            document.caller.task,
-            document.cashier,
-            document.at,
-            document.dtype,
-            after,
-            number=document.number,
-            fiscal_number=paper.fiscal_number,
-            shift=document.shift,
+    def _newly_sold(self, sale: Document) -> dict[str, int]:
+        """The item codes that this shift had not sold before, with their tax groups (1111)."""
+        assert sale.receipt is not None
+        return {good.code: good.taxgrp for good in sale.receipt.goods if good.code and good.code not in self._sold}
+
+    async def _last_document(self) -> Document | None:
+        found = await self._store.find_documents(
+            DocumentQuery(devices=[self._n], kinds=sorted(totals.RECEIPTS), limit=1)
         )
+        return documents.decode(found.documents[0].value) if found.documents else None
 
     async def _conclude(self, n: int, state: State, res: int) -> None:
         await self._store.conclude(
@@ -363,68 +396,6 @@ class SoftwareRegister:
             )
         )
 
-    # Documents out of requests
-
-    def _drafts(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        make = _PAPERS.get(request.task)
-        if make is None:
-            raise Refused(Res.UNKNOWN_FISCAL_TASK, request.task)
-        return make(self, request, fiscal)
-
-    def _draft(self, kind: str, request: TaskRequest, number: int = 0) -> Document:
-        assert request.fiscal is not None
-        return Document(
-            kind=kind,
-            number=number or self._state.next_number,
-            shift=self._state.shift,
-            at=self._clock.now(),
-            cashier=request.fiscal.cashier,
-            header=self._header,
-            caller=Caller(
-                device=request.device,
-                source=request.source,
-                tag=request.tag,
-                type=request.type,
-                task=request.task,
-            ),
-            dtype=self._channel.dtype,
-        )
-
-    def _open(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        shift(self._state.shift_open).open()
-        return [self._draft(documents.OPEN, request)]
-
-    def _sale(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        shift(self._state.shift_open).trade()
-        if fiscal.receipt is None:
-            raise Refused(Res.MISSING_OBJECT, "fiscal.receipt")
-        value = receipt(fiscal.receipt, self._settings, self._rates, self._name)
-        return [msgspec.structs.replace(self._draft(documents.SALE, request), receipt=value)]
-
-    def _cash_in(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        return self._cash(documents.CASH_IN, request, fiscal)
-
-    def _cash_out(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        drafts = self._cash(documents.CASH_OUT, request, fiscal)
-        if self._settings.check_cash and drafts[0].sum > self._state.safe:
-            raise Refused(Res.NOT_ENOUGH_CASH)
-        return drafts
-
-    def _cash(self, kind: str, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        shift(self._state.shift_open).trade()
-        asked = fiscal.cash or _cash_of_receipt(fiscal)
-        if asked is None:
-            raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
-        pay_type = self._rates.pay_type(asked.type)
-        if pay_type.code != CASH:
-            raise Refused(Res.WRONG_PAYMENT_TYPE, asked.type)
-        return [msgspec.structs.replace(self._draft(kind, request), cash=cash_move(asked, pay_type))]
-
-    def _z(self, request: TaskRequest, fiscal: FiscalRequest) -> list[Document]:
-        shift(self._state.shift_open).close()
-        report = self._draft(documents.Z, request)
-        return [report, self._draft(documents.CLOSE, request, report.number + 1)]
-
     # What is known already
 
     async def _known(self, tag: str) -> OperationRow | None:
@@ -432,11 +403,12 @@ class SoftwareRegister:
 
     def _repeat(self, known: OperationRow, request: TaskRequest, fingerprint: bytes, language: str) -> bytes:
         """The earlier answer; with a warning when the request says something else than the earlier one."""
-        if not _says_else(known, request, fingerprint):
-            return repeated(known.answer)
-        if self._settings.strict_tags:
-            raise Refused(Res.TAG_KNOWN)
-        return repeated(known.answer, Warning.of(Res.TAG_KNOWN, language))
+        warning = None
+        if _says_else(known, request, fingerprint):
+            if self._settings.strict_tags:
+                raise Refused(Res.TAG_KNOWN)
+            warning = Warning.of(Res.TAG_KNOWN, language)
+        return self._with_document_form(repeated(known.answer, warning), request, known)
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
@@ -445,7 +417,7 @@ class SoftwareRegister:
             if paper.fiscal_number:
                 continue
             number = paper.document.number
-            found = await self._channel.probe(number)
+            found = await self._ask_after(paper)
             if isinstance(found, Unknown):
                 raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=found.why)
             if isinstance(found, Absent):
@@ -460,46 +432,84 @@ class SoftwareRegister:
                 # An earlier document of the operation was taken, so this one is due: same bytes, first time.
                 break
             self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
-            paper.fiscal_number = found.fiscal_number
+            paper.fiscal_number, paper.session = found.fiscal_number, found.session
         try:
             await self._hand_in(operation.n, papers, [])
         except Refused as refused:
             raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=refused.aq_errortxt) from refused
 
+    async def _ask_after(self, paper: _Paper) -> Accepted | Absent | Unknown:
+        """What became of a document; one made offline never left, so there is nobody to ask."""
+        if paper.document.offline is not None and paper.document.kind != documents.OFFLINE_END:
+            return Absent()
+        return await self._channel.probe(paper.document.number)
+
+    # Offline and back
+
+    async def go_offline(self, language: str) -> None:
+        """Number documents ourselves from now on: see `IRegister`."""
+        await self.resolve()
+        begin = self._drafting.offline_begin(self._state, self._channel.key_days_left())
+        await self._do([await self._paper(begin)], f"{begin.kind} {begin.number}", b"", language)
+
+    async def go_online(self, language: str) -> None:
+        """Hand in what was made offline: see `IRegister`."""
+        await self.resolve()
+        end = self._drafting.offline_end(self._state)
+        await self._do([await self._paper(end)], f"{end.kind} {end.number}", b"", language)
+
     def _warnings(self, language: str) -> list[Warning]:
-        if self._state.shift_open and self._clock.now() - self._state.opened_at > SHIFT_IS_OLD:
-            return [Warning.of(Res.SHIFT_OLD, language)]
-        return []
+        """What should be seen to before it becomes an error."""
+        settings, state, now = self._settings, self._state, self._clock.now()
+        found = []
+        if state.shift_open and now - state.opened_at > settings.warn_shift_h * HOUR:
+            found.append(Warning.of(Res.SHIFT_OLD, language))
+        if state.offline is not None:
+            hours = (now - state.offline.since) / HOUR
+            if hours > settings.warn_offline_h:
+                left = max(0, int(LONGEST_OFFLINE / HOUR - hours))
+                found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, _left(language, left, "год", "h")))
+            numbers = state.offline_numbers_left
+            if numbers < settings.warn_offline_numbers:
+                note = _left(language, numbers, "номерів", "numbers")
+                found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, note))
+        days = self._channel.key_days_left()
+        if days is not None and days < settings.warn_key_days:
+            found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, _left(language, days, "дн.", "days")))
+        return found
 
-    def _answer(self, request: TaskRequest, at: int, info: object, warnings: list[Warning]) -> Answer:
-        return Answer(
-            source=request.source,
-            device=request.device,
-            tag=request.tag,
-            task_status=1,
-            type=request.type,
-            task=request.task,
-            dt=stamp17(at),
-            warnings=warnings,
-            info=info,
-        )
+    # Print forms
+
+    def _wants_form(self, request: TaskRequest) -> bool:
+        wish = request.forms.text
+        return wish == FORM_WANTED or (wish == FORM_AS_SET and self._settings.pf_text)
+
+    def _with_form(self, answer: bytes, request: TaskRequest, form: list[Element]) -> bytes:
+        """``answer`` with the print forms that the request or the settings want (http-api 2.21)."""
+        if not self._wants_form(request):
+            return answer
+        text = render_text(form, self._settings.pf_charcount)
+        return with_member(answer, "pf_text", as_data_uri(text))
+
+    def _with_document_form(self, answer: bytes, request: TaskRequest, known: OperationRow) -> bytes:
+        if not self._wants_form(request) or not known.documents:
+            return answer
+        row = known.documents[0]
+        return self._with_form(answer, request, document_form(documents.decode(row.value), row.fiscal_number))
 
 
-_PAPERS = {
-    OPEN_SHIFT: SoftwareRegister._open,
-    SALE: SoftwareRegister._sale,
-    CASH_IN: SoftwareRegister._cash_in,
-    CASH_OUT: SoftwareRegister._cash_out,
-    Z_REPORT: SoftwareRegister._z,
-}
-"""Tasks that make documents, and what makes them."""
+def _left(language: str, number: int, uk: str, en: str) -> str:
+    return f"{number} {en} left" if language == "en" else f"лишилося {number} {uk}"
 
-_LOCAL: dict[int, Callable[[SoftwareRegister, FiscalRequest], infos.CommonInfo]] = {
-    X_REPORT: SoftwareRegister._x,
-    STATUS: SoftwareRegister._status,
-    NUMBER: SoftwareRegister._number,
-}
-"""Tasks that are answered here, without the far end."""
+
+HOUR = 3_600_000
+"""Milliseconds."""
+
+PACKAGE = 99
+"""Documents of one upload; the tax service takes 100, and the end of the session is the last (fiscal-server 7.3)."""
+
+FORM_AS_SET, FORM_WANTED = 0, 2
+"""Values of ``need_pf_*``; 1 is "none" (http-api 1.2)."""
 
 
 def _says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:
@@ -510,12 +520,3 @@ def _says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) ->
     fiscal = request.fiscal
     asks_only = known.task == request.task and fiscal is not None and not (fiscal.receipt or fiscal.cash)
     return not asks_only and known.fingerprint != fingerprint
-
-
-def _cash_of_receipt(fiscal: FiscalRequest) -> PayRequest | None:
-    """The amount of a cash-in or cash-out that a till put into a receipt (http-api 2.7)."""
-    if fiscal.receipt is None:
-        return None
-    if fiscal.receipt.pays:
-        return fiscal.receipt.pays[0]
-    return PayRequest(type=str(CASH), sum=fiscal.receipt.sum)

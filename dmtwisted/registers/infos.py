@@ -11,8 +11,18 @@ from dmtwisted.answers import Number, amount, percent, quantity
 from dmtwisted.clock import kyiv, readable, stamp14
 from dmtwisted.money import hryvnias
 from dmtwisted.registers.catalogue import CASH
-from dmtwisted.registers.documents import Document, Good, Header, Payment, Receipt, TaxLine
-from dmtwisted.registers.totals import PaySum, RegisterState, TaxSum
+from dmtwisted.registers.documents import (
+    Document,
+    Good,
+    Header,
+    Payment,
+    PaySum,
+    Receipt,
+    ShiftTotals,
+    TaxLine,
+    TaxSum,
+)
+from dmtwisted.registers.totals import RegisterState
 
 DEVINFO = f"dmtwisted {__version__}"
 
@@ -156,11 +166,11 @@ class CommonInfo(msgspec.Struct, kw_only=True):
     dtype: int
     isprint: int = 0
     ispay: int = 0
-    isoffline: bool = False
+    isoffline: bool
     safe: Number
     shift_link: int
     shift_prev_link: int
-    vacant_off_nums: int = 0
+    vacant_off_nums: int
     docno: str
     devinfo: str = DEVINFO
     billing: Billing = msgspec.field(default_factory=Billing)
@@ -174,7 +184,7 @@ class ReceiptInfo(CommonInfo, kw_only=True):
     cancelid: str = ""
     qr: str
     qr1: str = ""
-    mac: str = ""
+    mac: str
     edrpou: str
     userdata1: str = ""
     userdata2: str = ""
@@ -241,6 +251,20 @@ class ReportSummary(msgspec.Struct):
     calc_m: Number
 
 
+class SummaryLine(msgspec.Struct):
+    """One Z of a summary report: ``docsum`` is what it sold, with rounding (http-api 2.11)."""
+
+    dt: str
+    docno: str
+    doccode: str
+    docsum: Number
+
+    @classmethod
+    def of(cls, document: Document, fiscal_number: str, totals: ShiftTotals) -> SummaryLine:
+        """The line of the Z ``document``."""
+        return cls(stamp14(document.at), str(document.number), fiscal_number, amount(totals.calc_p))
+
+
 class ReportInfo(CommonInfo, kw_only=True):
     """X and Z (http-api 2.9)."""
 
@@ -254,7 +278,7 @@ class ReportInfo(CommonInfo, kw_only=True):
     money: list[ReportPay]
     cash: list[ReportPay] = []
     money_transfer: list[ReportPay] = []
-    reports: list[Any] = []
+    reports: list[SummaryLine] = []
 
 
 class StatusInfo(CommonInfo, kw_only=True):
@@ -264,14 +288,41 @@ class StatusInfo(CommonInfo, kw_only=True):
     isFis: int
     shift_status: int
     shift_dt: str
-    online_status: int = 0
+    online_status: int
     sign_status: int = 0
+    """0: nothing is signed here."""
+
+
+class LastNumbersInfo(CommonInfo, kw_only=True):
+    """Task 21: local numbers of the last sale and return of the shift, number of the last Z (http-api 2.18)."""
+
+    last_receipt_no: int
+    last_back_no: int
+    last_z_no: int
 
 
 class NumberInfo(CommonInfo, kw_only=True):
     """Task 20: the fiscal number is in ``fisid``."""
 
     edrpou: str
+
+
+def document_info(document: Document, fiscal_number: str, after: RegisterState) -> CommonInfo:
+    """``info`` of any document, accepted as ``fiscal_number``; ``after`` is the register with it."""
+    if document.report is None:
+        return receipt_info(document, fiscal_number, after)
+    return report_info(
+        document.header,
+        document.caller.task,
+        document.cashier,
+        document.at,
+        document.dtype,
+        after,
+        document.report,
+        number=document.number,
+        fiscal_number=fiscal_number,
+        shift=document.shift,
+    )
 
 
 def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -> ReceiptInfo:
@@ -285,6 +336,7 @@ def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -
         shift_link=document.shift,
         shift_prev_link=document.shift - 1,
         qr=qr,
+        mac=mac_of(document),
         edrpou=document.header.fis_code,
         printinfo=_print_info(document, fiscal_number, qr, after),
     )
@@ -297,12 +349,14 @@ def report_info(
     at: int,
     dtype: int,
     state: RegisterState,
-    number: int,
-    fiscal_number: str,
+    totals: ShiftTotals,
+    *,
     shift: int,
+    number: int = 0,
+    fiscal_number: str = "",
+    reports: list[SummaryLine] | None = None,
 ) -> ReportInfo:
-    """``info`` of an X or Z over the totals in ``state``; an X has number 0 and no fiscal number."""
-    totals = state.totals
+    """``info`` of an X, a Z or a summary report over ``totals``; only a Z has a number."""
     return ReportInfo(
         **_common(header, task, cashier, at, dtype, state),
         dataid=number,
@@ -312,11 +366,11 @@ def report_info(
         shift_prev_link=shift - 1,
         docno_from=totals.first_docno,
         docno_to=totals.last_docno,
-        safe_start_shift=amount(state.safe_start),
+        safe_start_shift=amount(totals.safe_start),
         receipt=ReportCounts(
             count_p=totals.count_p,
             count_m=totals.count_m,
-            count_14=0,
+            count_14=totals.count_14,
             count_transfer=0,
             last_docno_p=totals.last_docno_p,
             last_docno_m=totals.last_docno_m,
@@ -334,6 +388,8 @@ def report_info(
         taxes=[_report_tax(code, sums) for code, sums in sorted(totals.taxes.items())],
         pays=_report_pays(totals.pays),
         money=_report_pays(totals.money),
+        cash=_report_pays(totals.cash),
+        reports=reports or [],
     )
 
 
@@ -346,6 +402,7 @@ def status_info(header: Header, task: int, cashier: str, at: int, dtype: int, st
         isFis=dtype,
         shift_status=int(state.shift_open),
         shift_dt=stamp14(state.opened_at) if state.shift_open else "",
+        online_status=int(state.offline is not None),
     )
 
 
@@ -354,24 +411,46 @@ def number_info(header: Header, task: int, cashier: str, at: int, dtype: int, st
     return NumberInfo(**_common(header, task, cashier, at, dtype, state), **_standing(state), edrpou=header.fis_code)
 
 
+def last_numbers_info(
+    header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState
+) -> LastNumbersInfo:
+    """``info`` of task 21."""
+    return LastNumbersInfo(
+        **_common(header, task, cashier, at, dtype, state),
+        **_standing(state),
+        last_receipt_no=state.totals.last_docno_p,
+        last_back_no=state.totals.last_docno_m,
+        last_z_no=state.z_number,
+    )
+
+
 def receipt_qr(document: Document, fiscal_number: str) -> str:
     """The link under the QR code of a receipt (fiscal-server 11)."""
     moment = kyiv(document.at)
+    mac = f"&mac={mac_of(document)}" if mac_of(document) else ""
     return (
         f"{CABINET}?id={fiscal_number}&date={moment:%Y%m%d}&time={moment:%H%M%S}"
-        f"&fn={document.header.fisid}&sm={hryvnias(document.sum)}"
+        f"&fn={document.header.fisid}&sm={hryvnias(document.sum)}{mac}"
     )
+
+
+def mac_of(document: Document) -> str:
+    """The control hash of a document made offline; empty online."""
+    return document.offline.hash if document.offline is not None else ""
 
 
 def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:
     last = state.last
+    isoffline = state.offline is not None
     return {
         "task": task,
         "fisid": header.fisid,
         "dt": stamp14(at),
         "cashier": cashier,
         "dtype": dtype,
+        "isoffline": isoffline,
         "safe": amount(state.safe),
+        "vacant_off_nums": state.offline_numbers_left,
         "lastcheck": LastCheck(last.number, last.number, last.fiscal_number, last.task),
         "printheader": PrintHeader(
             name=header.name,
@@ -380,7 +459,7 @@ def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state:
             vat_code=header.vat_code,
             fis_code=header.fis_code,
             dt=readable(at),
-            isOffline=False,
+            isOffline=isoffline,
             fisid=header.fisid,
             cashier=cashier,
         ),
@@ -421,8 +500,8 @@ def _print_info(document: Document, fiscal_number: str, qr: str, after: Register
         fisn=fiscal_number,
         dt=readable(document.at),
         qr=qr,
-        isOffline=False,
-        mac="",
+        isOffline=document.offline is not None,
+        mac=mac_of(document),
         fisid=header.fisid,
         manuf=DEVINFO,
         cashier=document.cashier,

@@ -6,10 +6,13 @@ from zope.interface import Interface
 
 from dmtwisted.requests import TaskRequest
 
-OPEN_SHIFT, SALE, CASH_IN, CASH_OUT, X_REPORT, Z_REPORT, STATUS, NUMBER = 0, 1, 3, 4, 10, 11, 18, 20
+OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
+X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
+WITHDRAWAL, INCOME, EXPENSE, STORNO = 14, 15, 16, 17
+STATUS, NUMBER, LAST_NUMBERS, LAST_COPY, COPY = 18, 20, 21, 22, 23
 """Task numbers (http-api 2.1)."""
 
-TAGGED = frozenset({0, 1, 2, 3, 4, 11, 14, 15, 16})
+TAGGED = frozenset({OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, Z_REPORT, WITHDRAWAL, INCOME, EXPENSE})
 """Tasks that are done once for a ``tag`` (specification 3.3)."""
 
 
@@ -32,6 +35,18 @@ class IRegister(Interface):
         """Find out what became of every operation whose outcome is unknown.
 
         :raises Refused: 1075 when the far end cannot be asked now.
+        """
+
+    async def go_offline(language: str) -> None:
+        """Give documents numbers of the register's own until it comes back.
+
+        :raises Refused: 1052, 1053, 1056 or 1117 when it may not.
+        """
+
+    async def go_online(language: str) -> None:
+        """Hand in everything that was made offline and come back.
+
+        :raises Refused: 1054 when it is online; why the far end did not take it, and then it stays offline.
         """
 
     async def check() -> None:

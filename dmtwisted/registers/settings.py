@@ -23,6 +23,25 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     rounding_step: Annotated[
         Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
     ] = 0
+    auto_close: Annotated[
+        str,
+        Meta(
+            pattern=r"^(|([01][0-9]|2[0-3]):[0-5][0-9])$", description="Time in Kyiv at which an open shift is closed"
+        ),
+    ] = ""
+    warn_shift_h: Annotated[
+        float, Meta(gt=0, description="Hours after which an open shift adds the warning 3003")
+    ] = 24.0
+    offline_allowed: Annotated[bool, Meta(description="Whether the register may go offline")] = False
+    warn_offline_h: Annotated[
+        float, Meta(ge=0, description="Hours offline after which answers warn of the limit of 35 hours")
+    ] = 24.0
+    warn_offline_numbers: Annotated[int, Meta(ge=0, description="Offline numbers left below which answers warn")] = (
+        100
+    )
+    warn_key_days: Annotated[int, Meta(ge=0, description="Days left of the signing key below which answers warn")] = 7
+    pf_text: Annotated[bool, Meta(description="Answers carry the text form when the request does not say")] = False
+    pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
     check_cash: Annotated[bool, Meta(description="Refuse with 1077 what would take more cash out than there is")] = (
         True
     )
@@ -35,3 +54,5 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     shopad: Annotated[str, Meta(description="Address of the outlet")] = ""
     vat_code: Annotated[str, Meta(description="VAT number, printed after ПН")] = ""
     fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = ""
+    header: Annotated[tuple[str, ...], Meta(description="Lines at the top of every print form")] = ()
+    footer: Annotated[tuple[str, ...], Meta(description="Lines at the end of every print form")] = ()

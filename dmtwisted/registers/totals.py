@@ -6,66 +6,39 @@ document's outcome; so X, Z and the sum of the receipts cannot part.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from dmtwisted.registers.catalogue import CASH
-from dmtwisted.registers.documents import CASH_IN, CASH_OUT, CLOSE, OPEN, SALE, Document, Payment, Z
+from dmtwisted.registers.documents import (
+    CASH_IN,
+    CASH_OUT,
+    CLOSE,
+    EXPENSE,
+    INCOME,
+    OFFLINE_BEGIN,
+    OFFLINE_END,
+    OPEN,
+    RETURN,
+    SALE,
+    STORNO,
+    WITHDRAWAL,
+    Document,
+    PaySum,
+    Receipt,
+    ShiftTotals,
+    TaxSum,
+    Z,
+)
+from protocols.fiscal.offline import document_hash
+
+RECEIPTS = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPENSE})
+"""Documents that move money, and that a storno can take back."""
 
 
-class PaySum(msgspec.Struct, omit_defaults=True):
-    """Turnover of one payment type in kopecks; `p` for sales and cash in, `m` for returns and cash out.
-
-    Sums are exact; what rounding added (`u`) or took away (`d`) stands beside them (http-api 2.9).
-    """
-
-    name: str
-    sum_p: int = 0
-    sum_m: int = 0
-    round_pu: int = 0
-    round_pd: int = 0
-    round_mu: int = 0
-    round_md: int = 0
-
-
-class TaxSum(msgspec.Struct, omit_defaults=True):
-    """Turnover and taxes of one tax group in kopecks: sums of the receipts' rounded taxes, never reckoned anew."""
-
-    tax_name: str = ""
-    tax_fname: str = ""
-    tax_lit: str = ""
-    tax_percent: int = 0
-    ex_name: str = ""
-    ex_percent: int = 0
-    base_sum_p: int = 0
-    base_sum_m: int = 0
-    base_tax_sum_p: int = 0
-    base_tax_sum_m: int = 0
-    base_ex_sum_p: int = 0
-    base_ex_sum_m: int = 0
-    tax_sum_p: int = 0
-    tax_sum_m: int = 0
-    ex_sum_p: int = 0
-    ex_sum_m: int = 0
-
-
-class ShiftTotals(msgspec.Struct, omit_defaults=True):
-    """The totals of one shift."""
-
-    count_p: int = 0
-    count_m: int = 0
-    last_docno_p: int = 0
-    last_docno_m: int = 0
-    base_p: int = 0
-    base_m: int = 0
-    disc_p: int = 0
-    disc_m: int = 0
-    calc_p: int = 0
-    calc_m: int = 0
-    first_docno: int = 0
-    last_docno: int = 0
-    pays: dict[int, PaySum] = {}
-    money: dict[int, PaySum] = {}
-    taxes: dict[int, TaxSum] = {}
+SESSION_NUMBERS = 10_000
+"""Documents that we make in one offline session; the tax service itself names no limit (fiscal-server 6)."""
 
 
 class LastDocument(msgspec.Struct, omit_defaults=True):
@@ -74,6 +47,27 @@ class LastDocument(msgspec.Struct, omit_defaults=True):
     number: int = 0
     fiscal_number: str = ""
     task: int = 0
+    kind: str = ""
+
+
+class Session(msgspec.Struct, frozen=True):
+    """An offline session that the tax service has granted: used when the register has to go offline."""
+
+    id: str
+    seed: str
+
+
+class Offline(msgspec.Struct, omit_defaults=True):
+    """A register that is offline."""
+
+    first: int
+    """The local number of the session's begin; everything from there on waits to be handed in."""
+    since: int
+    """Milliseconds since 1970."""
+    ordinal: int = 0
+    """Documents of the session so far."""
+    hash: str = ""
+    """Hash of the last document; empty right after the begin (fiscal-server 7.5)."""
 
 
 class RegisterState(msgspec.Struct, omit_defaults=True):
@@ -87,8 +81,8 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     opened_at: int = 0
     safe: int = 0
     """Cash in the drawer, in kopecks; carries over a Z."""
-    safe_start: int = 0
-    """Cash in the drawer when the shift was opened."""
+    session: Session | None = None
+    offline: Offline | None = None
     last: LastDocument = msgspec.field(default_factory=LastDocument)
     totals: ShiftTotals = msgspec.field(default_factory=ShiftTotals)
 
@@ -97,70 +91,167 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
         """The number of the current shift's Z; of the next one while the shift is closed."""
         return self.z_number + 1
 
+    @property
+    def offline_numbers_left(self) -> int:
+        """How many documents the register could still number itself."""
+        if self.session is None:
+            return 0
+        return SESSION_NUMBERS - (self.offline.ordinal if self.offline is not None else 0)
+
+    def report(self) -> ShiftTotals:
+        """The totals as a report made now says them."""
+        return msgspec.structs.replace(self.totals, safe=self.safe)
+
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(RegisterState).decode
 
 
-def apply(state: RegisterState, document: Document, fiscal_number: str) -> None:
-    """Take ``document``, accepted as ``fiscal_number``, into ``state``."""
+def apply(
+    state: RegisterState, document: Document, fiscal_number: str, sent: bytes, session: Session | None = None
+) -> None:
+    """Take ``document``, accepted as ``fiscal_number``, into ``state``.
+
+    :param sent: its bytes for the wire, which the next offline document vouches for.
+    :param session: an offline session that came with the acceptance.
+    """
+    kind = document.kind
+    if session is not None:
+        state.session = session
+    if kind == OFFLINE_BEGIN:
+        state.offline = Offline(first=document.number, since=document.at)
+    if kind == OFFLINE_END:
+        state.offline = None
+    elif state.offline is not None:
+        state.offline.ordinal += 1
+        state.offline.hash = document_hash(sent) if kind != OFFLINE_BEGIN else ""
     state.next_number = document.number + 1
-    state.last = LastDocument(document.number, fiscal_number, document.caller.task)
-    if document.kind == OPEN:
+    state.last = LastDocument(document.number, fiscal_number, document.caller.task, kind)
+    if kind == OPEN:
         state.shift_open = True
         state.opened_at = document.at
-        state.safe_start = state.safe
-        state.totals = ShiftTotals(first_docno=document.number)
+        state.totals = ShiftTotals(first_docno=document.number, safe_start=state.safe)
     state.totals.last_docno = document.number
-    if document.kind == SALE:
-        _add_sale(state, document)
-    elif document.kind == CASH_IN:
-        _add_money(state, document.cash, 1)
-    elif document.kind == CASH_OUT:
-        _add_money(state, document.cash, -1)
-    elif document.kind == Z:
+    if kind == STORNO:
+        assert document.reverses is not None
+        _count(state, document.reverses.kind, document, -1)
+    elif kind in RECEIPTS:
+        if kind == SALE:
+            state.totals.last_docno_p = document.number
+        elif kind == RETURN:
+            state.totals.last_docno_m = document.number
+        _count(state, kind, document, 1)
+    elif kind == Z:
         state.z_number = document.shift
-    elif document.kind == CLOSE:
+    elif kind == CLOSE:
         state.shift_open = False
 
 
-def _add_sale(state: RegisterState, document: Document) -> None:
-    receipt, totals = document.receipt, state.totals
-    assert receipt is not None
-    totals.count_p += 1
-    totals.last_docno_p = document.number
-    totals.base_p += receipt.sum_receipt
-    totals.disc_p += receipt.sum_disc
-    totals.calc_p += receipt.sum_topay
+def _count(state: RegisterState, kind: str, document: Document, sign: int) -> None:
+    """Add what ``document`` moved (``sign`` 1), or take it out again (-1)."""
+    totals, receipt, cash = state.totals, document.receipt, document.cash
+    if kind in (SALE, RETURN):
+        assert receipt is not None
+        _add_receipt(totals, receipt, kind == SALE, sign)
+        state.safe += (sign if kind == SALE else -sign) * _cash_of(receipt)
+    elif kind in (INCOME, EXPENSE):
+        assert receipt is not None
+        for pay in receipt.pays:
+            _add(totals.money, pay.type, pay.name, kind == INCOME, sign * pay.sum)
+        state.safe += (sign if kind == INCOME else -sign) * _cash_of(receipt)
+    else:
+        assert cash is not None
+        came_in = kind == CASH_IN
+        if kind == WITHDRAWAL:
+            totals.count_14 += sign
+        _add(totals.cash if kind == WITHDRAWAL else totals.money, cash.type, cash.name, came_in, sign * cash.sum)
+        state.safe += (sign if came_in else -sign) * cash.sum
+
+
+def _cash_of(receipt: Receipt) -> int:
+    return sum(pay.sum for pay in receipt.pays if pay.type == CASH)
+
+
+def _add(lines: dict[int, PaySum], code: int, name: str, came_in: bool, amount: int) -> PaySum:
+    line = lines.get(code)
+    if line is None:
+        line = lines[code] = PaySum(name)
+    if came_in:
+        line.sum_p += amount
+    else:
+        line.sum_m += amount
+    return line
+
+
+def _add_receipt(totals: ShiftTotals, receipt: Receipt, sold: bool, sign: int) -> None:
+    if sold:
+        totals.count_p += sign
+        totals.base_p += sign * receipt.sum_receipt
+        totals.disc_p += sign * receipt.sum_disc
+        totals.calc_p += sign * receipt.sum_topay
+    else:
+        totals.count_m += sign
+        totals.base_m += sign * receipt.sum_receipt
+        totals.disc_m += sign * receipt.sum_disc
+        totals.calc_m += sign * receipt.sum_topay
     for pay in receipt.pays:
-        line = totals.pays.get(pay.type)
-        if line is None:
-            line = totals.pays[pay.type] = PaySum(pay.name)
-        line.sum_p += pay.exact
-        line.round_pu += max(pay.round, 0)
-        line.round_pd += max(-pay.round, 0)
-        if pay.type == CASH:
-            state.safe += pay.sum
+        line = _add(totals.pays, pay.type, pay.name, sold, sign * pay.exact)
+        if not pay.round:
+            continue
+        up, down = sign * max(pay.round, 0), sign * max(-pay.round, 0)
+        if sold:
+            line.round_pu += up
+            line.round_pd += down
+        else:
+            line.round_mu += up
+            line.round_md += down
     for tax in receipt.taxes:
         sums = totals.taxes.get(tax.gr_code)
         if sums is None:
             sums = totals.taxes[tax.gr_code] = TaxSum(
                 tax.tax_name, tax.tax_fname, tax.tax_lit, tax.tax_percent, tax.ex_name, tax.ex_percent
             )
-        sums.base_sum_p += tax.base_sum
-        sums.base_tax_sum_p += tax.base_tax_sum
-        sums.base_ex_sum_p += tax.base_ex_sum
-        sums.tax_sum_p += tax.tax_sum
-        sums.ex_sum_p += tax.ex_sum
+        if sold:
+            sums.base_sum_p += sign * tax.base_sum
+            sums.base_tax_sum_p += sign * tax.base_tax_sum
+            sums.base_ex_sum_p += sign * tax.base_ex_sum
+            sums.tax_sum_p += sign * tax.tax_sum
+            sums.ex_sum_p += sign * tax.ex_sum
+        else:
+            sums.base_sum_m += sign * tax.base_sum
+            sums.base_tax_sum_m += sign * tax.base_tax_sum
+            sums.base_ex_sum_m += sign * tax.base_ex_sum
+            sums.tax_sum_m += sign * tax.tax_sum
+            sums.ex_sum_m += sign * tax.ex_sum
 
 
-def _add_money(state: RegisterState, cash: Payment | None, direction: int) -> None:
-    assert cash is not None
-    line = state.totals.money.get(cash.type)
-    if line is None:
-        line = state.totals.money[cash.type] = PaySum(cash.name)
-    if direction > 0:
-        line.sum_p += cash.sum
-    else:
-        line.sum_m += cash.sum
-    state.safe += direction * cash.sum
+def together(reports: Iterable[ShiftTotals]) -> ShiftTotals:
+    """The totals of several shifts as one, oldest first (tasks 12 and 13)."""
+    whole = ShiftTotals()
+    for index, report in enumerate(reports):
+        for name in _COUNTS:
+            setattr(whole, name, getattr(whole, name) + getattr(report, name))
+        for name in _LINES:
+            _add_lines(getattr(whole, name), getattr(report, name))
+        if not index:
+            whole.first_docno, whole.safe_start = report.first_docno, report.safe_start
+        whole.last_docno, whole.safe = report.last_docno, report.safe
+        whole.last_docno_p = report.last_docno_p or whole.last_docno_p
+        whole.last_docno_m = report.last_docno_m or whole.last_docno_m
+    return whole
+
+
+_COUNTS = ("count_p", "count_m", "count_14", "base_p", "base_m", "disc_p", "disc_m", "calc_p", "calc_m")
+_LINES = ("pays", "money", "cash", "taxes")
+
+
+def _add_lines(whole: dict[int, PaySum | TaxSum], part: dict[int, PaySum | TaxSum]) -> None:
+    for code, line in part.items():
+        known = whole.get(code)
+        if known is None:
+            whole[code] = msgspec.structs.replace(line)
+            continue
+        for name in line.__struct_fields__:
+            value = getattr(line, name)
+            if isinstance(value, int) and not name.endswith("percent"):
+                setattr(known, name, getattr(known, name) + value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.store.values import DeviceRow, Intent, OperationRow, Outcome, Reserved
+from dmtwisted.store.values import DeviceRow, DocumentQuery, FoundDocuments, Intent, OperationRow, Outcome, Reserved
 
 
 class Verbs:
@@ -63,6 +63,21 @@ class Verbs:
     async def unresolved(self, device_n: int | None) -> list[OperationRow]:
         """Operations whose outcome nobody knows."""
         found: list[OperationRow] = await self._ask("unresolved", device_n)
+        return found
+
+    async def find_documents(self, query: DocumentQuery) -> FoundDocuments:
+        """Accepted documents, by their time."""
+        found: FoundDocuments = await self._ask("find_documents", query)
+        return found
+
+    async def sent_documents(self, device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
+        """Local numbers and exact bytes of accepted documents."""
+        found: list[tuple[int, bytes]] = await self._ask("sent_documents", device_n, number_from, limit)
+        return found
+
+    async def sold_codes(self, device_n: int, shift: int) -> dict[str, int]:
+        """The item codes that a shift has sold, with their tax groups."""
+        found: dict[str, int] = await self._ask("sold_codes", device_n, shift)
         return found
 
     async def register_state(self, device_n: int) -> bytes | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from dmtwisted.store.values import DeviceRow, Intent, OperationRow, Outcome, Reserved
+from dmtwisted.store.values import DeviceRow, DocumentQuery, FoundDocuments, Intent, OperationRow, Outcome, Reserved
 
 
 class IStore(Interface):
@@ -68,6 +68,15 @@ class IStore(Interface):
 
     async def unresolved(device_n: int | None) -> list[OperationRow]:
         """Operations intended or unknown, oldest first, of one device or of all, with their documents."""
+
+    async def find_documents(query: DocumentQuery) -> FoundDocuments:
+        """Accepted documents, by their time."""
+
+    async def sent_documents(device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
+        """Local numbers and exact bytes of accepted documents, from a local number on, in their order."""
+
+    async def sold_codes(device_n: int, shift: int) -> dict[str, int]:
+        """The item codes that a shift has sold, with their tax groups."""
 
     async def register_state(device_n: int) -> bytes | None:
         """The state of a register as its last operation left it."""

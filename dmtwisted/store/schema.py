@@ -99,6 +99,18 @@ document = Table(
     sqlite_autoincrement=True,
 )
 
+Index("document_at", document.c.device_n, document.c.at)
+
+# A summary report looks at the Z-reports of years, not at the receipts between them.
+Index(
+    "document_z",
+    document.c.device_n,
+    document.c.shift,
+    sqlite_where=text("kind = 'z'"),
+    postgresql_where=text("kind = 'z'"),
+    mssql_where=text("kind = 'z'"),
+)
+
 # A local number is used once; a refused document gives it back.
 Index(
     "document_number",
@@ -115,4 +127,13 @@ register = Table(
     metadata,
     Column("device_n", _number, primary_key=True, autoincrement=False, comment="the register"),
     Column("state", LargeBinary, nullable=False, comment="JSON: shift, numbers, totals, cash"),
+)
+
+sold_code = Table(
+    "sold_code",
+    metadata,
+    Column("device_n", _number, primary_key=True, autoincrement=False, comment="the register"),
+    Column("shift", BigInteger, primary_key=True, autoincrement=False, comment="number of the shift's Z"),
+    Column("code", String(255), primary_key=True, comment="item code"),
+    Column("taxgrp", Integer, nullable=False, comment="tax group under which the shift sold it"),
 )

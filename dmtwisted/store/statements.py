@@ -12,7 +12,10 @@ from typing import Any
 
 from dmtwisted.store.values import (
     DeviceRow,
+    DocumentQuery,
     DocumentRow,
+    FoundDocument,
+    FoundDocuments,
     Intent,
     NameTaken,
     OperationRow,
@@ -122,6 +125,11 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'",
             (outcome.state, outcome.n),
         )
+    if outcome.sold:
+        db.executemany(
+            "INSERT INTO sold_code (device_n, shift, code, taxgrp) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            [(outcome.device_n, outcome.shift, code, group) for code, group in outcome.sold.items()],
+        )
     if outcome.register_state is not None:
         db.execute(
             "INSERT INTO register (device_n, state) VALUES (?, ?) "
@@ -144,7 +152,53 @@ def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operatio
         f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done' ORDER BY n DESC LIMIT 1",
         (device_n, kind, key),
     ).fetchone()
-    return None if row is None else OperationRow(*(*row, []))
+    return None if row is None else _operation(db, row)
+
+
+def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
+    """:meth:`IStore.find_documents`"""
+    # The second condition is what the index of local numbers is made over.
+    conditions = ["d.state = 'done'", "d.state <> 'refused'"]
+    values: list[int | str] = []
+    for column, wanted in (("d.device_n", query.devices), ("d.kind", query.kinds)):
+        if wanted:
+            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+            values += wanted
+    for condition, value in (
+        ("d.fiscal_number = ?", query.fiscal_number or None),
+        ("d.shift >= ?", query.shift_from),
+        ("d.shift <= ?", query.shift_to),
+        ("d.at >= ?", query.at_from),
+        ("d.at <= ?", query.at_to),
+    ):
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
+    where = " AND ".join(conditions)
+    (total,) = db.execute(f"SELECT count(*) FROM document d WHERE {where}", values).fetchone()
+    order = "DESC" if query.newest_first else "ASC"
+    rows = db.execute(
+        "SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, x'') "
+        f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE {where} "
+        f"ORDER BY d.at {order}, d.n {order} LIMIT ? OFFSET ?",
+        (*values, query.limit, query.offset),
+    )
+    return FoundDocuments(total, [FoundDocument(*row) for row in rows])
+
+
+def sent_documents(db: sqlite3.Connection, device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
+    """:meth:`IStore.sent_documents`"""
+    return db.execute(
+        "SELECT number, sent FROM document WHERE device_n = ? AND number >= ? "
+        "AND state = 'done' AND state <> 'refused' ORDER BY number LIMIT ?",
+        (device_n, number_from, limit),
+    ).fetchall()
+
+
+def sold_codes(db: sqlite3.Connection, device_n: int, shift: int) -> dict[str, int]:
+    """:meth:`IStore.sold_codes`"""
+    rows = db.execute("SELECT code, taxgrp FROM sold_code WHERE device_n = ? AND shift = ?", (device_n, shift))
+    return dict(rows.fetchall())
 
 
 def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
@@ -180,6 +234,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         conclude,
         accept_document,
         find,
+        find_documents,
+        sent_documents,
+        sold_codes,
         unresolved,
         register_state,
     )

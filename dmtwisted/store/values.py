@@ -112,7 +112,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """What became of an operation.
 
     ``fiscal_numbers`` maps local numbers of its documents to fiscal numbers; ``register_state`` is the state of
-    the register that follows from it, `None` when it stays as it was.
+    the register that follows from it, `None` when it stays as it was; ``sold`` are item codes with their tax
+    groups that the shift number ``shift`` had not sold before.
     """
 
     n: int
@@ -123,3 +124,42 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     answer: bytes
     fiscal_numbers: dict[int, str]
     register_state: bytes | None
+    shift: int = 0
+    sold: dict[str, int] = {}
+
+
+class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):
+    """Which accepted documents are looked for; members that are empty or `None` narrow nothing.
+
+    Times are milliseconds since 1970, both ends included.
+    """
+
+    devices: list[int] = []
+    kinds: list[str] = []
+    fiscal_number: str = ""
+    shift_from: int | None = None
+    shift_to: int | None = None
+    at_from: int | None = None
+    at_to: int | None = None
+    newest_first: bool = True
+    limit: int = 100
+    offset: int = 0
+
+
+class FoundDocument(msgspec.Struct, frozen=True, array_like=True):
+    """An accepted document with the answer of its operation."""
+
+    device_n: int
+    number: int
+    kind: str
+    at: int
+    fiscal_number: str
+    value: bytes
+    answer: bytes
+
+
+class FoundDocuments(msgspec.Struct, frozen=True, array_like=True):
+    """One page of the documents that were looked for, and how many there are in all."""
+
+    total: int
+    documents: list[FoundDocument]

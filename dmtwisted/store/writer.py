@@ -18,7 +18,9 @@ from typing import IO
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 
-READS = frozenset({"devices", "settings", "find", "unresolved", "register_state"})
+READS = frozenset(
+    {"devices", "settings", "find", "find_documents", "sent_documents", "sold_codes", "unresolved", "register_state"}
+)
 """Verbs that change nothing; they are served even when the disk takes no more writes."""
 
 LOCK_PATIENCE = 10.0

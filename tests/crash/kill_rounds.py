@@ -478,10 +478,6 @@ class Kills:
         """Ask for every tag that was ever answered."""
         self.found.add(look_up_all(self._service.port, self.sold))
 
-    def last_words(self) -> str:
-        """What the service wrote last."""
-        return self._service.last_words()
-
 
 def _kill_if_there(pid: int) -> None:
     with suppress(ProcessLookupError):
@@ -496,24 +492,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--state", help="make the temporary folder in this one")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crash-", dir=options.state)).resolve()
+    evidence = False
+    try:
+        evidence = not _play(folder, options.rounds, options.seed)
+    except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
+        evidence = True
+        print(error, file=sys.stderr)
+    finally:
+        if not evidence:
+            shutil.rmtree(folder, ignore_errors=True)
+    if evidence:
+        print(f"the state folder and the log stay in {folder}", file=sys.stderr)
+    return int(evidence)
+
+
+def _play(folder: Path, rounds: int, seed: int) -> bool:
+    """Play the rounds in ``folder`` and tell what is found; whether that is nothing."""
+    print(f"{rounds} rounds with the seed {seed}", flush=True)
     state = folder / "state"
     state.mkdir()
-    print(f"{options.rounds} rounds with the seed {options.seed}", flush=True)
-    try:
-        with ended_by_signals(), Kills(state, options.seed) as kills:
-            for n, turn in enumerate(plan(options.seed, options.rounds), 1):
-                kills.play(turn)
-                if n % 10 == 0 or kills.found:
-                    kills.compare()
-                    sold, repeats = len(kills.sold), kills.repeats
-                    print(f"round {n}: {sold} sales, {repeats} repeats: {kills.found}", flush=True)
-                if kills.found:
-                    break
-            kills.compare()
-            kills.look_up_everything()
-    except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
-        print(f"{error}\nthe state folder and the log stay in {folder}", file=sys.stderr)
-        return 1
+    with ended_by_signals(), Kills(state, seed) as kills:
+        for n, turn in enumerate(plan(seed, rounds), 1):
+            kills.play(turn)
+            if n % 10 == 0 or kills.found:
+                kills.compare()
+                sold, repeats = len(kills.sold), kills.repeats
+                print(f"round {n}: {sold} sales, {repeats} repeats: {kills.found}", flush=True)
+            if kills.found:
+                break
+        kills.compare()
+        kills.look_up_everything()
     found = kills.found
     for sentence in [*found.lost, *found.doubled, *found.gaps, *found.other][:20]:
         print(sentence)
@@ -521,11 +529,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"killed: {blows}; ready again after {kills.slowest_start:.1f} s at the latest")
     print(f"{len(kills.sold)} sales, {kills.found_again} of them had happened and were answered to a repeat")
     print(found)
-    if found:
-        print(f"the state folder and the log stay in {folder}", file=sys.stderr)
-        return 1
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return not found
 
 
 if __name__ == "__main__":

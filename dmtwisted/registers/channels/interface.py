@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from zope.interface import Attribute, Interface
 
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 
 
@@ -19,6 +20,8 @@ class Accepted:
     """The far end took the document and gave it a number."""
 
     fiscal_number: str
+    session: Session | None = None
+    """An offline session for later, when the far end granted one."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Absent:
 class IFiscalChannel(Interface):
     """The way of one register to its far end."""
 
+    desk = Attribute("The register's number within its outlet, as offline numbers contain it.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:
@@ -56,6 +60,12 @@ class IFiscalChannel(Interface):
 
     async def probe(number: int) -> Accepted | Absent | Unknown:
         """What became of the document with the local ``number``."""
+
+    async def upload(package: list[bytes]) -> Outcome:
+        """Hand in documents that were made offline, in their order; what is there already is not taken twice."""
+
+    def key_days_left() -> int | None:
+        """Whole days that the signing key is still good for; `None` when nothing is signed."""
 
     async def check() -> None:
         """Try the way there without effect.

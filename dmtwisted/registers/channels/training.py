@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
+
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from dmtwisted.clock import stamp14
+from dmtwisted.clock import kyiv, stamp14
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
@@ -19,9 +22,16 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.protocol_a import rejection
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from protocols.simulators.scenario import Rule, Then
-from protocols.simulators.tax_service import OK, Paper, TaxService, Ticket
+from protocols.simulators.tax_service import DESK, DOCUMENT_INVALID, OK, Paper, TaxService, Ticket
+
+PACKAGE = "package"
+"""The operation of handing in offline documents; no rule names it, so only rules for `any` meet it."""
+
+LAST_OF_PROTOCOL_A = 13
+"""Error codes up to here are protocol A's (fiscal-server 8), greater ones are numbers of our catalogue."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Paper).decode
@@ -32,38 +42,68 @@ class TrainingChannel:
     """The way to a tax service that is not there.
 
     :param patience: seconds to wait for an answer before the outcome counts as unknown.
+    :param key_valid_to: last day, ``YYYY-MM-DD``, of a signing key that is not there.
     """
 
     dtype = 0
+    desk = DESK
 
-    def __init__(self, service: TaxService, clock: IReactorTime, patience: float) -> None:
+    def __init__(self, service: TaxService, clock: IReactorTime, patience: float, key_valid_to: str = "") -> None:
         self._service, self._clock, self._patience = service, clock, patience
+        self._key_valid_to = key_valid_to
 
     async def prepare(self, document: Document) -> bytes:
         """The document as the simulated service reads it; nothing is signed here."""
         return _encode(
-            Paper(document.header.fisid, document.kind, document.number, document.sum, stamp14(document.at))
+            Paper(
+                register=document.header.fisid,
+                kind=document.kind,
+                number=document.number,
+                sum=document.sum,
+                dt=stamp14(document.at),
+                reverses=document.reverses.fiscal_number if document.reverses is not None else "",
+                offline=document.offline.number if document.offline is not None else "",
+                hash=document.offline.hash if document.offline is not None else "",
+                has_total=document.has_total,
+            )
         )
 
     async def submit(self, document: Document, sent: bytes) -> Outcome:
         """Hand the paper over, as the next rule of the scenario wants it."""
         paper = _decode(sent)
-        rule = self._service.scenario.take(paper.kind)
+        return await self._hand_over(
+            paper.kind, lambda: self._service.submit(paper), lambda code: self._service.refuse(paper, code)
+        )
+
+    async def upload(self, package: list[bytes]) -> Outcome:
+        """Hand offline documents over; a rule for `any` meets the whole package."""
+        return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
+
+    def key_days_left(self) -> int | None:
+        """Days until the day that the settings name."""
+        if not self._key_valid_to:
+            return None
+        last = date.fromisoformat(self._key_valid_to)
+        return (last - kyiv(int(self._clock.seconds() * 1000)).date()).days
+
+    async def _hand_over(
+        self, operation: str, take: Callable[[], Ticket], refuse: Callable[[int], Ticket]
+    ) -> Outcome:
+        rule = self._service.scenario.take(operation)
         if rule is None:
-            return _outcome(self._service.submit(paper))
+            return _outcome(take())
         if rule.then is Then.UNREACHABLE:
             await self._pause(rule.delay_ms / 1000)
             return unreachable("connection refused")
         if rule.then is Then.REFUSE:
-            refused = _refuse(self._service, paper, rule)
-            return await self._answered(rule, refused)
+            return await self._answered(rule, _refusal(rule, refuse))
         if rule.then is Then.LOST_BEFORE:
             await self._pause(rule.delay_ms / 1000)
             return Unknown("the line broke after the document was sent")
         if rule.then is Then.SILENT:
             await self._pause(self._patience)
             return Unknown(f"no answer in {self._patience:g} s")
-        ticket = self._service.submit(paper)
+        ticket = take()
         if rule.then is Then.ACCEPT:
             return await self._answered(rule, _outcome(ticket))
         await self._pause(rule.delay_ms / 1000)
@@ -80,7 +120,7 @@ class TrainingChannel:
             if rule.then is not Then.ACCEPT:
                 return Unknown(f"the question after document {number} was not answered")
         ticket = self._service.look_up(number)
-        return Absent() if ticket is None else Accepted(ticket.number)
+        return Absent() if ticket is None else _accepted(ticket)
 
     async def check(self) -> None:
         """Nothing can be in the way of a service in the same process."""
@@ -101,16 +141,22 @@ class TrainingChannel:
 
 
 def _outcome(ticket: Ticket) -> Outcome:
-    return Accepted(ticket.number) if ticket.code == OK else Rejected(rejection(ticket.code, ticket.text))
+    if ticket.code != OK:
+        return Rejected(rejection(ticket.code, ticket.text))
+    return _accepted(ticket)
 
 
-def _refuse(service: TaxService, paper: Paper, rule: Rule) -> Rejected:
+def _accepted(ticket: Ticket) -> Accepted:
+    return Accepted(ticket.number, Session(ticket.session, ticket.seed) if ticket.session else None)
+
+
+def _refusal(rule: Rule, refuse: Callable[[int], Ticket]) -> Rejected:
     """A refusal by protocol A's code, or by a number of the catalogue for what that protocol has no code for."""
-    code = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else 9
-    ticket = service.refuse(paper, code)
-    if code > 13:
-        try:
-            return Rejected(Refused(Res.by_code(code)))
-        except KeyError:
-            return Rejected(Refused(Res.TAX_SERVICE_ERROR, aq_errortxt=rule.code))
-    return Rejected(rejection(ticket.code, ticket.text))
+    code = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else DOCUMENT_INVALID
+    ticket = refuse(code)
+    if code <= LAST_OF_PROTOCOL_A:
+        return Rejected(rejection(ticket.code, ticket.text))
+    try:
+        return Rejected(Refused(Res.by_code(code)))
+    except KeyError:
+        return Rejected(Refused(Res.TAX_SERVICE_ERROR, aq_errortxt=rule.code))

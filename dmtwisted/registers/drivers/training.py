@@ -27,6 +27,14 @@ class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True
     rounding_step: Annotated[
         Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
     ] = 50
+    offline_allowed: Annotated[bool, Meta(description="Whether the register may go offline")] = True
+    key_valid_to: Annotated[
+        str,
+        Meta(
+            pattern=r"^(|[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+            description="Last day of a signing key that is not there, to try its warnings; empty is never",
+        ),
+    ] = ""
     name: str = "ТОВ «Навчальна крамниця»"
     shopname: str = "Навчальна каса"
     shopad: str = "м. Київ, вул. Прикладна, 1"
@@ -40,7 +48,7 @@ class TrainingRegister(SoftwareRegister):
         fisid = str(FIRST_FISCAL_NUMBER + row.n)
         ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
         self.tax_service = TaxService(fisid, ledger)
-        channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s)
+        channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s, settings.key_valid_to)
         super().__init__(row.n, row.name, fisid, settings, around.store, channel, around.clock)
 
     def close(self) -> None:

@@ -75,11 +75,20 @@ def upgrade() -> None:
     )
     op.create_index("document_operation", "document", ["operation_n"])
     op.create_index("document_fiscal_number", "document", ["fiscal_number"])
+    op.create_index("document_at", "document", ["device_n", "at"])
+    op.create_index("document_z", "document", ["device_n", "shift"], **_where("kind = 'z'"))
     op.create_index("document_number", "document", ["device_n", "number"], unique=True, **_where(_not_refused))
     op.create_table(
         "register",
         sa.Column("device_n", _number, primary_key=True, autoincrement=False),
         sa.Column("state", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "sold_code",
+        sa.Column("device_n", _number, primary_key=True, autoincrement=False),
+        sa.Column("shift", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("code", sa.String(255), primary_key=True),
+        sa.Column("taxgrp", sa.Integer, nullable=False),
     )
 
 

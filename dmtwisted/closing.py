@@ -1,0 +1,74 @@
+"""Closing shifts at a set time, for registers whose settings name one (`auto_close`); off by default."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.dispatch import Dispatcher
+from dmtwisted.registers.interface import Z_REPORT
+
+EVERY = 20.0
+"""Seconds between two looks at the clock."""
+
+
+class ShiftClosing:
+    """Gives a Z-report to every register whose time has come, as a till would."""
+
+    log = Logger()
+
+    def __init__(self, devices: Devices, dispatcher: Dispatcher, clock: ServiceClock) -> None:
+        self._devices, self._dispatcher, self._clock = devices, dispatcher, clock
+        self._loop = LoopingCall(lambda: Deferred.fromCoroutine(self.close_due()))
+        self._loop.clock = clock
+
+    def start(self) -> None:
+        """Look at the clock from now on."""
+        self._loop.start(EVERY, now=False)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._loop.running:
+            self._loop.stop()
+
+    async def close_due(self) -> None:
+        """Close every shift that was opened before its register's closing time and is open after it."""
+        for device in self._devices:
+            if device.kind != REGISTER or not getattr(device.settings, "auto_close", ""):
+                continue
+            try:
+                await self._close_if_due(device)
+            except Exception:
+                self.log.failure("{device}: could not be closed", device=device.name)
+
+    async def _close_if_due(self, device: Device) -> None:
+        now = self._clock.now()
+        state: dict[str, Any] = await device.built.state()
+        if not state["shift_status"] or state["opened_at"] >= _last_time(device.settings.auto_close, now):
+            return
+        # The number of the shift makes the tag, so that a closing whose answer was lost is not begun anew.
+        body = {
+            "device": device.name,
+            "source": "auto_close",
+            "tag": f"auto_close-{state['shift']}",
+            "type": 1,
+            "fiscal": {"task": Z_REPORT},
+        }
+        await self._dispatcher.execute(msgspec.json.encode(body), "uk")
+
+
+def _last_time(closing: str, now: int) -> int:
+    """The last moment, in milliseconds, at which clocks in Kyiv showed ``closing``, ``HH:MM``."""
+    hour, minute = map(int, closing.split(":"))
+    moment = kyiv(now).replace(hour=hour, minute=minute, second=0)
+    if moment.timestamp() * 1000 > now:
+        moment -= timedelta(days=1)
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,289 @@
+"""Documents out of requests: what a task would fiscalise, or why it may not, before anything has happened.
+
+Everything here is reckoning: no store, no channel. What a document needs of the past is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.money import hryvnias
+from dmtwisted.registers import documents
+from dmtwisted.registers.arithmetic import Rates, cash_move, receipt, turnover, withdrawal
+from dmtwisted.registers.catalogue import CASH
+from dmtwisted.registers.documents import Caller, Document, Header, OfflineMark, Receipt, Reversed
+from dmtwisted.registers.interface import (
+    CASH_IN,
+    CASH_OUT,
+    EXPENSE,
+    INCOME,
+    OPEN_SHIFT,
+    RETURN,
+    SALE,
+    WITHDRAWAL,
+    Z_REPORT,
+)
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.shift import shift
+from dmtwisted.registers.totals import RECEIPTS, RegisterState
+from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
+from dmtwisted.results import Refused, Res
+from protocols.fiscal.offline import control_number, fiscal_number
+
+LONGEST_OFFLINE = 35 * 3_600_000
+"""Milliseconds offline after which only the shift may be closed (specification 8)."""
+
+LEAST_KEY_DAYS = 3
+"""Days that the signing key must still be good for before the register goes offline (specification 8)."""
+
+
+class Drafting:
+    """Draws up the documents of one register."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: RegisterSettings,
+        header: Header,
+        dtype: int,
+        desk: str,
+        clock: ServiceClock,
+    ) -> None:
+        self._name, self._settings, self._header = name, settings, header
+        self._dtype, self._desk, self._clock = dtype, desk, clock
+        self._rates = Rates(settings)
+
+    def draft(self, request: TaskRequest, state: RegisterState, sold: dict[str, int]) -> Document:
+        """The document of a task that carries a tag.
+
+        :param sold: tax groups of the item codes that were sold in this shift.
+        :raises Refused: when the task may not be done now, or breaks a rule; 307 for a task that makes none.
+        """
+        make = _MAKERS.get(request.task)
+        if make is None or request.fiscal is None:
+            raise Refused(Res.UNKNOWN_FISCAL_TASK, request.task)
+        return make(self, request, request.fiscal, state, sold)
+
+    def closing(self, request: TaskRequest, state: RegisterState) -> Document:
+        """The document that closes the shift; ``state`` is the register with its Z."""
+        return self._document(documents.CLOSE, request, state)
+
+    def storno(self, request: TaskRequest, state: RegisterState, last: Document | None) -> Document:
+        """The document that takes back the last one, task 17 (fiscal-server 4.10).
+
+        :raises Refused: 1092 on a closed shift, 1058 when the last document is none that can be taken back.
+        """
+        shift(state.shift_open).trade()
+        if last is None or last.kind not in RECEIPTS or last.number != state.last.number:
+            raise Refused(Res.TAG_NOT_FOUND)
+        return self._document(
+            documents.STORNO,
+            request,
+            state,
+            receipt=last.receipt,
+            cash=last.cash,
+            reverses=Reversed(last.kind, last.number, state.last.fiscal_number),
+        )
+
+    def offline_begin(self, state: RegisterState, key_days: int | None) -> Document:
+        """The document with which the register goes offline.
+
+        :raises Refused: 1052 when the settings forbid it, 1053 when it is offline, 1056 without a session, 1117
+            when the key is about to expire.
+        """
+        if state.offline is not None:
+            raise Refused(Res.ALREADY_OFFLINE)
+        if not self._settings.offline_allowed:
+            raise Refused(Res.OFFLINE_FORBIDDEN)
+        if state.session is None:
+            raise Refused(Res.NO_OFFLINE_NUMBERS)
+        if key_days is not None and key_days < LEAST_KEY_DAYS:
+            raise Refused(Res.KEY_EXPIRES_SOON)
+        return self._document(documents.OFFLINE_BEGIN, _management(self._name), state)
+
+    def offline_end(self, state: RegisterState) -> Document:
+        """The document with which the register comes back.
+
+        :raises Refused: 1054 when it is online.
+        """
+        if state.offline is None:
+            raise Refused(Res.ALREADY_ONLINE)
+        return self._document(documents.OFFLINE_END, _management(self._name), state)
+
+    def _document(self, kind: str, request: TaskRequest, state: RegisterState, **parts: Any) -> Document:
+        assert request.fiscal is not None
+        document = Document(
+            kind=kind,
+            number=state.next_number,
+            shift=state.shift,
+            at=self._clock.now(),
+            cashier=request.fiscal.cashier,
+            header=self._header,
+            caller=Caller(
+                device=request.device,
+                source=request.source,
+                tag=request.tag,
+                type=request.type,
+                task=request.task,
+            ),
+            dtype=self._dtype,
+            **parts,
+        )
+        if state.offline is None and kind != documents.OFFLINE_BEGIN:
+            return document
+        return self._numbered_offline(document, state)
+
+    def _numbered_offline(self, document: Document, state: RegisterState) -> Document:
+        """``document`` with the number that the register gives it itself (fiscal-server 7)."""
+        session, offline = state.session, state.offline
+        assert session is not None
+        used = 0 if offline is None else offline.ordinal
+        if not state.offline_numbers_left and document.kind != documents.OFFLINE_END:
+            raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)
+        if (
+            offline is not None
+            and document.at - offline.since > LONGEST_OFFLINE
+            and document.kind not in (documents.Z, documents.CLOSE, documents.OFFLINE_END)
+        ):
+            raise Refused(Res.OFFLINE_TOO_LONG)
+        hash = "" if offline is None else offline.hash
+        control = control_number(
+            session.seed,
+            f"{kyiv(document.at):%d%m%Y}",
+            f"{kyiv(document.at):%H%M%S}",
+            document.number,
+            document.header.fisid,
+            self._desk,
+            hryvnias(document.sum) if document.has_total else "",
+            hash,
+        )
+        mark = OfflineMark(fiscal_number(session.id, used + 1, control), hash)
+        return msgspec.structs.replace(document, offline=mark)
+
+    def _open(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).open()
+        return self._document(documents.OPEN, request, state)
+
+    def _sale(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).trade()
+        value = receipt(_receipt_of(fiscal), self._settings, self._rates, self._name)
+        for good in value.goods:
+            group = sold.get(good.code) if good.code else None
+            if group is not None and group != good.taxgrp:
+                letter = self._rates.letter(group)
+                raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)
+        return self._document(documents.SALE, request, state, receipt=value)
+
+    def _return(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).trade()
+        asked = _receipt_of(fiscal)
+        value = receipt(asked, self._settings, self._rates, self._name)
+        if not asked.not_check_safe:
+            self._check_cash(state, _cash(value))
+        return self._document(documents.RETURN, request, state, receipt=value)
+
+    def _cash_in(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).trade()
+        return self._document(documents.CASH_IN, request, state, cash=self._cash_move(fiscal))
+
+    def _cash_out(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).trade()
+        cash = self._cash_move(fiscal)
+        self._check_cash(state, cash.sum)
+        return self._document(documents.CASH_OUT, request, state, cash=cash)
+
+    def _withdrawal(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        shift(state.shift_open).trade()
+        if fiscal.cash is None:
+            raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
+        cash = withdrawal(fiscal.cash, self._rates)
+        self._check_cash(state, cash.sum)
+        return self._document(documents.WITHDRAWAL, request, state, cash=cash)
+
+    def _income(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        return self._turnover(documents.INCOME, request, fiscal, state)
+
+    def _expense(
+        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
+    ) -> Document:
+        return self._turnover(documents.EXPENSE, request, fiscal, state)
+
+    def _turnover(self, kind: str, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState) -> Document:
+        shift(state.shift_open).trade()
+        value = turnover(_receipt_of(fiscal), self._settings, self._rates, self._name)
+        return self._document(kind, request, state, receipt=value)
+
+    def _z(self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]) -> Document:
+        shift(state.shift_open).close()
+        report = state.report()
+        report.last_docno = state.next_number
+        return self._document(documents.Z, request, state, report=report)
+
+    def _cash_move(self, fiscal: FiscalRequest) -> documents.Payment:
+        asked = fiscal.cash or _cash_of_receipt(fiscal.receipt)
+        if asked is None:
+            raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
+        pay_type = self._rates.pay_type(asked.type)
+        if pay_type.code != CASH:
+            raise Refused(Res.WRONG_PAYMENT_TYPE, asked.type)
+        return cash_move(asked, pay_type)
+
+    def _check_cash(self, state: RegisterState, amount: int) -> None:
+        if self._settings.check_cash and amount > state.safe:
+            raise Refused(Res.NOT_ENOUGH_CASH)
+
+
+_Make = Callable[[Drafting, TaskRequest, FiscalRequest, RegisterState, dict[str, int]], Document]
+
+_MAKERS: dict[int, _Make] = {
+    OPEN_SHIFT: Drafting._open,
+    SALE: Drafting._sale,
+    RETURN: Drafting._return,
+    CASH_IN: Drafting._cash_in,
+    CASH_OUT: Drafting._cash_out,
+    Z_REPORT: Drafting._z,
+    WITHDRAWAL: Drafting._withdrawal,
+    INCOME: Drafting._income,
+    EXPENSE: Drafting._expense,
+}
+"""What makes the documents of each task that carries a tag."""
+
+
+def _management(name: str) -> TaskRequest:
+    """What a document says of its caller when no task asked for it."""
+    return TaskRequest(device=name, type=1, tag="", source="", fiscal=FiscalRequest(task=None))
+
+
+def _receipt_of(fiscal: FiscalRequest) -> ReceiptRequest:
+    if fiscal.receipt is None:
+        raise Refused(Res.MISSING_OBJECT, "fiscal.receipt")
+    return fiscal.receipt
+
+
+def _cash(value: Receipt) -> int:
+    return sum(pay.sum for pay in value.pays if pay.type == CASH)
+
+
+def _cash_of_receipt(asked: ReceiptRequest | None) -> PayRequest | None:
+    """The amount of a cash-in or cash-out that a till put into a receipt (http-api 2.7)."""
+    if asked is None:
+        return None
+    return asked.pays[0] if asked.pays else PayRequest(type=str(CASH), sum=asked.sum)

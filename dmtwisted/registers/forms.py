@@ -1,0 +1,28 @@
+"""The print form of any fiscal document."""
+
+from __future__ import annotations
+
+from dmtwisted.printing.forms import receipt_form, report_form
+from dmtwisted.printing.model import Element
+from dmtwisted.registers.documents import Document
+
+
+def document_form(document: Document, fiscal_number: str, copy: bool = False) -> list[Element]:
+    """What the printer shall print of ``document``, accepted as ``fiscal_number``."""
+    if document.report is None:
+        return receipt_form(document, fiscal_number, copy=copy)
+    return report_form(
+        Z_TITLE,
+        document.header,
+        document.cashier,
+        document.at,
+        document.report,
+        number=document.number,
+        fiscal_number=fiscal_number,
+        shift=document.shift,
+        dtype=document.dtype,
+    )
+
+
+X_TITLE, Z_TITLE = "X-ЗВІТ", "Z-ЗВІТ"
+"""Titles of the reports; a till looks for the first one (http-api 2.9)."""

@@ -1,0 +1,199 @@
+"""The page of every result code, ``docs/result-codes.md``, made from the catalogue and from what stands here.
+
+The catalogue tells what a code means and what to do. This module adds how a till's author can meet it: on the
+training register, or, while nothing of the service leads to it, what it comes with. ``python -m
+dmtwisted.result_page`` prints the page.
+"""
+
+from __future__ import annotations
+
+from dmtwisted.results import Group, Res
+
+SEEN: dict[Res, str] = {
+    # general
+    Res.OK: "task 0 on a register that is not open yet",
+    Res.INTERNAL: "an unreadable `state` in the database's table `register`, then a restart; or `sale: refuse 1016`",
+    Res.STORE_FAILED: "any task that is registered while the disk is full or the database may not be written",
+    Res.UNKNOWN_DEVICE: "any task with `device` ` test`, with a blank before the name",
+    Res.DEVICE_BUSY: "`sale: accept` with `delay_ms` 10000, then task 18 while the sale is on its way",
+    Res.MALFORMED: "task 1 with `fiscal.receipt.rows` `{}`; for printers and terminals any task of `type` 1",
+    # cash_register: numbers, shift, reports
+    Res.UNKNOWN_FISCAL_TASK: "task 6",
+    Res.SHIFT_ALREADY_CLOSED: "task 11 on a closed register",
+    Res.TAX_SERVICE_REJECTED_SIGNATURE: "`sale: refuse 12`",
+    Res.TAX_SERVICE_REJECTED_REGISTER: "`open: refuse 4`",
+    Res.TAX_SERVICE_NOT_SAVED: "`sale: refuse 1034`",
+    Res.TAX_SERVICE_ERROR: "`sale: refuse 11` or 13, and any number that nobody knows",
+    Res.TAX_SERVICE_WRONG_SEND_TYPE: "`open: refuse 1036`",
+    Res.TAX_SERVICE_PREVIOUS_Z_MISSING: "`z: refuse 6`",
+    Res.TAX_SERVICE_WRONG_XML: "`sale: refuse 1038`",
+    Res.TAX_SERVICE_WRONG_DATE: "`sale: refuse 1039`",
+    Res.TAX_SERVICE_WRONG_DATA: "`sale: refuse 9`, 3 or 10",
+    Res.TAX_SERVICE_WRONG_Z: "`z: refuse 1041`",
+    Res.TAX_SERVICE_BLOCKED: "`open: refuse 1042`",
+    Res.TAX_SERVICE_WRONG_HASH: "`sale: refuse 7`",
+    Res.TAX_SERVICE_UNKNOWN_REGISTER: "`open: refuse 1`",
+    Res.TAX_SERVICE_UNKNOWN_KEY: "`open: refuse 2`",
+    Res.TAX_SERVICE_DAY_NOT_OPEN: "`z: refuse 5`",
+    Res.TAX_SERVICE_WRONG_OFFLINE_NUMBER: "`sale: refuse 1047`",
+    Res.TAX_SERVICE_UNREACHABLE: "`sale: unreachable`",
+    Res.TAG_KNOWN: "a used `tag` with another sum: a warning beside the earlier answer, with `strict_tags` a refusal",
+    Res.TAG_NOT_FOUND: "a look-up by an unused `tag`; task 23 with an unknown number; task 17 without a receipt",
+    Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
+    Res.Z_CORRUPTED: "task 12 over a Z-report whose `value` in the database's table `document` cannot be read",
+    Res.CASH_NEGATIVE: "task 3 with `fiscal.cash.sum` -1",
+    Res.INCOME_NEGATIVE: "task 15 with `fiscal.receipt.sum` -1",
+    Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1 in a payment",
+    Res.INCOME_CARD_DATA_MISSING: "task 15 paid by card (`type` 2) without `rrn`",
+    Res.COLLISION_NOT_REPAIRED: "`sale: lost_after` and `probe: silent`, then any other task after the sale",
+    Res.NOT_ENOUGH_CASH: "task 4 over more than is in the drawer",
+    Res.TAX_GROUPS_MISSING: "a sale after `tax_groups` `[]` in the register's settings",
+    Res.TAX_ALGORITHM_UNSUPPORTED: "a sale in a tax group whose `algorithm` in the settings is 9",
+    Res.COLLISION_DIFFERS: "`sale: lost_after`, then the same `tag` with another sum",
+    Res.TAX_SERVICE_UNAVAILABLE: (
+        "`sale: refuse 1084`; with `sale: lost_after` the outcome is unknown and `res_action` is 2"
+    ),
+    Res.WRONG_TAX_GROUP: "a sale with `taxgrp` 99",
+    Res.WRONG_PAYMENT_TYPE: "a payment with `type` 99",
+    Res.FORBIDDEN_CHARACTER: "a sale with a tabulator in a row's `code`",
+    Res.SHIFT_CLOSED: "a sale on a closed register",
+    Res.SHIFT_ALREADY_OPEN: "task 0 on an open register",
+    Res.EMPTY_ROWS: "a sale without `rows` and with `sum` 100",
+    Res.MISSING_OBJECT: "task 1 without `fiscal.receipt`",
+    Res.Z_ALREADY_SENT: "`z: refuse 8`",
+    Res.RECEIPT_SUM_DIFFERS: "a sale whose `sum` is not the sum of its rows",
+    Res.PAYS_DIFFER: "a sale whose payments are less than its `sum`",
+    Res.NAME_EMPTY: "a sale with an empty `name` in a row",
+    Res.ROW_SUM_DIFFERS: "a sale with `price` 0 in a row, or with a `cost` that is more than 1 off",
+    Res.DISCOUNT_TOO_LARGE: "a sale with a row's `disc` equal to its `price`",
+    Res.ZERO_PAYMENT: "a sale with one more payment of `sum` 0",
+    Res.CODE_NOT_ENABLED: "a payment whose type is known but not enabled in the register's settings",
+    Res.CODE_SOLD_IN_OTHER_GROUP: "the same `code` sold twice in a shift, first with `taxgrp` 1, then with 2",
+    Res.ROUNDING_OUT_OF_RANGE: "a sale with `round` 1",
+    Res.ROUNDING_NOT_ENABLED: "a sale with `round` 0.1 after `rounding_step` 0 in the register's settings",
+    Res.CASH_WITHDRAWAL_NEEDS_CARD: "task 14 with `fiscal.cash.type` 0",
+    Res.COMMISSION_NEGATIVE: "task 14 with `fiscal.cash.commission` -1",
+    Res.ROUND_WITH_AUTOROUND: "a sale with `autoround` true and `round` 0.1",
+    Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
+    # warning
+    Res.SHIFT_OLD: 'any task after `PUT /dm/api/v3/training/clock` `{"offset_s": 90000}` on an open register',
+}
+"""How a code is produced on the training register."""
+
+TERMINALS = "comes with the bank terminals"
+PRINTERS = "comes with printers"
+CABINETS = "comes with cloud cabinets"
+OWN_DRIVER = "comes with the tax service's own driver"
+OFFLINE = f"{OWN_DRIVER}: offline work"
+SIGNING = f"{OWN_DRIVER}: keys and signing"
+SETTINGS_PAGES = "comes with the settings pages of registers"
+
+NOT_YET: dict[Res, str] = {
+    Res.DEVICE_ERROR: f"{PRINTERS}: out of paper, cover open",
+    Res.CABINET_ERROR: CABINETS,
+    Res.CABINET_WRONG_HASH: CABINETS,
+    Res.REGISTER_TOKEN_INVALID: CABINETS,
+    Res.CLOUD_BALANCE_LOW: CABINETS,
+    Res.CLOUD_TOKEN_INVALID: CABINETS,
+    Res.CABINET_UNREACHABLE: CABINETS,
+    Res.VERSION_UNSUPPORTED: f"{CABINETS}: they say which versions they still serve",
+    Res.TAX_BASE_DIFFERS: f"{CABINETS}: this service reckons the tax bases itself, so here 1102 comes before it",
+    Res.NOT_CALCULABLE: f"{CABINETS}: here whatever cannot be reckoned with is refused with 2000 and its place",
+    Res.X_REPORT_FAILED: f"{CABINETS}: here an X-report is refused with 1092 or made",
+    Res.Z_REPORT_FAILED: f"{CABINETS}: here the tax service names what it does not like, say 1041",
+    Res.OFFLINE_FORBIDDEN: OFFLINE,
+    Res.ALREADY_OFFLINE: OFFLINE,
+    Res.ALREADY_ONLINE: OFFLINE,
+    Res.ONLINE_REQUEST_IMPOSSIBLE: OFFLINE,
+    Res.NO_OFFLINE_NUMBERS: OFFLINE,
+    Res.OFFLINE_NUMBERS_EXHAUSTED: OFFLINE,
+    Res.OFFLINE_TOO_LONG: OFFLINE,
+    Res.KEY_EXPIRES_SOON: OFFLINE,
+    Res.REGISTER_OFFLINE: OFFLINE,
+    Res.SIGNING_FAILED: SIGNING,
+    Res.KEY_NOT_LOADED: SIGNING,
+    Res.SIGNING_NOT_SET_UP: SIGNING,
+    Res.KEY_REPLACED_IN_EMERGENCY: SIGNING,
+    Res.KEY_UNREADABLE: SIGNING,
+    Res.KEY_IN_USE: SIGNING,
+    Res.FISCAL_NUMBER_EMPTY: OWN_DRIVER,
+    Res.SHIFT_ID_EMPTY: OWN_DRIVER,
+    Res.PREVIOUS_NOT_PROCESSED: OWN_DRIVER,
+    Res.COLLISION_UNSOLVABLE: OWN_DRIVER,
+    Res.CLOCK_DIFFERS: OWN_DRIVER,
+    Res.SHIFT_MUST_BE_CLOSED: OWN_DRIVER,
+    Res.REGISTER_ID_NOT_FOUND: SETTINGS_PAGES,
+    Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
+    Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,
+    Res.PRINTER_CONNECT: PRINTERS,
+    **{res: TERMINALS for res in Res if res.group == "terminal"},
+}
+"""Why a code cannot be produced yet."""
+
+_TITLES: dict[Group, str] = {
+    "general": "All devices",
+    "cash_register": "Registers",
+    "terminal": "Terminals",
+    "printer": "Printers",
+    "warning": "Warnings",
+}
+
+_PREFACE = """\
+# Result codes
+
+This page is written by `python -m dmtwisted.result_page` from the catalogue itself; do not edit it by hand.
+
+Every answer to a task names its outcome in `res`. 0 is success; everything else, warnings aside, is an answer
+with `task_status` 3, an empty `info`, the text in `errortxt` and, in `res_action`, what the caller may do:
+
+| res_action | meaning |
+|---|---|
+| 0 | done |
+| 1 | it failed; the same request, under the same `tag`, may be repeated |
+| 2 | the outcome is unknown; the next task finds it out, and the same request under the same `tag` repeats safely |
+| 3 | it failed, and fails again until the request, the settings or the fault is put right |
+
+`errortxt` is in Ukrainian or English, as `Accept-Language` asks and else as the service is set; `%s` and `%d`
+stand for what the answer names. A place can be followed by more details after a colon.
+
+The last column says how to see a code with the training register `test`. `sale: refuse 12` there stands for a
+rule of its simulated tax service:
+
+    PUT /dm/api/v3/devices/{dev_id}/scenario
+    {"rules": [{"on": "sale", "then": "refuse", "code": "12"}]}
+
+The next sale meets that rule. Codes 1 to 13 are the tax service's own numbers; any larger number is taken from
+this page, so each of its codes, also one that comes about in no other way yet, can be tried on a till by
+`{"on": "sale", "then": "refuse", "code": "1123"}`.
+"""
+
+_HEAD = """\
+| res | English | Ukrainian | res_action | the caller | the cashier | how to see it |
+|---|---|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_PREFACE]
+    for group, title in _TITLES.items():
+        lines = sorted((res for res in Res if res.group == group), key=lambda res: res.code)
+        parts.append(f"## {title}\n\n{_HEAD}" + "\n".join(map(_row, lines)) + "\n")
+    return "\n".join(parts)
+
+
+def _row(res: Res) -> str:
+    cells = (
+        str(res.code),
+        res.text.en or "(empty)",
+        res.text.uk or "(empty)",
+        str(int(res.action)),
+        res.caller.en,
+        f"{res.cashier.en}<br>{res.cashier.uk}",
+        SEEN[res] if res in SEEN else f"Not yet: {NOT_YET[res]}",
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,405 @@
+"""Every code of the catalogue on demand: each line is produced by a small scene, or its page says why not yet."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.result_page import NOT_YET, SEEN, page
+from dmtwisted.results import Action, Refused, Res
+from tests.shop import Shop, sale
+from tests.specification import promises
+
+ROOT = Path(__file__).parent.parent
+
+Told = dict[str, Any]
+Scene = Callable[[Shop], Told]
+"""Something that happens in a shop, and the answer that the till hears in the end."""
+
+SHAPE = {
+    "ver": 6,
+    "resp_ver": 4,
+    "source": "",
+    "task_status": 3,
+    "warnings": [],
+    "info": {},
+}
+"""What every refusal has in common."""
+
+
+# Scenes
+
+
+def refused(on: str, code: int) -> Scene:
+    """A document that the simulated tax service refuses with ``code``."""
+
+    def play(shop: Shop) -> Told:
+        rule = {"on": on, "then": "refuse", "code": str(code)}
+        if on == "open":
+            shop.scenario(rule)
+            return shop.fiscal(0)
+        shop.open_shift()
+        shop.scenario(rule)
+        return shop.sell() if on == "sale" else shop.fiscal(11)
+
+    return play
+
+
+def opened(act: Scene, **settings: Any) -> Scene:
+    """``act`` on an open register with these settings."""
+
+    def play(shop: Shop) -> Told:
+        shop.settings(**settings)
+        shop.open_shift()
+        return act(shop)
+
+    return play
+
+
+def sold(row: Told | None = None, **receipt: Any) -> Scene:
+    """A sale whose only row has the members of ``row``, and its receipt those of ``receipt``."""
+
+    def play(shop: Shop) -> Told:
+        base = sale()
+        base["rows"][0].update(row or {})
+        return shop.fiscal(1, receipt={**base, **receipt})
+
+    return opened(play)
+
+
+def asked(task: int, **members: Any) -> Scene:
+    """A task with these members on an open register."""
+    return opened(lambda shop: shop.fiscal(task, **members))
+
+
+def income(**receipt: Any) -> Scene:
+    """An income of 10 in cash, with other members of its receipt."""
+    return asked(15, receipt={"sum": 10, "pays": [{"type": 0, "sum": 10}], **receipt})
+
+
+def withdrawn(**cash: Any) -> Scene:
+    """A cash withdrawal of 10 by card, with other members."""
+    return asked(14, cash={"type": 2, "sum": 10, **cash})
+
+
+def lost(shop: Shop) -> None:
+    """A sale with the tag `lost` arrives and its answer does not."""
+    shop.open_shift()
+    shop.scenario({"on": "sale", "then": "lost_after"})
+    shop.sell(100, "lost")
+
+
+def unreadable_state(shop: Shop) -> Told:
+    """The register's row in the database is damaged."""
+    shop.open_shift()
+    damage(shop, "UPDATE register SET state = 'x'")
+    shop.crash()
+    return shop.sell()
+
+
+def full_disk(shop: Shop) -> Told:
+    """The database takes nothing."""
+    shop.open_shift()
+    shop.store.broken = True
+    return shop.sell()
+
+
+def while_busy(shop: Shop) -> Told:
+    """The register is asked while a sale is on its way."""
+    shop.open_shift()
+    shop.scenario({"on": "sale", "then": "accept", "delay_ms": 1000})
+    under_way = shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale()}})
+    answer = shop.fiscal(18)
+    shop.clock.advance(1)
+    assert under_way.called
+    return answer
+
+
+def used_tag(shop: Shop) -> Told:
+    """A strict register hears a used tag with another sum."""
+    shop.sell(10, "used")
+    return shop.sell(11, "used")
+
+
+def damaged_z(shop: Shop) -> Told:
+    """A stored Z-report cannot be read."""
+    shop.open_shift()
+    shop.fiscal(11)
+    damage(shop, "UPDATE document SET value = x'FF' WHERE kind = 'z'")
+    return shop.fiscal(12, n_from=1)
+
+
+def unrepaired(shop: Shop) -> Told:
+    """A lost receipt cannot be asked for either."""
+    lost(shop)
+    shop.scenario({"on": "probe", "then": "lost_before"})
+    return shop.sell(5)
+
+
+def reused_in_collision(shop: Shop) -> Told:
+    """The tag of a lost receipt comes with another sum."""
+    lost(shop)
+    return shop.sell(101, "lost")
+
+
+def unreachable(shop: Shop) -> Told:
+    """There is no way to the tax service."""
+    shop.open_shift()
+    shop.scenario({"on": "sale", "then": "unreachable"})
+    return shop.sell()
+
+
+def in_two_groups(shop: Shop) -> Told:
+    """An item is sold in one tax group and then in another."""
+    rows = [{"code": "7", "name": "Сік", "cnt": 1, "price": 100, "taxgrp": 1}]
+    shop.sell(rows=rows)
+    return shop.sell(rows=[{**rows[0], "taxgrp": 2}])
+
+
+def damage(shop: Shop, statement: str) -> None:
+    """Change the database behind the service's back."""
+    database = shop.store._db
+    assert database is not None
+    assert database.execute(statement).rowcount == 1
+
+
+TAX_SERVICE: dict[Res, tuple[str, int]] = {
+    Res.TAX_SERVICE_REJECTED_SIGNATURE: ("sale", 12),
+    Res.TAX_SERVICE_REJECTED_REGISTER: ("open", 4),
+    Res.TAX_SERVICE_NOT_SAVED: ("sale", 1034),
+    Res.TAX_SERVICE_ERROR: ("sale", 11),
+    Res.TAX_SERVICE_WRONG_SEND_TYPE: ("open", 1036),
+    Res.TAX_SERVICE_PREVIOUS_Z_MISSING: ("z", 6),
+    Res.TAX_SERVICE_WRONG_XML: ("sale", 1038),
+    Res.TAX_SERVICE_WRONG_DATE: ("sale", 1039),
+    Res.TAX_SERVICE_WRONG_DATA: ("sale", 9),
+    Res.TAX_SERVICE_WRONG_Z: ("z", 1041),
+    Res.TAX_SERVICE_BLOCKED: ("open", 1042),
+    Res.TAX_SERVICE_WRONG_HASH: ("sale", 7),
+    Res.TAX_SERVICE_UNKNOWN_REGISTER: ("open", 1),
+    Res.TAX_SERVICE_UNKNOWN_KEY: ("open", 2),
+    Res.TAX_SERVICE_DAY_NOT_OPEN: ("z", 5),
+    Res.TAX_SERVICE_WRONG_OFFLINE_NUMBER: ("sale", 1047),
+    Res.TAX_SERVICE_UNAVAILABLE: ("sale", 1084),
+    Res.Z_ALREADY_SENT: ("z", 8),
+}
+"""Which document the tax service refuses with which number; 1 to 13 are its own (fiscal-server 8)."""
+
+SCENES: dict[Res, Scene] = {
+    Res.INTERNAL: unreadable_state,
+    Res.STORE_FAILED: full_disk,
+    Res.UNKNOWN_DEVICE: lambda shop: shop.fiscal(18, device=" test"),
+    Res.DEVICE_BUSY: while_busy,
+    Res.MALFORMED: asked(1, receipt={"sum": 0, "rows": {}}),
+    Res.UNKNOWN_FISCAL_TASK: asked(6),
+    Res.SHIFT_ALREADY_CLOSED: lambda shop: shop.fiscal(11),
+    Res.TAX_SERVICE_UNREACHABLE: unreachable,
+    Res.TAG_KNOWN: opened(used_tag, strict_tags=True),
+    Res.TAG_NOT_FOUND: lambda shop: shop.fiscal(23, fiscal_number="TEST_1"),
+    Res.NO_Z_IN_RANGE: asked(12, n_from=99),
+    Res.Z_CORRUPTED: damaged_z,
+    Res.CASH_NEGATIVE: asked(3, cash={"type": 0, "sum": -1}),
+    Res.INCOME_NEGATIVE: income(sum=-1),
+    Res.INCOME_CHANGE_NEGATIVE: income(pays=[{"type": 0, "sum": 10, "change": -1}]),
+    Res.INCOME_CARD_DATA_MISSING: income(pays=[{"type": 2, "sum": 10, "paysys": "VISA", "cardmask": "4***1"}]),
+    Res.COLLISION_NOT_REPAIRED: unrepaired,
+    Res.NOT_ENOUGH_CASH: asked(4, cash={"type": 0, "sum": 0.01}),
+    Res.TAX_GROUPS_MISSING: opened(lambda shop: shop.sell(), tax_groups=[]),
+    Res.TAX_ALGORITHM_UNSUPPORTED: opened(
+        lambda shop: shop.sell(), tax_groups=[{"code": 1, "name": "ПДВ", "letter": "А", "algorithm": 9}]
+    ),
+    Res.COLLISION_DIFFERS: reused_in_collision,
+    Res.WRONG_TAX_GROUP: sold({"taxgrp": 99}),
+    Res.WRONG_PAYMENT_TYPE: sold(pays=[{"type": 99, "sum": 100}]),
+    Res.FORBIDDEN_CHARACTER: sold({"code": "1\t"}),
+    Res.SHIFT_CLOSED: lambda shop: shop.sell(),
+    Res.SHIFT_ALREADY_OPEN: asked(0),
+    Res.EMPTY_ROWS: sold(rows=[]),
+    Res.MISSING_OBJECT: asked(1),
+    Res.RECEIPT_SUM_DIFFERS: sold(sum="99.99"),
+    Res.PAYS_DIFFER: sold(pays=[{"type": 0, "sum": "99.99"}]),
+    Res.NAME_EMPTY: sold({"name": " "}),
+    Res.ROW_SUM_DIFFERS: sold({"price": 0}),
+    Res.DISCOUNT_TOO_LARGE: sold({"disc": 100}, sum=0),
+    Res.ZERO_PAYMENT: sold(pays=[{"type": 0, "sum": 100}, {"type": 2, "sum": 0}]),
+    Res.CODE_NOT_ENABLED: opened(
+        lambda shop: shop.sell(), pay_types=[{"code": 0, "name": "Готівка", "enabled": False}]
+    ),
+    Res.CODE_SOLD_IN_OTHER_GROUP: opened(in_two_groups),
+    Res.ROUNDING_OUT_OF_RANGE: sold(round=1),
+    Res.ROUNDING_NOT_ENABLED: opened(lambda shop: shop.sell(round="0.1"), rounding_step=0),
+    Res.CASH_WITHDRAWAL_NEEDS_CARD: withdrawn(type=0),
+    Res.COMMISSION_NEGATIVE: withdrawn(commission=-1),
+    Res.ROUND_WITH_AUTOROUND: sold(round="0.1", autoround=True),
+    **{res: refused(on, code) for res, (on, code) in TAX_SERVICE.items()},
+}
+"""How each code comes about, but for those that are no refusal of a task: 0, 2002 and 3003."""
+
+PROTOCOL_A = dict(enumerate((1044, 1045, 1040, 1033, 1046, 1037, 1043, 1099, 1040, 1040, 1035, 1032, 1035), start=1))
+"""What the tax service's own codes become (fiscal-server 9.2)."""
+
+
+def as_published(res: Res) -> str:
+    """The pattern of a text in Ukrainian: its places filled, perhaps something more behind a colon."""
+    text = re.escape(res.text.uk).replace("%s", "(?!-($| )).+").replace("%d", r"\d+")
+    return rf"{text}(: .+)?"
+
+
+class ProducedTests(SynchronousTestCase):
+    """The codes that a till can meet today."""
+
+    def wrong(self, res: Res, answer: Told) -> Told:
+        """What of ``answer`` is not as a refusal with ``res`` should be; nothing is right."""
+        expected = {
+            **SHAPE,
+            "res": res.code,
+            "res_action": int(res.action),
+            "device": answer["device"],
+            "tag": answer["tag"],
+            "type": 1,
+            "task": answer["task"],
+            "dt": answer["dt"],
+            "errortxt": answer["errortxt"],
+            "aq_errortxt": answer["aq_errortxt"],
+        }
+        found = {name: value for name, value in answer.items() if expected.get(name, "(none)") != value}
+        found.update({name: "(missing)" for name in expected if name not in answer})
+        if not re.fullmatch(as_published(res), answer["errortxt"]):
+            found["errortxt"] = answer["errortxt"]
+        if not re.fullmatch(r"20260921\d{9}", answer["dt"]):
+            found["dt"] = answer["dt"]
+        return found
+
+    @promises(
+        *("2.3.res.2", "2.3.task_status.3", "2.3.res_action", "2.3.errortxt.1", "3.2.1.2", "3.2.2.2", "3.2.3.4"),
+        *("3.2.3.1", "3.2.3.2", "3.2.3.3"),
+    )
+    def test_scenes(self) -> None:
+        """Each scene ends in its code, with task_status 3, an empty info, the published text and res_action."""
+        found = {res.code: self.wrong(res, play(Shop(self))) for res, play in SCENES.items()}
+        self.flushLoggedErrors()
+        self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
+
+    @promises("3.2.0.1", "3.2.0.2", "2.3.res.1", "2.3.errortxt.2")
+    def test_success(self) -> None:
+        """0: a task that is done has no text, and res_action 0."""
+        answer = Shop(self).fiscal(0)
+        told = [answer[name] for name in ("res", "res_action", "task_status", "errortxt", "aq_errortxt")]
+        self.assertEqual(told, [Res.OK.code, Res.OK.action, 1, Res.OK.text.uk, ""])
+
+    @promises("2.3.warnings.1")
+    def test_old_shift(self) -> None:
+        """3003: a register that has been open for more than a day warns, and does its task all the same."""
+        shop = Shop(self)
+        shop.open_shift()
+        shop.clock.advance(90_000)
+        answer = shop.sell()
+        self.assertEqual((answer["res"], answer["res_action"]), (0, 0))
+        self.assertEqual(answer["warnings"], [{"code": Res.SHIFT_OLD.code, "wtxt": Res.SHIFT_OLD.text.uk}])
+
+    def test_used_tag(self) -> None:
+        """1051 is a warning beside the earlier answer where the register is not strict."""
+        shop = Shop(self)
+        shop.open_shift()
+        answer = used_tag(shop)
+        self.assertEqual((answer["res"], answer["task_status"]), (0, 2))
+        self.assertEqual(answer["warnings"], [{"code": Res.TAG_KNOWN.code, "wtxt": Res.TAG_KNOWN.text.uk}])
+
+    @promises("2.1.device.3")
+    def test_name_taken(self) -> None:
+        """2002: a second device with a name is refused when it is made."""
+        shop = Shop(self)
+        adding = shop.core.devices.add("test", "register", "training", {})
+        failure = self.failureResultOf(Deferred.fromCoroutine(adding), Refused)
+        self.assertIs(failure.value.res, Res.DEVICE_NAME_TAKEN)
+        self.assertIs(failure.value.action, Action.CORRECT)
+
+    @promises("3.2.2.1")
+    def test_unknown_outcome(self) -> None:
+        """1084 has res_action 2 when nobody knows what became of the receipt, 1 when it was refused."""
+        shop = Shop(self)
+        shop.open_shift()
+        for then, action in (("lost_after", 2), ("lost_before", 2), ("refuse", 1)):
+            shop.scenario({"on": "sale", "then": then, "code": "1084"})
+            answer = shop.sell()
+            self.assertEqual((answer["res"], answer["res_action"]), (1084, action), then)
+
+    def test_codes_of_the_tax_service(self) -> None:
+        """Each code of protocol A becomes its line of the catalogue, and is told with its own number."""
+        shop = Shop(self)
+        shop.open_shift()
+        for code, wanted in PROTOCOL_A.items():
+            shop.scenario({"on": "sale", "then": "refuse", "code": str(code)})
+            answer = shop.sell()
+            res = Res.by_code(wanted)
+            self.assertEqual((answer["res"], answer["res_action"]), (wanted, int(res.action)), code)
+            self.assertEqual(answer["errortxt"], f"{res.text.uk}: ФС {code}")
+        self.assertEqual(shop.ledger(kind="sale"), [])
+
+    def test_on_demand(self) -> None:
+        """Whatever its condition, each code is answered to a sale that the scenario refuses with it."""
+        shop = Shop(self)
+        shop.open_shift()
+        demanded = [res for res in Res if res is not Res.OK and res.group != "warning"]
+        for res in demanded:
+            shop.scenario({"on": "sale", "then": "refuse", "code": str(res.code)})
+            answer = shop.sell()
+            self.assertEqual(
+                (answer["res"], answer["res_action"], answer["task_status"], answer["info"]),
+                (res.code, int(res.action), 3, {}),
+            )
+        self.assertEqual(len(shop.ledger(kind="sale", status="refused")), len(demanded))
+        self.assertEqual(shop.ledger(kind="sale"), [])
+
+
+class PageTests(SynchronousTestCase):
+    """What the page says of each code."""
+
+    def test_each_code(self) -> None:
+        """Each code is either produced by a test or listed with the reason why it cannot be yet."""
+        produced = {*SCENES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
+        self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])
+        self.assertEqual({res for res in Res if res in SEEN}, produced)
+
+    def test_nothing_raised_is_listed_as_missing(self) -> None:
+        """A code that the service's own code names is not one that it cannot produce yet."""
+        for folder in ("dmtwisted", "protocols", "web"):
+            for path in (ROOT / folder).rglob("*.py"):
+                if path.name in ("results.py", "result_page.py"):
+                    continue
+                named = {
+                    node.attr
+                    for node in ast.walk(ast.parse(path.read_text()))
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Res"
+                }
+                self.assertEqual([res.code for res in NOT_YET if res.name in named], [], str(path))
+
+    def test_rules(self) -> None:
+        """The rule that the page names for a code of the tax service is the one that the tests try."""
+        for res, (on, code) in TAX_SERVICE.items():
+            self.assertTrue(SEEN[res].startswith(f"`{on}: refuse {code}`"), SEEN[res])
+
+    def test_current(self) -> None:
+        """`docs/result-codes.md` says what the catalogue says now."""
+        self.assertEqual((ROOT / "docs" / "result-codes.md").read_text(encoding="utf-8"), page())
+
+    def test_rows(self) -> None:
+        """Each code has one row, in its group and in the order of numbers, with seven cells, none empty."""
+        rows = re.findall(r"^\| (\d{1,4}) \| (.*) \|$", page().partition("## All devices")[2], re.MULTILINE)
+        groups = ("general", "cash_register", "terminal", "printer", "warning")
+        wanted = [code for group in groups for code in sorted(res.code for res in Res if res.group == group)]
+        self.assertEqual([int(code) for code, _ in rows], wanted)
+        for code, cells in rows:
+            res = Res.by_code(int(code))
+            en, uk, action, caller, cashier, how = cells.split(" | ")
+            self.assertEqual(
+                (en, uk, action), (res.text.en or "(empty)", res.text.uk or "(empty)", str(int(res.action)))
+            )
+            self.assertEqual((caller, cashier), (res.caller.en, f"{res.cashier.en}<br>{res.cashier.uk}"))
+            self.assertTrue(how)

@@ -1,0 +1,78 @@
+"""The store that forgets keeps every promise of a store while it lives."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from twisted.trial.unittest import TestCase
+
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.values import DocumentQuery, State, StoreFailed
+from tests.store_contract import TILL, StoreCase, StoreContract, intent, outcome
+
+
+class _Memory(StoreCase):
+    """A store in memory for each test."""
+
+    integrity_error = sqlite3.IntegrityError
+
+    async def opened(self) -> IStore:
+        """A store that was just made."""
+        self.store = MemoryStore()
+        await self.store.open()
+        return self.store
+
+    def bypass(self, statement: str) -> None:
+        """Run ``statement`` in its database."""
+        database = self.store._db
+        assert database is not None
+        database.execute(statement)
+
+
+class MemoryStoreTests(_Memory, StoreContract, TestCase):
+    """The contract."""
+
+
+class ForgettingTests(_Memory, TestCase):
+    """What it does for tests, beyond the contract."""
+
+    async def test_reopened(self) -> None:
+        """What was stored is there after close and open, as if a service had started again."""
+        store = await self.opened()
+        n = (await store.reserve(intent(TILL, "a"))).n
+        await store.close()
+        await store.open()
+        self.assertEqual([known.n for known in await store.unresolved(None)], [n])
+
+    async def test_apart(self) -> None:
+        """Two stores have nothing in common."""
+        first, second = await self.opened(), await self.opened()
+        await first.change_settings({"a": b"1"})
+        self.assertEqual(await second.settings(), {})
+
+    async def test_broken(self) -> None:
+        """A broken store fails every verb and changes nothing; repaired, it goes on."""
+        store = await self.opened()
+        n = (await store.reserve(intent(TILL, "a"))).n
+        self.store.broken = True
+        for asked in (
+            store.devices(),
+            store.add_device("id-1", "till", "register", "training", b"{}"),
+            store.change_device(1, "till", b"{}"),
+            store.remove_device(1),
+            store.settings(),
+            store.change_settings({"a": b"1"}),
+            store.reserve(intent(TILL, "b")),
+            store.conclude(outcome(n)),
+            store.accept_document(n, 1, "F"),
+            store.find(TILL, "fiscal", "a"),
+            store.find_documents(DocumentQuery()),
+            store.sold_codes(TILL, 1),
+            store.unresolved(None),
+            store.register_state(TILL),
+        ):
+            await self.refused(asked, StoreFailed)
+        self.store.broken = False
+        self.assertEqual([(known.n, known.state) for known in await store.unresolved(None)], [(n, State.INTENDED)])
+        self.assertEqual((await store.devices(), await store.settings()), ([], {}))

@@ -1,0 +1,900 @@
+"""What tills send is understood in every spelling they use, and whatever else comes is refused by its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.requests import (
+    MAX_BODY,
+    MAX_DEPTH,
+    Discount,
+    Members,
+    PayRequest,
+    ReceiptRequest,
+    RowRequest,
+    TaskRequest,
+    echo_of,
+    read_json,
+    read_task,
+)
+from dmtwisted.results import Action, Refused, Res
+from tests.specification import promises
+
+Place = tuple[str | int, ...]
+
+ROW: dict[str, Any] = {
+    "code": "17",
+    "code1": "4820000000017",
+    "code2": "0901",
+    "code3": "56.10",
+    "code_a": "AATE508932 0000412167",
+    "code_aa": ["AATE1", "AATE2"],
+    "name": "Кава",
+    "cnt": 2,
+    "price": 40,
+    "cost": 80,
+    "disc": 0.17,
+    "disc_type": 0,
+    "discounts": [{"disc": 10, "disc_type": 1, "disc_name": "ранкова"}],
+    "taxgrp": 1,
+    "comment": "без цукру",
+}
+
+PAY: dict[str, Any] = {
+    "type": 0,
+    "sum": 79.83,
+    "change": 20.17,
+    "commission": 0.5,
+    "comment": "дякуємо",
+    "comment_up": "вгорі",
+    "comment_down": "внизу",
+    "paysys": "VISA",
+    "rrn": "000012345678",
+    "cardmask": "414943******1234",
+    "term_id": "S1K10001",
+    "bank_id": "3",
+    "bank_name": "Банк",
+    "auth_code": "123456",
+    "oper_type": "Оплата",
+}
+
+RECEIPT: dict[str, Any] = {
+    "sum": 79.83,
+    "round": -0.03,
+    "autoround": False,
+    "disc": 5,
+    "disc_type": 1,
+    "discounts": [{"disc": 1, "disc_type": 0, "disc_name": "постійному гостю"}],
+    "comment_up": "Вітаємо",
+    "comment_down": "Приходьте ще",
+    "not_check_safe": True,
+    "rows": [ROW],
+    "pays": [PAY],
+    "purchase_receipt_fisn": "TEST_1",
+    "purchase_rro_fisn": "4000000001",
+}
+
+REQUEST: dict[str, Any] = {
+    "ver": 6,
+    "source": "каса 1",
+    "device": "test",
+    "tag": "t-1",
+    "type": 1,
+    "fiscal": {"task": 1, "cashier": "Оксана", "receipt": RECEIPT},
+}
+"""A sale with every member that a receipt may have."""
+
+CASH: dict[str, Any] = {
+    "device": "test",
+    "type": 1,
+    "fiscal": {"task": 3, "cash": {"type": 0, "sum": 100, "comment_up": "розмін"}},
+}
+"""A cash-in."""
+
+CONTAINERS = ("fiscal", "receipt", "cash", "rows", "pays", "discounts", "code_aa")
+"""Members that are objects or arrays."""
+
+
+def read(request: Any) -> TaskRequest:
+    """``request`` as the service understands it."""
+    return read_task(read_json(request if isinstance(request, bytes) else json.dumps(request).encode()))
+
+
+def places(value: Any, above: Place = ()) -> Iterator[Place]:
+    """Every member and every entry of ``value``, by its way from the root."""
+    inside: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, member in inside:
+        yield (*above, name)
+        yield from places(member, (*above, name))
+
+
+def with_value(request: dict[str, Any], place: Place, value: Any) -> dict[str, Any]:
+    """A copy of ``request`` with ``value`` at ``place``."""
+    changed = deepcopy(request)
+    at: Any = changed
+    for step in place[:-1]:
+        at = at[step]
+    at[place[-1]] = value
+    return changed
+
+
+def without(request: dict[str, Any], place: Place) -> dict[str, Any]:
+    """A copy of ``request`` without the member at ``place``."""
+    changed = deepcopy(request)
+    at: Any = changed
+    for step in place[:-1]:
+        at = at[step]
+    del at[place[-1]]
+    return changed
+
+
+def path_of(place: Place) -> str:
+    """``place`` as refusals spell it: ``fiscal.receipt.rows[0].name``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
+
+
+PLACES = tuple(places(REQUEST))
+MEMBERS = tuple(place for place in PLACES if isinstance(place[-1], str))
+
+
+class _RequestCase(SynchronousTestCase):
+    """Reads requests and hears what is wrong with them."""
+
+    def receipt(self, **members: Any) -> ReceiptRequest:
+        """What is understood of a sale's receipt."""
+        fiscal = read({"type": 1, "fiscal": {"task": 1, "receipt": members}}).fiscal
+        assert fiscal is not None and fiscal.receipt is not None
+        return fiscal.receipt
+
+    def row(self, **members: Any) -> RowRequest:
+        """What is understood of one row."""
+        return self.receipt(rows=[members]).rows[0]
+
+    def pay(self, **members: Any) -> PayRequest:
+        """What is understood of one payment."""
+        return self.receipt(pays=[members]).pays[0]
+
+    def complaint(self, request: Any) -> str:
+        """What is said against ``request``: 2000, to be corrected, and here the place and the reason."""
+        refused = self.assertRaises(Refused, read, request)
+        self.assertIs(refused.res, Res.MALFORMED)
+        self.assertEqual((refused.res.code, refused.action, len(refused.details)), (2000, Action.CORRECT, 1))
+        for language in ("uk", "en"):
+            self.assertTrue(refused.errortxt(language).endswith(f": {refused.details[0]}"))
+        return str(refused.details[0])
+
+    def place_of_complaint(self, request: Any) -> str:
+        """The place that is named by what is said against ``request``."""
+        return self.complaint(request).partition(": ")[0]
+
+
+class WholeRequestTests(_RequestCase):
+    """A request with everything in it."""
+
+    @promises(
+        *("2.2.typing.1", "2.2.fiscal.receipt.sum", "2.2.fiscal.receipt.disc", "2.2.fiscal.receipt.rows.1"),
+        *("2.2.fiscal.receipt.rows.3", "2.2.fiscal.receipt.pays.1", "2.2.fiscal.receipt.pays.2", "2.2.task.2"),
+    )
+    def test_sale(self) -> None:
+        """Every member of a sale arrives: amounts in kopecks, quantities in thousandths, percent in hundredths."""
+        asked = read(REQUEST)
+        self.assertEqual(
+            (asked.device, asked.type, asked.task, asked.tag, asked.source), ("test", 1, 1, "t-1", "каса 1")
+        )
+        fiscal = asked.fiscal
+        assert fiscal is not None
+        self.assertEqual((fiscal.task, fiscal.cashier, fiscal.cash), (1, "Оксана", None))
+        self.assertEqual(
+            fiscal.receipt,
+            ReceiptRequest(
+                sum=7983,
+                round=-3,
+                autoround=False,
+                discounts=(Discount(500, True, ""), Discount(100, False, "постійному гостю")),
+                comment_up="Вітаємо",
+                comment_down="Приходьте ще",
+                not_check_safe=True,
+                rows=(
+                    RowRequest(
+                        name="Кава",
+                        code="17",
+                        code1="4820000000017",
+                        code2="0901",
+                        code3="56.10",
+                        code_a="AATE508932 0000412167",
+                        code_aa=("AATE1", "AATE2"),
+                        cnt=2000,
+                        price=4000,
+                        cost=8000,
+                        discounts=(Discount(17, False, ""), Discount(1000, True, "ранкова")),
+                        taxgrp="1",
+                        comment="без цукру",
+                    ),
+                ),
+                pays=(
+                    PayRequest(
+                        type="0",
+                        sum=7983,
+                        change=2017,
+                        commission=50,
+                        comment="дякуємо",
+                        comment_up="вгорі",
+                        comment_down="внизу",
+                        paysys="VISA",
+                        rrn="000012345678",
+                        cardmask="414943******1234",
+                        term_id="S1K10001",
+                        bank_id="3",
+                        bank_name="Банк",
+                        auth_code="123456",
+                        oper_type="Оплата",
+                    ),
+                ),
+                purchase_receipt_fisn="TEST_1",
+                purchase_rro_fisn="4000000001",
+            ),
+        )
+
+    def test_cash(self) -> None:
+        """The money of a cash-in is read like a payment."""
+        fiscal = read(CASH).fiscal
+        assert fiscal is not None
+        self.assertEqual(fiscal.cash, PayRequest(type="0", sum=10000, comment_up="розмін"))
+        self.assertIsNone(fiscal.receipt)
+
+    def test_empty_object(self) -> None:
+        """An object without members is a request that names nothing."""
+        asked = read({})
+        self.assertEqual(
+            (asked.device, asked.type, asked.tag, asked.source, asked.fiscal, asked.task), ("", 0, "", "", None, -1)
+        )
+
+    @promises("2.2.type.2")
+    def test_shortened(self) -> None:
+        """A request of device and tag alone is a look-up."""
+        asked = read({"ver": 6, "device": "test", "tag": "t-1"})
+        self.assertEqual((asked.type, asked.tag, asked.fiscal, asked.task), (0, "t-1", None, -1))
+
+    def test_lookup_minds_nothing_else(self) -> None:
+        """A look-up does not mind what else the till left in its request."""
+        asked = read({"device": "test", "tag": "t-1", "type": 0, "fiscal": {"task": "?", "receipt": []}})
+        self.assertEqual((asked.type, asked.fiscal), (0, None))
+
+    def test_task_without_receipt(self) -> None:
+        """A look-up in the form of a sale, without its receipt, is understood (http-api 2.20)."""
+        asked = read({"device": "test", "tag": "t-1", "type": "1", "fiscal": {"task": 1}})
+        assert asked.fiscal is not None
+        self.assertEqual((asked.task, asked.fiscal.receipt), (1, None))
+
+    def test_task_not_named(self) -> None:
+        """Fiscal objects without a task, or with none, name none."""
+        for fiscal in ({"cashier": "Оксана"}, {"task": None}):
+            asked = read({"type": 1, "fiscal": fiscal})
+            assert asked.fiscal is not None
+            self.assertEqual((asked.fiscal.task, asked.task), (None, -1))
+
+    def test_empty_objects(self) -> None:
+        """An object without members is as good as absent."""
+        self.assertEqual(read({"type": 1, "fiscal": {}}), read({"type": 1}))
+        for name in ("receipt", "cash"):
+            self.assertEqual(
+                read({"type": 1, "fiscal": {"task": 1, name: {}}}), read({"type": 1, "fiscal": {"task": 1}})
+            )
+
+
+class TolerancesTests(_RequestCase):
+    """What tills rely on (http-api 0.3, items 12 to 17, and 1.3)."""
+
+    @promises("2.2.typing.2")
+    def test_numeric_texts(self) -> None:
+        """Every number may be written as a text: the request means the same."""
+        for place in PLACES:
+            value: Any = REQUEST
+            for step in place:
+                value = value[step]
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                spelled = with_value(REQUEST, place, str(value))
+                self.assertEqual(read(spelled), read(REQUEST), path_of(place))
+
+    @promises("2.2.typing.2")
+    def test_all_at_once(self) -> None:
+        """A till that writes every number as a text is understood like one that writes none so."""
+        texts = json.loads(json.dumps(REQUEST), parse_int=str, parse_float=str)
+        self.assertEqual(texts["fiscal"]["receipt"]["rows"][0]["cnt"], "2")
+        self.assertEqual(read(texts), read(REQUEST))
+
+    def test_spellings_of_amounts(self) -> None:
+        """An amount means the same in whatever way it is spelled."""
+        for spelled in ("12.5", "12.50", '"12.5"', '"12.50"', '" 12.5 "', "1.25e1", '"+12.5"', "12.500000000000001"):
+            body = b'{"type":1,"fiscal":{"task":1,"receipt":{"sum":%b}}}' % spelled.encode()
+            fiscal = read(body).fiscal
+            assert fiscal is not None and fiscal.receipt is not None
+            self.assertEqual(fiscal.receipt.sum, 1250, spelled)
+
+    def test_whole_numbers_with_a_fraction(self) -> None:
+        """A whole number may be written with a fraction of zero."""
+        for spelled in ("1", "1.0", '"1"', '"1.0"', "1e0", '" 1 "'):
+            asked = read(b'{"type":%b,"fiscal":{"task":%b}}' % (spelled.encode(), spelled.encode()))
+            self.assertEqual((asked.type, asked.task), (1, 1), spelled)
+
+    @promises("2.2.typing.3")
+    def test_empty_texts(self) -> None:
+        """An empty text stands for nothing given wherever a text or a number may stand."""
+        for place in MEMBERS:
+            if place[-1] in CONTAINERS or place[-1] in ("type", "task"):
+                continue
+            self.assertEqual(read(with_value(REQUEST, place, "")), read(without(REQUEST, place)), path_of(place))
+
+    def test_null(self) -> None:
+        """A member that is ``null`` is as good as absent, objects and arrays too."""
+        for place in MEMBERS:
+            self.assertEqual(read(with_value(REQUEST, place, None)), read(without(REQUEST, place)), path_of(place))
+
+    @promises("2.2.typing.4")
+    def test_empty_arrays(self) -> None:
+        """An array may be empty, and is then as good as absent."""
+        for place in MEMBERS:
+            if place[-1] in ("rows", "pays", "discounts", "code_aa"):
+                self.assertEqual(read(with_value(REQUEST, place, [])), read(without(REQUEST, place)), path_of(place))
+        self.assertEqual((self.receipt(rows=[], pays=[]).rows, self.receipt(pays=[]).pays), ((), ()))
+
+    def test_unknown_members(self) -> None:
+        """Members that nobody knows change nothing, of whatever kind and wherever they are."""
+        above: tuple[Place, ...] = ((), ("fiscal",), ("fiscal", "receipt"), ("fiscal", "receipt", "rows", 0))
+        for strange in ("zzz", "Fiscal", "DEVICE", "сума", ""):
+            values: tuple[Any, ...] = (1, "x", None, [], {}, [[]], {"a": [1]}, True, 1e300)
+            for value in values:
+                for place in above:
+                    self.assertEqual(read(with_value(REQUEST, (*place, strange), value)), read(REQUEST))
+
+    def test_legacy_members(self) -> None:
+        """Members of older versions change nothing."""
+        for place, value in (
+            (("token",), "abcdef0123456789"),
+            (("dt",), "20260921090000000"),
+            (("dt",), ""),
+            (("fiscal", "receipt", "pays", 0, "currency"), "ГРН"),
+            (("fiscal", "receipt", "rows", 0, "taxgrps"), [1]),
+        ):
+            self.assertEqual(read(with_value(REQUEST, place, value)), read(REQUEST), path_of(place))
+
+    def test_leftovers_of_other_tasks(self) -> None:
+        """Empty leftovers of other tasks change nothing: ``n_from`` 0, ``n_to`` 0, an empty ``fisid``."""
+        request = with_value(REQUEST, ("fiscal", "n_from"), 0)
+        request = with_value(request, ("fiscal", "n_to"), 0)
+        request = with_value(request, ("fiscal", "fisid"), "")
+        self.assertEqual(read(request), read(REQUEST))
+
+    def test_print_forms(self) -> None:
+        """Wishes for print forms may be numbers or texts."""
+        for name in ("need_pf_img", "need_pf_pdf", "need_pf_txt", "need_pf_doccmd"):
+            for wish in (0, 1, 2):
+                self.assertEqual(read({**REQUEST, name: str(wish)}), read({**REQUEST, name: wish}), name)
+            self.assertEqual(read({**REQUEST, name: ""}), read(REQUEST), name)
+            self.assertEqual(read({**REQUEST, name: None}), read(REQUEST), name)
+
+    def test_duplicate_members(self) -> None:
+        """Of a member that is given twice the last one counts, at every depth."""
+        fiscal = read(
+            b'{"device":"a","type":0,"device":"test","type":1,"fiscal":{"task":3},"fiscal":{"task":0,"task":1,'
+            b'"receipt":{"sum":1,"sum":2,"pays":[{"type":0,"sum":5,"change":1,"sum":4}]}}}'
+        )
+        assert fiscal.fiscal is not None and fiscal.fiscal.receipt is not None
+        self.assertEqual((fiscal.device, fiscal.type, fiscal.task), ("test", 1, 1))
+        self.assertEqual(fiscal.fiscal.receipt.sum, 200)
+        self.assertEqual(fiscal.fiscal.receipt.pays, (PayRequest(type="0", sum=400, change=100),))
+
+    def test_last_duplicate_counts_alone(self) -> None:
+        """What stood in the place of a later duplicate is not looked at, even if it was malformed."""
+        self.assertEqual(read(b'{"device":[],"device":"test"}').device, "test")
+
+    def test_enumerations_as_texts(self) -> None:
+        """Codes of payment types and tax groups mean the same as numbers and as texts."""
+        for spelled in (2, 2.0, "2", " 2 ", "2.0", "02"):
+            self.assertEqual(self.pay(type=spelled, sum=1).type, "2", repr(spelled))
+            self.assertEqual(self.row(taxgrp=spelled).taxgrp, "2", repr(spelled))
+        self.assertEqual(self.row(taxgrp="Б").taxgrp, "Б")
+        self.assertEqual(self.row().taxgrp, "")
+
+    def test_kinds_as_texts(self) -> None:
+        """``type``, ``task`` and ``disc_type`` mean the same as numbers and as texts."""
+        asked = read({"type": "1", "fiscal": {"task": "11"}})
+        self.assertEqual((asked.type, asked.task), (1, 11))
+        self.assertEqual(self.receipt(disc="10", disc_type="1").discounts, (Discount(1000, True),))
+
+    def test_zeros(self) -> None:
+        """Rounding, change and discounts of 0 are none, however zero is spelled."""
+        for zero in (0, 0.0, -0.0, "0", "0.00", "", None):
+            receipt = self.receipt(round=zero, disc=zero, pays=[{"type": 0, "sum": 1, "change": zero}])
+            self.assertEqual((receipt.round, receipt.discounts, receipt.pays[0].change), (0, (), 0), repr(zero))
+
+    def test_no_version(self) -> None:
+        """``ver`` may be missing, and whatever it is, the request means the same."""
+        for version in (5, 6, 7, "6", "", None):
+            self.assertEqual(read({**REQUEST, "ver": version}), read(REQUEST))
+        self.assertEqual(read(without(REQUEST, ("ver",))), read(REQUEST))
+
+    def test_byte_order_mark(self) -> None:
+        """A byte order mark in front is passed over, one of it."""
+        body = json.dumps(REQUEST).encode()
+        self.assertEqual(read(b"\xef\xbb\xbf" + body), read(body))
+        self.assertEqual(
+            self.complaint(b"\xef\xbb\xbf\xef\xbb\xbf" + body).partition(" (")[0], "the body is not JSON"
+        )
+
+    def test_blanks(self) -> None:
+        """Blanks and line ends around and between everything are passed over."""
+        self.assertEqual(read(b" \r\n\t" + json.dumps(REQUEST, indent=3).encode() + b"\r\n "), read(REQUEST))
+
+    def test_escapes(self) -> None:
+        """Letters may be escaped, slashes too, and letters beyond the first plane come as pairs."""
+        self.assertEqual(read(b'{"device":"\\u043a\\u0430\\u0441\\u0430 \\/ \\ud83d\\ude00"}').device, "каса / 😀")
+
+    def test_device_as_it_is(self) -> None:
+        """Blanks around the name of a device belong to it."""
+        self.assertEqual(read({"device": " kasar "}).device, " kasar ")
+
+    @promises("2.2.device.1")
+    def test_numbers_as_texts(self) -> None:
+        """Where a text is expected, a number is taken as it is spelled."""
+        asked = read(b'{"device":7,"tag":12.50,"source":0}')
+        self.assertEqual((asked.device, asked.tag, asked.source), ("7", "12.50", "0"))
+        self.assertEqual(self.row(code=17, code_aa=[1, "2", None]).code_aa, ("1", "2", ""))
+        self.assertEqual(self.row(code=17).code, "17")
+
+    def test_truth_values(self) -> None:
+        """A truth value may be a number or a text."""
+        for spelled, meant in (
+            *((true, True) for true in (True, 1, "1", "true", "True", " TRUE ")),
+            *((false, False) for false in (False, 0, "0", "false", "", None)),
+        ):
+            receipt = self.receipt(autoround=spelled, not_check_safe=spelled)
+            self.assertEqual((receipt.autoround, receipt.not_check_safe), (meant, meant), repr(spelled))
+
+    @promises("2.2.tag.2", "8.tag-length")
+    def test_tag(self) -> None:
+        """A tag has up to 200 characters of whatever script, and may be empty."""
+        for tag in ("", "t" * 200, "ї" * 200, "😀" * 200):
+            self.assertEqual(read({"tag": tag}).tag, tag)
+
+
+class RowTests(_RequestCase):
+    """What a row says about its amount."""
+
+    def test_cost(self) -> None:
+        """The amount of a row is ``cost``; missing, empty and 0 all mean that it is to be reckoned."""
+        self.assertEqual(self.row(cost=80).cost, 8000)
+        for members in ({}, {"cost": None}, {"cost": ""}, {"cost": 0}, {"cost": "0.00"}):
+            self.assertFalse(self.row(**members).cost, members)
+
+    @promises("2.2.fiscal.receipt.rows.2")
+    def test_sum(self) -> None:
+        """``sum`` of a row stands for its ``cost`` when that is missing or 0."""
+        self.assertEqual(self.row(sum=80).cost, 8000)
+        self.assertEqual(self.row(sum=80, cost=0).cost, 8000)
+        self.assertEqual(self.row(sum=80, cost=79).cost, 7900)
+
+    def test_quantity(self) -> None:
+        """A quantity has three digits behind the point."""
+        self.assertEqual(self.row(cnt="0.1255").cnt, 126)
+        self.assertEqual(self.row(cnt=0.125).cnt, 125)
+
+    def test_discounts(self) -> None:
+        """A discount is an amount unless it says percent, and a negative one is a surcharge."""
+        self.assertEqual(self.row(disc=1.5).discounts, (Discount(150),))
+        self.assertEqual(self.row(disc=7.5, disc_type=1).discounts, (Discount(750, True),))
+        self.assertEqual(self.row(disc="-1.5").discounts, (Discount(-150),))
+
+
+class NotJsonTests(_RequestCase):
+    """Bodies that are no JSON object at all."""
+
+    @promises("2.2.typing.6")
+    def test_not_json(self) -> None:
+        """What is not JSON is told so, whatever it is."""
+        for body in (
+            *(b"", b" ", b"hello", b"<xml/>", b"{", b"}", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1,}', b'{"a" 1}'),
+            *(b"{'a':1}", b"{a:1}", b"{1:2}", b'{"a":1}x', b'{"a":1}{"b":2}', b'{"a":01}', b'{"a":.5}', b'{"a":1.}'),
+            *(b'{"a":+1}', b'{"a":-}', b'{"a":1e}', b'{"a":0x1}', b'{"a":True}', b'{"a":undefined}', b'{"a":"x}'),
+            *(b'{"a":"\\q"}', b'{"a":"\\u12g4"}', b'{"a":"\x01"}', b'{"a":"\n"}', b"\x00", b"\x00{}", b"a=1&b=2"),
+            *(b"{/* */}", b'{"a":1,,"b":2}', b"[1,]"),
+        ):
+            self.assertTrue(self.complaint(body).startswith("the body is not JSON"), body)
+
+    def test_no_numbers(self) -> None:
+        """Not-a-number and the infinities are not JSON."""
+        for word in (b"NaN", b"nan", b"Infinity", b"-Infinity", b"1e99999999999999999999999"):
+            self.assertTrue(self.complaint(b'{"sum":%b}' % word).startswith("the body is not JSON"), word)
+
+    def test_absurd_digits(self) -> None:
+        """A number with thousands of digits is refused and not worked out."""
+        self.assertTrue(self.complaint(b'{"type":' + b"1" * 100_000 + b"}").startswith("the body is not JSON"))
+
+    def test_half_letters(self) -> None:
+        """Half of a letter's pair is not JSON, in a name too."""
+        for body in (b'{"a":"\\ud800"}', b'{"a":"\\udc00x"}', b'{"a":"\\ud800\\u0041"}', b'{"\\udfff":1}'):
+            self.assertTrue(self.complaint(body).startswith("the body is not JSON"), body)
+
+    @promises("2.2.typing.6")
+    def test_no_object(self) -> None:
+        """JSON that is no object is told so."""
+        for body in (b"null", b"true", b"1", b"1.5", b'"text"', b"[]", b"[{}]"):
+            self.assertEqual(self.complaint(body), "the body is not a JSON object", body)
+
+    def test_wrong_charset(self) -> None:
+        """Another charset than UTF-8 is told so where it can be seen."""
+        for body in (
+            *('{"device":"каса"}'.encode("cp1251"), '{"device":"каса"}'.encode("cp866")),
+            *(b'{"device":"\xff"}', b'{"device":"\xc0\xaf"}', b'{"device":"\xed\xa0\x80"}', b'{"\xff":1}'),
+        ):
+            self.assertEqual(self.complaint(body), "the body is not UTF-8", body)
+
+    def test_wide_charsets(self) -> None:
+        """A body in UTF-16 or UTF-32 is not JSON to us, with or without its mark."""
+        for charset in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+            self.assertTrue(
+                self.complaint('{"device":"каса"}'.encode(charset)).startswith("the body is not "), charset
+            )
+
+    def test_language_of_the_reason(self) -> None:
+        """The reason is said in words of ours and not in the names of Python's classes."""
+        for body in (b'{"a":1e99999999999999999999999}', b'{"a":"\\ud800"}', b"hello"):
+            self.assertNotRegex(self.complaint(body), r"class|decimal\.|msgspec|Error")
+
+
+class LimitsTests(_RequestCase):
+    """How long and how deep a body may be."""
+
+    def test_longest(self) -> None:
+        """A body of 4 MB is read, one byte more is refused, also when that byte is a blank."""
+        self.assertEqual(MAX_BODY, 4 * 1024 * 1024)
+        body = b'{"device":"test","x":"' + b"x" * (MAX_BODY - 24) + b'"}'
+        self.assertEqual(len(body), MAX_BODY)
+        self.assertEqual(read(body).device, "test")
+        self.assertEqual(self.complaint(body + b" "), f"the body is longer than {MAX_BODY} bytes")
+
+    def test_too_long_and_no_json(self) -> None:
+        """A body that is too long is not looked at any further."""
+        self.assertEqual(self.complaint(b"\xff" * (MAX_BODY + 1)), f"the body is longer than {MAX_BODY} bytes")
+
+    def test_deepest_arrays(self) -> None:
+        """Arrays may lie 64 deep in a request, the root counted; 65 are refused."""
+        self.assertEqual(MAX_DEPTH, 64)
+        self.assertEqual(read(b'{"x":' + b"[" * 63 + b"]" * 63 + b',"device":"test"}').device, "test")
+        self.assertEqual(
+            self.complaint(b'{"x":' + b"[" * 64 + b"]" * 64 + b',"device":"test"}'),
+            "objects and arrays lie more than 64 deep",
+        )
+
+    def test_deepest_objects(self) -> None:
+        """Objects count like arrays."""
+        self.assertEqual(read(b'{"device":"test","x":' + b'{"x":' * 62 + b"[]" + b"}" * 63).device, "test")
+        self.assertEqual(
+            self.complaint(b'{"device":"test","x":' + b'{"x":' * 63 + b"[]" + b"}" * 64),
+            "objects and arrays lie more than 64 deep",
+        )
+
+    def test_many_but_flat(self) -> None:
+        """A thousand arrays beside each other are no depth."""
+        self.assertEqual(read(b'{"device":"test","x":[' + b",".join([b"[{}]"] * 1000) + b"]}").device, "test")
+
+    def test_brackets_in_texts(self) -> None:
+        """Brackets inside of texts are no depth, behind quotes and backslashes that are escaped either."""
+        for text in ("[" * 1000, "{[" * 1000, '"[' * 1000, '\\"[{' * 1000, "[" * 1000 + "\\", "]" * 1000):
+            self.assertEqual(read(json.dumps({"source": text, text: "x"}).encode()).source, text)
+
+    def test_depth_behind_texts(self) -> None:
+        """Depth is seen behind texts with brackets, quotes and backslashes in them."""
+        for text in ("[" * 100, "]" * 100, '"', "\\", '\\"', "]}" * 64):
+            body = json.dumps({text: text})[:-1].encode() + b',"x":' + b"[" * 64 + b"]" * 64 + b"}"
+            self.assertEqual(self.complaint(body), "objects and arrays lie more than 64 deep", text)
+
+    def test_abyss(self) -> None:
+        """A body of nothing but brackets does no harm."""
+        for body in (b"[" * 1_000_000, b'{"x":' * 200_000, b"]" * 1_000_000, b"]" * 100_000 + b"[" * 100_000):
+            self.assertTrue(self.complaint(body))
+
+    @promises("2.2.tag.2", "8.tag-length")
+    def test_tag_too_long(self) -> None:
+        """A tag of 201 characters is refused by its name."""
+        for tag in ("t" * 201, "ї" * 201):
+            self.assertEqual(self.complaint({"tag": tag}), "tag: at most 200 characters are taken")
+
+
+class MisfitsTests(_RequestCase):
+    """Members of a wrong kind, named by their place."""
+
+    @promises("2.2.typing.5", "2.2.typing.6")
+    def test_everywhere(self) -> None:
+        """An object or an array where neither may stand is refused by its place, wherever that is."""
+        for place in PLACES:
+            if place == ("ver",):
+                continue
+            wrong: list[Any] = [{"a": 1}] if place[-1] in ("rows", "pays", "discounts", "code_aa") else [["a"]]
+            if place[-1] not in CONTAINERS and not isinstance(place[-1], int):
+                wrong.append({"a": 1})
+            for value in wrong:
+                said = self.place_of_complaint(with_value(REQUEST, place, value))
+                self.assertEqual(said, path_of(place), value)
+
+    def test_truth_value_as_number(self) -> None:
+        """A truth value is no number and no text."""
+        for place in MEMBERS:
+            if place[-1] not in ("ver", "autoround", "not_check_safe"):
+                self.assertEqual(self.place_of_complaint(with_value(REQUEST, place, True)), path_of(place))
+
+    @promises("2.2.typing.5")
+    def test_wrong_words(self) -> None:
+        """Each kind of member says what it expects."""
+        for place, value, said in (
+            (("type",), 1.5, "type: a whole number is expected"),
+            (("type",), "one", "type: a number is expected"),
+            (("type",), 4, "type: 0, 1, 2 or 3 is expected"),
+            (("type",), -1, "type: 0, 1, 2 or 3 is expected"),
+            (("device",), {}, "device: a text is expected"),
+            (("tag",), [], "tag: a text is expected"),
+            (("fiscal",), 5, "fiscal: an object is expected"),
+            (("fiscal",), "", "fiscal: an object is expected"),
+            (("fiscal",), [], "fiscal: an object is expected"),
+            (("fiscal", "task"), "sale", "fiscal.task: a number is expected"),
+            (("fiscal", "receipt"), 79.83, "fiscal.receipt: an object is expected"),
+            (("fiscal", "receipt", "sum"), "12,50", "fiscal.receipt.sum: a number is expected"),
+            (("fiscal", "receipt", "sum"), [], "fiscal.receipt.sum: a number is expected"),
+            (("fiscal", "receipt", "sum"), "  ", "fiscal.receipt.sum: a number is expected"),
+            (("fiscal", "receipt", "autoround"), "yes", "fiscal.receipt.autoround: true or false is expected"),
+            (("fiscal", "receipt", "autoround"), 2, "fiscal.receipt.autoround: true or false is expected"),
+            (("fiscal", "receipt", "rows"), "", "fiscal.receipt.rows: an array is expected"),
+            (("fiscal", "receipt", "rows"), "Кава", "fiscal.receipt.rows: an array is expected"),
+            (("fiscal", "receipt", "rows"), {}, "fiscal.receipt.rows: an array is expected"),
+            (("fiscal", "receipt", "rows"), [1], "fiscal.receipt.rows[0]: an object is expected"),
+            (("fiscal", "receipt", "rows"), [{}, None], "fiscal.receipt.rows[1]: an object is expected"),
+            (("fiscal", "receipt", "rows"), [{}, [{}]], "fiscal.receipt.rows[1]: an object is expected"),
+            (("fiscal", "receipt", "pays"), {"type": 0}, "fiscal.receipt.pays: an array is expected"),
+            (
+                ("fiscal", "receipt", "disc_type"),
+                2,
+                "fiscal.receipt.disc_type: 0 (amount) or 1 (percent) is expected",
+            ),
+            (
+                ("fiscal", "receipt", "rows", 0, "code_aa"),
+                ["a", {}],
+                "fiscal.receipt.rows[0].code_aa[1]: a text is expected",
+            ),
+            (
+                ("fiscal", "receipt", "rows", 0, "code_aa"),
+                "a",
+                "fiscal.receipt.rows[0].code_aa: an array is expected",
+            ),
+            (("fiscal", "receipt", "rows", 0, "name"), ["Кава"], "fiscal.receipt.rows[0].name: a text is expected"),
+            (
+                ("fiscal", "receipt", "rows", 0, "discounts"),
+                [{"disc": 1}, {"disc": "x"}],
+                "fiscal.receipt.rows[0].discounts[1].disc: a number is expected",
+            ),
+            (("fiscal", "receipt", "pays", 0, "change"), "x", "fiscal.receipt.pays[0].change: a number is expected"),
+            (("fiscal", "receipt", "pays", 0, "rrn"), {}, "fiscal.receipt.pays[0].rrn: a text is expected"),
+        ):
+            self.assertEqual(self.complaint(with_value(REQUEST, place, value)), said)
+
+    def test_second_entry(self) -> None:
+        """The place counts entries from 0."""
+        request = deepcopy(REQUEST)
+        request["fiscal"]["receipt"]["rows"] += [ROW, {**ROW, "price": "dear"}]
+        self.assertEqual(self.complaint(request), "fiscal.receipt.rows[2].price: a number is expected")
+
+    def test_cash(self) -> None:
+        """The money of a cash-in is read as strictly as a payment."""
+        for value, said in (
+            (5, "fiscal.cash: an object is expected"),
+            ({"sum": "x"}, "fiscal.cash.sum: a number is expected"),
+            ({"sum": 1, "type": []}, "fiscal.cash.type: a text is expected"),
+        ):
+            self.assertEqual(self.complaint(with_value(CASH, ("fiscal", "cash"), value)), said)
+
+    def test_huge_numbers(self) -> None:
+        """A number beyond all proportion is refused by its place, in digits, with an exponent and as text."""
+        for huge in ("1" + "0" * 400, "1e400", "-1e400", "1e999999999", '"1e400"', "100000000000000", '"-1e14"'):
+            for name in ("sum", "round", "disc", "disc_type"):
+                body = f'{{"type":1,"fiscal":{{"task":1,"receipt":{{"{name}":{huge}}}}}}}'
+                self.assertEqual(self.place_of_complaint(body.encode()), f"fiscal.receipt.{name}", huge)
+
+    def test_huge_kinds(self) -> None:
+        """A kind or task beyond all proportion is refused by its name."""
+        for huge in (b"1e400", b"9007199254740993", b"-9007199254740993", b"1" + b"0" * 400, b'"1e300"'):
+            self.assertEqual(self.place_of_complaint(b'{"type":%b}' % huge), "type")
+            self.assertEqual(self.place_of_complaint(b'{"type":1,"fiscal":{"task":%b}}' % huge), "fiscal.task", huge)
+
+    def test_nul_in_tag(self) -> None:
+        """A tag with the character NUL is refused, since not every database can hold it."""
+        self.assertEqual(self.place_of_complaint(b'{"tag":"a\\u0000b"}'), "tag")
+
+    def test_first_misfit(self) -> None:
+        """Of several misfits one is named."""
+        self.assertIn(
+            self.place_of_complaint({"type": 1, "tag": {}, "fiscal": {"task": [], "receipt": {"sum": {}}}}),
+            ("tag", "fiscal.task", "fiscal.receipt.sum"),
+        )
+
+
+class EchoTests(SynchronousTestCase):
+    """What is told back of a request that could not be understood."""
+
+    def echo(self, body: bytes) -> tuple[str, int, int, str, str]:
+        """Device, type, task, tag and source as they are told back."""
+        echo = echo_of(body)
+        return echo.device, echo.type, echo.task, echo.tag, echo.source
+
+    def test_no_json(self) -> None:
+        """Nothing can be told back of what is no JSON object: type 0 and task -1 (design 10)."""
+        for body in (b"", b"hello", b"[]", b"\xff", b"[" * 100_000, b'{"device":"test"'):
+            self.assertEqual(self.echo(body), ("", 0, -1, "", ""), body[:20])
+
+    def test_whole(self) -> None:
+        """Whatever can be read is told back, however malformed the rest is."""
+        self.assertEqual(
+            self.echo(
+                b'{"device":"test","type":"1","tag":"t-1","source":"s","fiscal":{"task":"1","receipt":{"rows":""}}}'
+            ),
+            ("test", 1, 1, "t-1", "s"),
+        )
+
+    def test_misfits(self) -> None:
+        """A malformed member is left out, the others are told back."""
+        for changes, expected in (
+            ({"device": {}}, ("", 1, 1, "t", "s")),
+            ({"type": "x"}, ("d", 0, 1, "t", "s")),
+            ({"tag": []}, ("d", 1, 1, "", "s")),
+            ({"source": True}, ("d", 1, 1, "t", "")),
+            ({"fiscal": 5}, ("d", 1, -1, "t", "s")),
+            ({"fiscal": {"task": "x"}}, ("d", 1, -1, "t", "s")),
+            ({"fiscal": None}, ("d", 1, -1, "t", "s")),
+        ):
+            request: dict[str, Any] = {"device": "d", "type": 1, "tag": "t", "source": "s", "fiscal": {"task": 1}}
+            request.update(changes)
+            self.assertEqual(self.echo(json.dumps(request).encode()), expected, changes)
+
+
+class MembersTests(SynchronousTestCase):
+    """One object, member by member."""
+
+    def test_path(self) -> None:
+        """A member is named by its way from the root."""
+        self.assertEqual(Members({}, "").path("a"), "a")
+        self.assertEqual(Members({}, "a.b[0]").path("c"), "a.b[0].c")
+
+    def test_has(self) -> None:
+        """A member that is ``null`` is not there; empty ones and zeros are."""
+        members = Members({"a": None, "b": "", "c": 0, "d": False}, "")
+        self.assertEqual([name for name in "abcde" if members.has(name)], ["b", "c", "d"])
+
+    def test_integer(self) -> None:
+        """A whole number that is missing or empty has the value that was asked for in its place."""
+        members = Members({"a": None, "b": "", "c": 0, "d": Decimal("7.000")}, "")
+        self.assertEqual([members.integer(name, 5) for name in "abcde"], [5, 5, 0, 7, 5])
+
+
+# What hypothesis finds
+
+
+def spelled(value: Any) -> str:
+    """``value`` as JSON; raw texts of numbers stand as they are."""
+    if isinstance(value, Raw):
+        return value.text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{spelled(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(spelled, value)) + "]"
+    return json.dumps(value)
+
+
+class Raw:
+    """JSON text that Python's own numbers cannot spell."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Raw:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Raw({self.text!r})"
+
+
+NUMBERS = st.from_regex(
+    r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,20})?", fullmatch=True, alphabet=None
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    NUMBERS.map(Raw),
+    NUMBERS,
+    st.text(max_size=20),
+    st.text(st.characters(codec=None, categories=["Cs", "Cc", "Nd", "Zs"]), max_size=6),
+    st.sampled_from(["", " ", "0", "1", "NaN", "inf", "true", "\0", "1e400", "9" * 41]),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inside: st.one_of(
+        st.lists(inside, max_size=3),
+        st.dictionaries(st.one_of(st.text(max_size=6), st.sampled_from(["type", "sum", "disc"])), inside, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+class AnythingTests(SynchronousTestCase):
+    """Whatever arrives is read or refused with 2000; nothing else ever happens."""
+
+    def read(self, body: bytes) -> str:
+        """Read ``body``; return what is said against it, nothing when it was understood."""
+        echo_of(body)
+        try:
+            read(body)
+        except Refused as refused:
+            self.assertIs(refused.res, Res.MALFORMED)
+            refused.errortxt("uk").encode()
+            return str(refused.details[0])
+        return ""
+
+    @given(st.binary(max_size=200))
+    def test_bytes(self, body: bytes) -> None:
+        """Arbitrary bytes are refused or read."""
+        self.read(body)
+
+    @given(st.text(alphabet='{}[]",:\\u0d8f 1.e-+tN', max_size=60))
+    def test_nearly_json(self, text: str) -> None:
+        """Texts of JSON's own characters are refused or read."""
+        self.read(text.encode())
+
+    @given(VALUES)
+    def test_values(self, value: Any) -> None:
+        """An arbitrary value as the whole body is refused or read."""
+        self.read(spelled(value).encode())
+
+    @given(st.sampled_from(PLACES), VALUES)
+    @example(("fiscal", "receipt", "sum"), Raw("0e999999999"))
+    @example(("fiscal", "task"), Raw("1e-999999999"))
+    @example(("fiscal", "receipt", "rows", 0, "taxgrp"), Raw("1e999999999"))
+    @example(("fiscal", "receipt", "rows", 0, "code_aa", 0), {})
+    def test_every_place(self, place: Place, value: Any) -> None:
+        """An arbitrary value in any place of a request is read, or refused by exactly that place or one in it."""
+        said = self.read(spelled(with_value(REQUEST, place, value)).encode())
+        if said and not said.startswith("the body is not JSON"):
+            named, _, reason = said.partition(": ")
+            self.assertRegex(named[len(path_of(place)) :], r"^($|\.\w|\[\d+\])")
+            self.assertTrue(named.startswith(path_of(place)), named)
+            self.assertTrue(reason)
+
+    @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), max_size=5))
+    def test_several_places(self, changes: list[tuple[Place, Any]]) -> None:
+        """Arbitrary values in several places are read or refused."""
+        request = REQUEST
+        for place, value in changes:
+            try:
+                request = with_value(request, place, value)
+            except (KeyError, IndexError, TypeError):
+                continue  # an earlier change took the place away
+        self.read(spelled(request).encode())
+
+    @given(st.binary(min_size=1, max_size=4), st.integers(min_value=0))
+    def test_damaged(self, damage: bytes, where: int) -> None:
+        """A request with some bytes overwritten is refused or read."""
+        body = json.dumps(REQUEST, ensure_ascii=False).encode()
+        at = where % len(body)
+        self.read(body[:at] + damage + body[at + len(damage) :])
+
+    @given(st.integers(min_value=0))
+    def test_cut(self, where: int) -> None:
+        """A request that was cut anywhere is not JSON, or not UTF-8 where a letter was cut."""
+        body = json.dumps(REQUEST, ensure_ascii=False).encode()
+        self.assertTrue(self.read(body[: where % len(body)]).startswith("the body is not "))

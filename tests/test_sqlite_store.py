@@ -1,0 +1,697 @@
+"""The SQLite file and its writer process: what was answered survives kills, full disks and wrong files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+from unittest import skipUnless
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred, DeferredList, gatherResults
+from twisted.internet.error import ProcessExitedAlready
+from twisted.internet.interfaces import IReactorProcess, IReactorTime
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
+from twisted.trial.unittest import TestCase
+from zope.interface import implementer
+
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.migrate import head, sqlite_revision, upgrade
+from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.values import DocumentQuery, State, StoreFailed
+from tests.specification import promises
+from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
+
+T = TypeVar("T")
+
+WRITER, MIGRATION = "dmtwisted.store.writer", "dmtwisted.store.migrate"
+
+WITH_PATIENCE = (
+    "import sys; from dmtwisted.store import writer; writer.LOCK_PATIENCE = {seconds}; "
+    "sys.exit(writer.main(sys.argv[1]))"
+)
+"""The writer, but that it waits so long for a file that another one has."""
+
+TELLING = (
+    "import pathlib, sys, time; from dmtwisted.store import writer; nap = time.sleep; "
+    "time.sleep = lambda seconds: (pathlib.Path(sys.argv[1] + '.waits').touch(), nap(seconds)); "
+    "sys.exit(writer.main(sys.argv[1]))"
+)
+"""The writer, but that it leaves a mark beside the file while it waits."""
+
+
+@cache
+def _empty_database() -> bytes:
+    """A file that is up to date and holds nothing: made once, for opening is quick without a migration."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "empty.db")
+        upgrade(f"sqlite:///{path}")
+        return path.read_bytes()
+
+
+@implementer(IReactorProcess, IReactorTime)
+class _Watched:
+    """The real reactor, which remembers what it was asked for and can start a program of the test instead."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.instead: dict[str, str] = {}
+        self.options: list[dict[str, Any]] = []
+        self.calls: list[Any] = []
+        self.running: list[Any] = []
+        self._ended: list[Deferred[None]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(reactor, name)
+
+    def callLater(self, delay: float, function: Any, *arguments: Any, **named: Any) -> Any:
+        """As the reactor does."""
+        self.calls.append(reactor.callLater(delay, function, *arguments, **named))  # type: ignore[attr-defined]
+        return self.calls[-1]
+
+    def spawnProcess(
+        self, protocol: Any, executable: str, args: Any, env: Any = None, path: Any = None, **options: Any
+    ) -> Any:
+        """As the reactor does, or the program that is to run instead of the module."""
+        command = list(args)
+        module = command[2]
+        self.started.append(module)
+        self.options.append(options)
+        if module in self.instead:
+            command[1:3] = ["-c", self.instead[module]]
+        ended: Deferred[None] = Deferred()
+        self._ended.append(ended)
+        process_ended = protocol.processEnded
+
+        def remember(reason: Failure) -> None:
+            self.running.remove(process)
+            process_ended(reason)
+            ended.callback(None)
+
+        protocol.processEnded = remember
+        process = reactor.spawnProcess(  # type: ignore[attr-defined]
+            protocol, executable, command, env, path, **options
+        )
+        self.running.append(process)
+        return process
+
+    @property
+    def due(self) -> list[Any]:
+        """The calls that are still to come."""
+        return [call for call in self.calls if call.active()]
+
+    async def kill(self) -> None:
+        """End what runs as ``kill -9`` does, and wait until it has."""
+        for process in self.running:
+            with contextlib.suppress(ProcessExitedAlready):
+                process.signalProcess("KILL")
+        await DeferredList([ended for ended in self._ended if not ended.called])
+
+    async def clean(self) -> None:
+        """Leave nothing to the next test."""
+        while self.due or self.running:
+            for call in self.due:
+                call.cancel()
+            await self.kill()
+
+
+class _SqliteCase(StoreCase):
+    """Stores on a file of the test."""
+
+    timeout = 20
+    integrity_error = sqlite3.IntegrityError
+
+    def file(self, content: bytes | None = None, name: str = "tills.db") -> Path:
+        """A path in a new folder, with a file of ``content`` if given."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        self.path = folder / name
+        if content is not None:
+            self.path.write_bytes(content)
+        return self.path
+
+    def store(self, path: Path) -> SqliteStore:
+        """A store on ``path`` that is not open yet; its reactor is ``self.reactor``."""
+        self.reactor = _Watched()
+        store = SqliteStore(self.reactor, path)
+        self.addCleanup(lambda watched: Deferred.fromCoroutine(watched.clean()), self.reactor)
+        self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))
+        return store
+
+    async def opened(self) -> IStore:
+        """A store on an empty database."""
+        return await self.opened_sqlite()
+
+    async def opened_sqlite(self) -> SqliteStore:
+        """A store on an empty database."""
+        store = self.store(self.file(_empty_database()))
+        await store.open()
+        return store
+
+    async def reopened(self) -> SqliteStore:
+        """Another store on the file of the last one."""
+        store = self.store(self.path)
+        await store.open()
+        return store
+
+    def bypass(self, statement: str) -> None:
+        """Run ``statement`` on the file."""
+        with closing(sqlite3.connect(self.path)) as database, database:
+            database.execute(statement)
+
+    async def cannot_open(self, path: Path) -> str:
+        """Why a store cannot be opened on ``path``."""
+        return str(await self.refused(self.store(path).open(), StoreFailed))
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until ``condition`` holds, which other processes bring about."""
+        while not condition():
+            await deferLater(reactor, 0.01)  # type: ignore[arg-type]
+
+    async def until_answered(self, store: SqliteStore) -> None:
+        """Wait until a store that lost its writer answers again."""
+        await self.until(lambda: store.writer_pid is not None)
+        await store.settings()
+
+
+def _asked(question: Awaitable[T]) -> Deferred[T]:
+    """``question``, asked now."""
+    return Deferred.fromCoroutine(question)  # type: ignore[arg-type]
+
+
+class SqliteStoreTests(_SqliteCase, StoreContract, TestCase):
+    """The contract."""
+
+
+class OpenTests(_SqliteCase, TestCase):
+    """From a path to a store that answers."""
+
+    async def test_no_file(self) -> None:
+        """Without a file one is made, brought to the newest schema and served."""
+        path = self.file()
+        store = self.store(path)
+        await store.open()
+        self.assertEqual(self.reactor.started, [MIGRATION, WRITER])
+        self.assertEqual(sqlite_revision(path), head())
+        n = (await store.reserve(intent(TILL, "a", paper(1)))).n
+        self.assertEqual([known.n for known in await store.unresolved(None)], [n])
+
+    async def test_empty_file(self) -> None:
+        """A file without a byte in it is as good as none."""
+        store = self.store(self.file(b""))
+        await store.open()
+        self.assertEqual(await store.devices(), [])
+
+    async def test_nothing_to_migrate(self) -> None:
+        """A file that is up to date is served at once, by one process, whose number is known."""
+        store = self.store(self.file(_empty_database()))
+        self.assertIs(store.writer_pid, None)
+        await store.open()
+        self.assertEqual(self.reactor.started, [WRITER])
+        self.assertEqual(store.writer_pid, self.reactor.running[0].pid)
+
+    @promises("1.1.2")
+    async def test_any_system(self) -> None:
+        """The writer is started in a way that Windows has too: without a mapping of descriptors."""
+        await self.opened_sqlite()
+        self.assertFalse(self.reactor.options[0].get("childFDs"))
+
+    async def test_odd_path(self) -> None:
+        """The folder may have any name, also one that would mean something in a URL."""
+        folder = self.file().parent / "100% %41 #1 a?mode=ro&x=1;y 'Каса 🧾'"
+        folder.mkdir()
+        store = self.store(folder / "tills.db")
+        await store.open()
+        await store.change_settings({"a": b"1"})
+        await store.close()
+        self.assertEqual(sorted(each.name for each in folder.iterdir()), ["tills.db", "tills.db.lock"])
+        self.assertEqual(list(folder.parent.iterdir()), [folder])
+        store = self.store(folder / "tills.db")
+        await store.open()
+        self.assertEqual(self.reactor.started, [WRITER])
+        self.assertEqual(await store.settings(), {"a": b"1"})
+
+    async def test_no_database(self) -> None:
+        """A file that is no database is left alone, and the complaint names it."""
+        path = self.file(b"This is a letter to the tax service. " * 100)
+        self.assertEqual(await self.cannot_open(path), f"{path}: file is not a database")
+        self.assertEqual(path.read_bytes(), b"This is a letter to the tax service. " * 100)
+        self.assertEqual(self.reactor.started, [])
+
+    async def test_folder(self) -> None:
+        """A folder in place of the file is a clear complaint."""
+        path = self.file()
+        path.mkdir()
+        self.assertEqual(await self.cannot_open(path), f"{path}: unable to open database file")
+
+    async def test_no_folder(self) -> None:
+        """A file in a folder that does not exist is a clear complaint."""
+        path = self.file() / "tills.db"
+        complaint = await self.cannot_open(path)
+        self.assertIn("No such file or directory", complaint)
+        self.assertIn(str(path), complaint)
+
+    async def test_too_long_path(self) -> None:
+        """A path that the system does not take is a clear complaint too."""
+        path = self.file(name="x" * 300)
+        self.assertIn("File name too long", await self.cannot_open(path))
+
+    async def test_newer_version(self) -> None:
+        """A file that a newer version has changed is not touched by this one."""
+        path = self.file(_empty_database())
+        self.bypass("UPDATE alembic_version SET version_num = '9999'")
+        before = path.read_bytes()
+        self.assertEqual(
+            await self.cannot_open(path), f"{path} was made by a newer version (revision 9999)"
+        )
+        self.assertEqual(path.read_bytes(), before)
+        self.assertEqual(self.reactor.started, [])
+
+    async def test_database_of_others(self) -> None:
+        """A database with tables of somebody else under our names is left alone; the complaint tells why."""
+        path = self.file(b"")
+        self.bypass("CREATE TABLE device (serial TEXT)")
+        self.assertIn("table device already exists", await self.cannot_open(path))
+        with closing(sqlite3.connect(path)) as database:
+            self.assertEqual(
+                database.execute("SELECT sql FROM sqlite_master").fetchall(), [("CREATE TABLE device (serial TEXT)",)]
+            )
+
+    async def test_migration_killed(self) -> None:
+        """When the process that brings the schema up to date is killed, the store says that it failed."""
+        store = self.store(self.file())
+        self.reactor.instead[MIGRATION] = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        await self.refused(store.open(), StoreFailed)
+        del self.reactor.instead[MIGRATION]
+        await store.open()
+        self.assertEqual(await store.devices(), [])
+
+    async def test_writer_does_not_start(self) -> None:
+        """When the writer ends before it has opened the file, the store says that it failed."""
+        store = self.store(self.file(_empty_database()))
+        self.reactor.instead[WRITER] = "raise SystemExit(3)"
+        complaint = str(await self.refused(store.open(), StoreFailed))
+        self.assertEqual(complaint, "the process that writes the database ended")
+        self.assertEqual(self.reactor.due, [])
+
+    async def test_nothing_left_behind(self) -> None:
+        """A store that could not be opened has no process when it says so, and can be opened later."""
+        path = self.file(_empty_database())
+        (path.parent / "tills.db.lock").mkdir()
+        store = self.store(path)
+        self.assertIn("Is a directory", str(await self.refused(store.open(), StoreFailed)))
+        self.assertEqual(self.reactor.running, [])
+        (path.parent / "tills.db.lock").rmdir()
+        await store.open()
+        self.assertEqual(await store.devices(), [])
+
+
+class OneServiceTests(_SqliteCase, TestCase):
+    """A file has one service."""
+
+    async def test_second_store(self) -> None:
+        """A second store on the same file is refused, and the first one works on."""
+        first = await self.opened_sqlite()
+        second = self.store(self.path)
+        self.reactor.instead[WRITER] = WITH_PATIENCE.format(seconds=0.1)
+        complaint = str(await self.refused(second.open(), StoreFailed))
+        self.assertEqual(complaint, "another service uses this database")
+        await self.refused(second.settings(), StoreFailed)
+        await first.change_settings({"a": b"1"})
+        await first.close()
+        await second.open()
+        self.assertEqual(await second.settings(), {"a": b"1"})
+
+    async def test_predecessor(self) -> None:
+        """A store waits a while for the writer of its predecessor, which has still something to finish."""
+        first = await self.opened_sqlite()
+        second = self.store(self.path)
+        self.reactor.instead[WRITER] = TELLING
+        opening = _asked(second.open())
+        await self.until(Path(f"{self.path}.waits").exists)
+        self.assertNoResult(opening)
+        await first.change_settings({"a": b"1"})
+        await first.close()
+        await opening
+        self.assertEqual(await second.settings(), {"a": b"1"})
+
+
+class CloseTests(_SqliteCase, TestCase):
+    """The orderly end."""
+
+    async def test_reopened(self) -> None:
+        """What was answered is there after close and open, in the same store and in another one."""
+        store = await self.opened_sqlite()
+        device = await store.add_device("id-1", "till", "register", "training", b"{}")
+        await store.change_settings({"a": b"1"})
+        meant = intent(TILL, "a", paper(1))
+        n = (await store.reserve(meant)).n
+        await store.conclude(outcome(n, answer=b"{}", fiscal_numbers={1: "F"}, register_state=b"state"))
+        open_n = (await store.reserve(intent(TILL, "b", paper(2)))).n
+        for turn in ("same", "another"):
+            await store.close()
+            if turn == "same":
+                await store.open()
+            else:
+                store = await self.reopened()
+            self.assertEqual(self.reactor.started.count(MIGRATION), 0)
+            self.assertEqual(await store.devices(), [device])
+            self.assertEqual(await store.settings(), {"a": b"1"})
+            self.assertEqual(
+                await store.find(TILL, "fiscal", "a"),
+                row(n, meant, State.DONE, kept(paper(1), State.DONE, "F"), answer=b"{}"),
+            )
+            self.assertEqual([known.n for known in await store.unresolved(None)], [open_n])
+            self.assertEqual(await store.register_state(TILL), b"state")
+
+    async def test_finishes(self) -> None:
+        """Whatever was asked before the close is done and answered."""
+        store = await self.opened_sqlite()
+        asked = [_asked(store.reserve(intent(TILL, f"tag {n}", paper(n, value=bytes(50_000))))) for n in range(100)]
+        await store.close()
+        reserved = [self.successResultOf(each).n for each in asked]
+        self.assertEqual(self.reactor.running, [])
+        store = await self.reopened()
+        self.assertEqual([known.n for known in await store.unresolved(None)], reserved)
+
+    async def test_closed(self) -> None:
+        """A closed store fails every verb at once, has no process and expects nothing."""
+        store = await self.opened_sqlite()
+        await store.close()
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+        self.failureResultOf(_asked(store.change_settings({"a": b"1"})), StoreFailed)
+        self.assertEqual((self.reactor.running, self.reactor.due, store.writer_pid), ([], [], None))
+
+    async def test_not_open(self) -> None:
+        """A store that was never opened fails every verb, and closing it is no mistake."""
+        store = self.store(self.file())
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+        await store.close()
+        self.assertEqual(self.reactor.started, [])
+
+    async def test_closed_twice(self) -> None:
+        """To close what is closed is no mistake."""
+        store = await self.opened_sqlite()
+        await store.close()
+        await store.close()
+        self.assertEqual(self.reactor.started, [WRITER])
+
+    async def test_file_alone(self) -> None:
+        """After the close everything is in the one file, so that it can be copied away."""
+        store = await self.opened_sqlite()
+        await store.change_settings({"a": b"1"})
+        await store.close()
+        store = self.store(self.file(self.path.read_bytes()))
+        await store.open()
+        self.assertEqual(await store.settings(), {"a": b"1"})
+
+
+class QueueTests(_SqliteCase, TestCase):
+    """The one internal queue."""
+
+    @promises("1.9b.1.2", "1.9b.1.3", "1.9b.1.4")
+    async def test_one_queue(self) -> None:
+        """Look-ups, edits of settings and receipts of any register are answered in the order in which they came."""
+        store = await self.opened_sqlite()
+        order: list[int] = []
+        asked: list[Deferred[object]] = []
+
+        def ask(question: Awaitable[object]) -> None:
+            asked.append(_asked(question).addCallback(self._note, order, len(asked)))
+
+        for turn in range(10):
+            ask(store.reserve(intent(TILL, f"tag {turn}", paper(turn, value=bytes(30_000)))))
+            ask(store.devices())
+            ask(store.change_settings({"turn": b"%d" % turn}))
+            ask(store.reserve(intent(TILL + 1, f"tag {turn}", paper(turn))))
+            ask(store.unresolved(None))
+            ask(store.settings())
+        answers = await gatherResults(asked)
+        self.assertEqual(order, list(range(60)))
+        # Each look-up has seen all that was asked for before it, and nothing that came after.
+        self.assertEqual([len(seen) for seen in answers[4::6]], list(range(2, 22, 2)))
+        self.assertEqual([seen["turn"] for seen in answers[5::6]], [b"%d" % turn for turn in range(10)])
+
+    def _note(self, answer: object, order: list[int], position: int) -> object:
+        order.append(position)
+        return answer
+
+    async def test_given_up(self) -> None:
+        """A caller who no longer waits does not disturb the answers of the others."""
+        store = await self.opened_sqlite()
+        first, second = _asked(store.reserve(intent(TILL, "a"))), _asked(store.settings())
+        first.addErrback(lambda _: None)
+        first.cancel()
+        self.assertEqual(await second, {})
+        self.assertEqual(len(await store.unresolved(None)), 1)
+
+    async def test_signals(self) -> None:
+        """Being asked to end, with the whole terminal or alone, the writer works on: the service decides."""
+        store = await self.opened_sqlite()
+        pid = store.writer_pid
+        for signal in ("INT", "TERM"):
+            self.reactor.running[0].signalProcess(signal)
+            await store.change_settings({signal: b""})
+        self.assertEqual(await store.settings(), {"INT": b"", "TERM": b""})
+        self.assertEqual((store.writer_pid, self.reactor.started), (pid, [WRITER]))
+
+
+class KilledTests(_SqliteCase, TestCase):
+    """The writer dies by ``kill -9``."""
+
+    async def test_many_questions(self) -> None:
+        """Of many questions each is answered and durable, or has failed; none is half there, none waits for ever."""
+        store = await self.opened_sqlite()
+        meant = [intent(TILL, f"tag {n}", paper(n, value=bytes(20_000)), paper(1000 + n)) for n in range(300)]
+        asked = [_asked(store.reserve(each)) for each in meant]
+        asked[20].addCallback(self._kill)
+        answers = await DeferredList(asked, consumeErrors=True)
+        answered = {reserved.n: one for (done, reserved), one in zip(answers, meant, strict=True) if done}
+        failed = [reason for done, reason in answers if not done]
+        self.assertGreater(len(answered), 20)
+        self.assertGreater(len(failed), 0)
+        for reason in failed:
+            assert isinstance(reason, Failure)
+            reason.trap(StoreFailed)
+        await self.until_answered(store)
+        found = await store.unresolved(None)
+        for n, one in answered.items():
+            expected = row(n, one, State.INTENDED, *(kept(each, State.INTENDED) for each in one.documents))
+            self.assertIn(expected, found)
+        for known in found:
+            self.assertEqual(len(known.documents), 2)
+        # Whoever was told that it failed asks again and comes to the one row that there is.
+        again = [(await store.reserve(each)).n for each in meant]
+        self.assertEqual(len(set(again)), 300)
+        self.assertEqual([known.n for known in await store.unresolved(None)], sorted(again))
+        self.assertTrue({known.n for known in found} <= set(again))
+
+    def _kill(self, answer: object) -> object:
+        self.reactor.running[0].signalProcess("KILL")
+        return answer
+
+    def _restart(self) -> None:
+        """Let the pause before the next start be over."""
+        (restart,) = self.reactor.due
+        restart.reset(0)
+
+    async def test_started_again(self) -> None:
+        """The store starts its writer again without being reopened, and works as before."""
+        store = await self.opened_sqlite()
+        n = (await store.reserve(intent(TILL, "a", paper(1)))).n
+        for turn in range(1, 3):
+            before = store.writer_pid
+            await self.reactor.kill()
+            self.assertIs(store.writer_pid, None)
+            await self.until_answered(store)
+            self.assertEqual(self.reactor.started, [WRITER] * (turn + 1))
+            self.assertNotEqual(store.writer_pid, before)
+            self.assertEqual((await store.reserve(intent(TILL, "a", paper(1)))).n, n)
+        self.flushLoggedErrors()
+
+    async def test_while_starting(self) -> None:
+        """While the writer is started again a verb fails at once, so that nobody waits for it in the dark."""
+        store = await self.opened_sqlite()
+        await self.reactor.kill()
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+        self._restart()
+        await self.until_answered(store)
+
+    async def test_does_not_start(self) -> None:
+        """A writer that cannot be started is tried again and again until it can."""
+        store = await self.opened_sqlite()
+        self.reactor.instead[WRITER] = "raise SystemExit(3)"
+        await self.reactor.kill()
+        for starts in (2, 3):
+            self._restart()
+            await self.until(lambda: self.reactor.started[starts - 1 :] and not self.reactor.running)
+            self.assertEqual(len(self.reactor.started), starts)
+            self.failureResultOf(_asked(store.settings()), StoreFailed)
+        self.reactor.instead.clear()
+        self._restart()
+        await self.until_answered(store)
+        self.assertEqual(self.reactor.started, [WRITER] * 4)
+
+    async def test_closed_before_restart(self) -> None:
+        """A store that is closed when its writer has died starts no other one."""
+        store = await self.opened_sqlite()
+        await self.reactor.kill()
+        await store.close()
+        self.assertEqual((self.reactor.running, self.reactor.due), ([], []))
+        self.assertEqual(self.reactor.started, [WRITER])
+
+    async def test_closed_while_starting(self) -> None:
+        """A store that is closed while its writer starts again has no process afterwards."""
+        store = await self.opened_sqlite()
+        await self.reactor.kill()
+        self._restart()
+        await self.until(lambda: self.reactor.running)
+        await store.close()
+        self.assertEqual((self.reactor.running, self.reactor.due), ([], []))
+
+    async def test_reopened_before_restart(self) -> None:
+        """A store that is closed and opened again just when its writer has died has one writer, not two."""
+        store = await self.opened_sqlite()
+        await self.reactor.kill()
+        await store.close()
+        await store.open()
+        self.assertEqual((len(self.reactor.running), self.reactor.due), (1, []))
+        self.assertEqual(self.reactor.started, [WRITER] * 2)
+
+    async def test_closed_while_opening(self) -> None:
+        """A store that is closed while it opens has no process afterwards."""
+        store = self.store(self.file(_empty_database()))
+        opening = _asked(store.open())
+        opening.addErrback(lambda reason: reason.trap(StoreFailed))
+        await store.close()
+        await opening
+        self.assertEqual((self.reactor.running, self.reactor.due), ([], []))
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+
+    async def test_killed_while_closing(self) -> None:
+        """A close comes to its end also when the writer is killed meanwhile; who still waits is told."""
+        store = await self.opened_sqlite()
+        asked = [_asked(store.reserve(intent(TILL, f"tag {n}", paper(n, value=bytes(20_000))))) for n in range(300)]
+        closing_store = _asked(store.close())
+        self.reactor.running[0].signalProcess("KILL")
+        await closing_store
+        for each in asked:
+            self.failureResultOf(each, StoreFailed)
+        self.assertEqual((self.reactor.running, self.reactor.due), ([], []))
+        self.assertEqual(self.reactor.started, [WRITER])
+
+
+class DamageTests(_SqliteCase, TestCase):
+    """A file that others have had their hands on."""
+
+    async def test_damaged_page(self) -> None:
+        """Where the file is damaged verbs fail, the rest of it is served, and the writer lives on."""
+        store = await self.opened_sqlite()
+        await store.add_device("id-1", "till", "register", "training", b"{}")
+        await store.close()
+        with closing(sqlite3.connect(self.path)) as database:
+            (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'device'").fetchone()
+            (size,) = database.execute("PRAGMA page_size").fetchone()
+        with self.path.open("r+b") as file:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+        store = await self.reopened()
+        self.assertEqual(
+            str(await self.refused(store.devices(), StoreFailed)), "database disk image is malformed"
+        )
+        await self.refused(store.add_device("id-2", "prn", "printer", "training", b"{}"), StoreFailed)
+        await store.change_settings({"a": b"1"})
+        self.assertEqual(await store.settings(), {"a": b"1"})
+        self.assertEqual(self.reactor.started, [WRITER])
+
+    async def test_edited_by_hand(self) -> None:
+        """A row that somebody has given a value of another type fails the verb that meets it, and only that one."""
+        store = await self.opened_sqlite()
+        await store.add_device("id-1", "till", "register", "training", b"{}")
+        self.bypass("UPDATE device SET settings = 'text'")
+        failing = _asked(store.devices()).addTimeout(3, reactor)  # type: ignore[arg-type]
+        await self.assertFailure(failing, StoreFailed)
+        self.assertEqual(await store.settings(), {})
+        self.assertEqual(self.reactor.started, [WRITER])
+
+
+@skipUnless(sys.platform == "linux", "only Linux can limit the files of another process")
+class FullDiskTests(_SqliteCase, TestCase):
+    """No more bytes for the file."""
+
+    def _limit(self, store: SqliteStore, size: int | None) -> None:
+        """Let the writer make no file longer than ``size``."""
+        assert sys.platform == "linux" and store.writer_pid is not None
+        import resource
+
+        unlimited = resource.RLIM_INFINITY
+        limit = unlimited if size is None else size
+        resource.prlimit(store.writer_pid, resource.RLIMIT_FSIZE, (limit, unlimited))
+
+    async def _full(self) -> SqliteStore:
+        """A store with a setting, a receipt and not a byte more."""
+        store = await self.opened_sqlite()
+        await store.change_settings({"a": b"1"})
+        await self.operation(store, "sold", State.DONE, paper(1))
+        self._limit(store, os.path.getsize(f"{self.path}-wal"))
+        return store
+
+    async def test_writes_fail(self) -> None:
+        """Without space every verb that writes fails, and nothing of it is there afterwards."""
+        store = await self._full()
+        for asked in (
+            store.change_settings({"a": b"2"}),
+            store.reserve(intent(TILL, "b", paper(2))),
+            store.add_device("id-1", "till", "register", "training", b"{}"),
+            store.change_settings({"b": bytes(1_000_000)}),
+        ):
+            await self.refused(asked, StoreFailed)
+        self.assertEqual(await store.settings(), {"a": b"1"})
+        self.assertEqual(await store.unresolved(None), [])
+        self.assertEqual(await store.devices(), [])
+
+    async def test_reads_answer(self) -> None:
+        """Without space a till that asks what became of its receipt is answered."""
+        store = await self._full()
+        await self.refused(store.change_settings({"a": b"2"}), StoreFailed)
+        found = await store.find(TILL, "fiscal", "sold")
+        assert found is not None
+        self.assertEqual((found.answer, found.documents[0].fiscal_number), (b"{}", "F-1"))
+        self.assertEqual((await store.find_documents(DocumentQuery())).total, 1)
+
+    async def test_reads_beside_writes(self) -> None:
+        """Without space look-ups are answered also when they come together with others' receipts."""
+        store = await self._full()
+        writes, reads = [], []
+        for n in range(20):
+            writes.append(_asked(store.reserve(intent(TILL, f"tag {n}", paper(10 + n)))))
+            reads.append(_asked(store.find(TILL, "fiscal", "sold")))
+        for done, reason in await DeferredList(writes, consumeErrors=True):
+            self.assertFalse(done)
+            assert isinstance(reason, Failure)
+            reason.trap(StoreFailed)
+        found = await DeferredList(reads, consumeErrors=True)
+        self.assertEqual([done for done, _ in found], [True] * 20)
+        self.assertEqual({known.key for _, known in found if known is not None}, {"sold"})
+
+    async def test_space_again(self) -> None:
+        """When there is space again everything works, without a restart of anything."""
+        store = await self._full()
+        await self.refused(store.change_settings({"a": b"2"}), StoreFailed)
+        self._limit(store, None)
+        await store.change_settings({"a": b"3"})
+        n = (await store.reserve(intent(TILL, "b", paper(2)))).n
+        self.assertEqual(await store.settings(), {"a": b"3"})
+        self.assertEqual([known.n for known in await store.unresolved(None)], [n])
+        self.assertEqual(self.reactor.started, [WRITER])
+        await store.close()
+        store = await self.reopened()
+        self.assertEqual(await store.settings(), {"a": b"3"})

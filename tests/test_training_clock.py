@@ -1,0 +1,134 @@
+"""The clock of a service in training mode can be moved, so that rules of time can be tried by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dmtwisted.requests import MAX_BODY
+from tests.shop import Shop
+from tests.specification import promises
+from tests.web_case import EXECUTE, HttpAnswer, WebCase, fiscal, sale
+from web.site import Door
+
+CLOCK = "/dm/api/v3/training/clock"
+DAY = 24 * 3600
+SHIFT_IS_OLD = 3003
+
+
+class TrainingClockTests(WebCase):
+    """``GET`` and ``PUT /dm/api/v3/training/clock``"""
+
+    def move(self, body: object) -> HttpAnswer:
+        """The answer to a move of the clock."""
+        return self.request("PUT", CLOCK, body)
+
+    def moved(self, seconds: float) -> None:
+        """Move the clock to ``seconds`` ahead of the machine's."""
+        self.assertEqual(self.move({"offset_s": seconds}).status, 200)
+
+    def warnings(self, answer: Any) -> list[int]:
+        """The codes of an answer's warnings, which must be an answer of success."""
+        self.assertEqual(answer["res"], 0)
+        return [warning["code"] for warning in answer["warnings"]]
+
+    def test_read(self) -> None:
+        """The clock stands where the machine's does until it is moved."""
+        answer = self.request("GET", CLOCK)
+        self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"))
+        self.assertEqual((answer.json["offset_s"], answer.json["dt"]), (0, "20260921090000000"))
+
+    def test_moved(self) -> None:
+        """A moved clock is told back and goes on from there; moving it again starts from the machine's."""
+        answer = self.move({"offset_s": DAY + 0.5})
+        self.assertEqual((answer.status, answer.json["dt"]), (200, "20260922090000500"))
+        self.shop.clock.advance(60)
+        self.assertEqual(self.request("GET", CLOCK).json["dt"], "20260922090100500")
+        self.assertEqual(self.move({"offset_s": -3600}).json["dt"], "20260921080100000")
+        self.assertEqual(self.move({"offset_s": 0}).json["dt"], "20260921090100000")
+
+    def test_documents(self) -> None:
+        """Receipts bear the time of the moved clock, in all their forms."""
+        self.moved(40 * DAY)
+        self.open_shift()
+        answer = self.sell()
+        self.assertEqual(answer["dt"], "20261031080000000")
+        self.assertEqual(answer["info"]["dt"], "20261031080000")
+        self.assertEqual(answer["info"]["printinfo"]["dt"], "31-10-2026 08:00:00")
+        self.assertEqual([entry.dt for entry in self.shop.ledger()], ["20261031080000"] * 2)
+
+    def test_waiting(self) -> None:
+        """Waits are not moved: what takes 800 ms takes them whatever the clock shows."""
+        self.open_shift()
+        self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 800})
+        waiting = self.connect()
+        waiting.ask("POST", EXECUTE, json.dumps(sale("t")).encode())
+        self.moved(10 * DAY)
+        self.assertEqual(waiting.answers(), [])
+        self.shop.clock.advance(0.8)
+        self.assertEqual([answer.json["res"] for answer in waiting.answers()], [0])
+
+    @promises("2.3.warnings.1")
+    def test_old_shift(self) -> None:
+        """A shift that is open for more than 24 hours adds warning 3003 to every answer, until it is closed."""
+        self.open_shift()
+        self.moved(DAY)
+        self.assertEqual(self.warnings(self.sell()), [])
+        self.moved(DAY + 1)
+        answers = [self.sell("late"), self.fiscal(3, cash={"type": 0, "sum": 5}), self.fiscal(18), self.fiscal(10)]
+        self.assertEqual([self.warnings(answer) for answer in answers], [[SHIFT_IS_OLD]] * 4)
+        self.assertEqual(self.fiscal(11)["res"], 0)
+        self.assertEqual(self.warnings(self.fiscal(18)), [])
+        self.open_shift()
+        self.assertEqual(self.warnings(self.sell()), [])
+
+    def test_text_of_the_warning(self) -> None:
+        """The warning has a text in the caller's language."""
+        self.open_shift()
+        self.moved(2 * DAY)
+        for language, letters in (("uk", "[а-яі]"), ("en", "[a-z]")):
+            answer = self.execute(fiscal(18), headers=[("Accept-Language", language)])
+            [warning] = answer["warnings"]
+            self.assertEqual((warning["code"], type(warning["code"])), (SHIFT_IS_OLD, int))
+            self.assertRegex(warning["wtxt"], letters)
+
+    def test_restart(self) -> None:
+        """The clock of a service that starts again stands where the machine's does."""
+        self.moved(DAY)
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertEqual(self.request("GET", CLOCK).json["offset_s"], 0)
+
+    def test_bad_moves(self) -> None:
+        """A move that is no number, or to a time that no calendar has, is 422 by its path and changes nothing."""
+        offsets: tuple[object, ...] = ("5", None, [], True, 1e12, -1e12, 1e300)
+        for offset in offsets:
+            answer = self.move({"offset_s": offset})
+            self.assertEqual((answer.status, answer.json["res"]), (422, 2000), offset)
+            self.assertEqual([error["path"] for error in answer.json["errors"]], ["offset_s"])
+        for body, path in (({}, "offset_s"), ({"offset_s": 1, "offset": 1}, "offset")):
+            answer = self.move(body)
+            self.assertEqual((answer.status, [error["path"] for error in answer.json["errors"]]), (422, [path]))
+        self.assertEqual(self.fiscal(18)["dt"], "20260921090000000")
+
+    def test_no_json(self) -> None:
+        """A body that is no JSON, or too long, is 400."""
+        for body in (b"", b"{", b"{" + b" " * MAX_BODY + b"}"):
+            answer = self.move(body)
+            self.assertEqual((answer.status, answer.json["res"]), (400, 2000))
+
+    def test_other_methods(self) -> None:
+        """Another method is 405, another path below it 404."""
+        answer = self.request("POST", CLOCK, {"offset_s": 1})
+        self.assertEqual((answer.status, answer.header("allow")), (405, "GET, PUT"))
+        for path in ("/dm/api/v3/training", f"{CLOCK}/x"):
+            self.assertEqual(self.request("GET", path).status, 404)
+
+    def test_not_in_training(self) -> None:
+        """A service that is not in training mode has no clock to move: 404, and time goes on as it does."""
+        self.shop = Shop(self, training=False)
+        self.door = Door(self.shop.core)
+        for method in ("GET", "PUT"):
+            answer = self.request(method, CLOCK, {"offset_s": DAY})
+            self.assertEqual((answer.status, answer.header("content-type")), (404, "application/json"))
+        self.assertEqual(self.shop.core.clock.offset, 0)

@@ -1,0 +1,284 @@
+"""One task at a time: who has to go, who may wait, and who is next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.config import ServiceConfig
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.turns import MINI_QUEUE, Turns
+from tests.specification import promises
+
+
+class _TurnsCase(SynchronousTestCase):
+    """Tasks that take a turn, work until they are told to end, and say what they did."""
+
+    patience = 0.0
+
+    def setUp(self) -> None:
+        """One device, nobody at it."""
+        self.clock = Clock()
+        self.turns = Turns(self.clock, self.patience)
+        self.said: list[str] = []
+
+    def task(self, name: str) -> Working:
+        """Begin a task."""
+        return Working(self, name)
+
+    def assertBusy(self, finished: Deferred[None]) -> None:
+        """The task of ``finished`` was refused with 1105, which may be repeated."""
+        refused = self.failureResultOf(finished, Refused).value
+        self.assertIs(refused.res, Res.DEVICE_BUSY)
+        self.assertEqual((refused.res.code, refused.action), (1105, Action.REPEAT))
+
+    def assertIdle(self) -> None:
+        """The device is free and nothing is waiting for the clock."""
+        self.assertFalse(self.turns.busy)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class Working:
+    """A task at a device; ``finished`` fires when its turn is over or refused."""
+
+    def __init__(self, case: _TurnsCase, name: str) -> None:
+        self._case, self._name = case, name
+        self._work: Deferred[None] = Deferred()
+        self.finished: Deferred[None] = Deferred.fromCoroutine(self._run())
+
+    async def _run(self) -> None:
+        async with self._case.turns.turn():
+            self._case.said.append(f"{self._name} begins")
+            await _result_of(self._work)
+            self._case.said.append(f"{self._name} ends")
+
+    def end(self) -> None:
+        """Let the task end well."""
+        self._work.callback(None)
+
+    def fail(self, error: Exception) -> None:
+        """Let the body of the turn raise ``error``."""
+        self._work.errback(error)
+
+
+async def _result_of(work: Awaitable[Any]) -> None:
+    await work
+
+
+class RegisterTests(_TurnsCase):
+    """A device without patience, as registers are."""
+
+    def test_alone(self) -> None:
+        """A task at a free device begins at once, and the device is free again when it ends."""
+        self.assertFalse(self.turns.busy)
+        task = self.task("first")
+        self.assertEqual(self.said, ["first begins"])
+        self.assertTrue(self.turns.busy)
+        task.end()
+        self.successResultOf(task.finished)
+        self.assertEqual(self.said, ["first begins", "first ends"])
+        self.assertIdle()
+
+    @promises("1.9d.1.1", "1.9d.3", "8.one-task.1")
+    def test_busy(self) -> None:
+        """A second task at a register is refused at once, without a wait that is left behind."""
+        first = self.task("first")
+        self.assertBusy(self.task("second").finished)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        first.end()
+        self.assertEqual(self.said, ["first begins", "first ends"])
+
+    def test_refusal_takes_nothing(self) -> None:
+        """Whoever was refused ends nobody's turn: the third is refused as the second was."""
+        first = self.task("first")
+        self.assertBusy(self.task("second").finished)
+        self.assertTrue(self.turns.busy)
+        self.assertBusy(self.task("third").finished)
+        first.end()
+        self.assertIdle()
+
+    def test_free_again(self) -> None:
+        """After the first task the next one begins as if nobody had been there."""
+        self.task("first").end()
+        self.task("second").end()
+        self.assertEqual(self.said, ["first begins", "first ends", "second begins", "second ends"])
+        self.assertIdle()
+
+    def test_body_raises(self) -> None:
+        """A task that fails gives the turn back and its failure is told as it is."""
+        for error in (Refused(Res.SHIFT_CLOSED), ZeroDivisionError("a fault of ours")):
+            task = self.task("first")
+            task.fail(error)
+            self.assertIs(self.failureResultOf(task.finished).value, error)
+            self.assertIdle()
+
+    def test_body_cancelled(self) -> None:
+        """A task that is called off in its turn gives it back."""
+        task = self.task("first")
+        task.finished.cancel()
+        self.failureResultOf(task.finished, CancelledError)
+        self.assertIdle()
+
+    def test_taken_and_given_back(self) -> None:
+        """A turn may be taken and given back in two places."""
+        self.successResultOf(Deferred.fromCoroutine(self.turns.take()))
+        self.assertTrue(self.turns.busy)
+        self.assertBusy(Deferred.fromCoroutine(self.turns.take()))
+        self.turns.give_back()
+        self.assertIdle()
+
+    def test_devices_are_apart(self) -> None:
+        """A task at one device is no hindrance at another."""
+        self.task("first")
+        elsewhere = Turns(self.clock, 0.0)
+        self.successResultOf(Deferred.fromCoroutine(elsewhere.take()))
+        self.assertTrue(elsewhere.busy)
+
+
+class MiniQueueTests(_TurnsCase):
+    """A device with the patience that printers and terminals have by default."""
+
+    patience = MINI_QUEUE
+
+    def test_patience(self) -> None:
+        """The mini-queue is 15 seconds long, in the settings too."""
+        self.assertEqual((MINI_QUEUE, ServiceConfig().turn_wait_s), (15.0, 15.0))
+
+    def test_free(self) -> None:
+        """A task at a free device does not wait and sets no clock."""
+        self.task("first")
+        self.assertEqual(self.said, ["first begins"])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    @promises("1.9d.4.3")
+    def test_just_in_time(self) -> None:
+        """A second task that waits for 14.999 seconds is executed when the first one ends then."""
+        first, second = self.task("first"), self.task("second")
+        self.clock.advance(14.999)
+        self.assertNoResult(second.finished)
+        self.assertEqual(self.said, ["first begins"])
+        first.end()
+        self.assertEqual(self.said, ["first begins", "first ends", "second begins"])
+        self.clock.advance(60)
+        self.assertNoResult(second.finished)
+        second.end()
+        self.successResultOf(second.finished)
+        self.assertIdle()
+
+    @promises("1.9d.4.1", "1.9d.4.2", "1.9d.4.4", "8.mini-queue.1", "8.mini-queue.2")
+    def test_too_late(self) -> None:
+        """A second task waits 15 seconds and is then refused, and the first one goes on."""
+        first, second = self.task("first"), self.task("second")
+        self.clock.advance(14.999)
+        self.assertNoResult(second.finished)
+        self.clock.advance(0.001)
+        self.assertBusy(second.finished)
+        self.assertTrue(self.turns.busy)
+        first.end()
+        self.successResultOf(first.finished)
+        self.assertEqual(self.said, ["first begins", "first ends"])
+        self.assertIdle()
+
+    def test_refused_waiter_gets_no_turn(self) -> None:
+        """Whoever was refused is passed over: the turn goes to the next who still waits."""
+        first, second = self.task("first"), self.task("second")
+        self.clock.advance(10)
+        third = self.task("third")
+        self.clock.advance(5)
+        self.assertBusy(second.finished)
+        first.end()
+        self.assertEqual(self.said, ["first begins", "first ends", "third begins"])
+        third.end()
+        self.assertIdle()
+
+    @promises("1.9d.1.2", "1.9d.1.3", "8.one-task.2", "8.one-task.3")
+    def test_first_come_first_served(self) -> None:
+        """Those who wait are served one at a time, in the order in which they came."""
+        tasks = [self.task(name) for name in ("a", "b", "c")]
+        for task in tasks:
+            task.end()
+        self.assertEqual(self.said, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"])
+        self.assertIdle()
+
+    def test_each_has_its_own_wait(self) -> None:
+        """The wait of each task begins when it comes, not when the one before it gets its turn."""
+        first, second = self.task("first"), self.task("second")
+        self.clock.advance(14)
+        first.end()
+        third = self.task("third")
+        self.clock.advance(14.999)
+        self.assertNoResult(third.finished)
+        self.clock.advance(0.001)
+        self.assertBusy(third.finished)
+        second.end()
+        self.assertIdle()
+
+    def test_latecomer_does_not_overtake(self) -> None:
+        """A task that comes in the moment of a hand-over waits behind the one that waited already."""
+        first, second = self.task("first"), self.task("second")
+        first.end()
+        third = self.task("third")
+        self.assertEqual(self.said[-1], "second begins")
+        second.end()
+        self.assertEqual(self.said[-1], "third begins")
+        third.end()
+        self.assertIdle()
+
+    def test_waiter_that_gave_up(self) -> None:
+        """A waiter that gave up leaves the queue: no turn comes to it, and no clock is left running for it."""
+        first, second, third = self.task("first"), self.task("second"), self.task("third")
+        second.finished.cancel()
+        self.failureResultOf(second.finished, CancelledError)
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+        first.end()
+        self.assertEqual(self.said, ["first begins", "first ends", "third begins"])
+        third.end()
+        self.assertIdle()
+
+    def test_all_gave_up(self) -> None:
+        """When everybody who waited gave up, the device is free after the first task."""
+        first, second = self.task("first"), self.task("second")
+        second.finished.cancel()
+        self.failureResultOf(second.finished, CancelledError)
+        first.end()
+        self.assertIdle()
+
+    def test_failing_task_hands_on(self) -> None:
+        """A task that fails hands its turn on like any other."""
+        first, second = self.task("first"), self.task("second")
+        first.fail(ZeroDivisionError("a fault of ours"))
+        self.failureResultOf(first.finished, ZeroDivisionError)
+        self.assertEqual(self.said, ["first begins", "second begins"])
+        second.end()
+        self.assertIdle()
+
+    def test_no_wait_is_left_behind(self) -> None:
+        """A waiter that got its turn has no clock running any more, however long it works."""
+        first, second = self.task("first"), self.task("second")
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+        first.end()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.clock.advance(1000)
+        self.assertNoResult(second.finished)
+        second.end()
+        self.assertIdle()
+
+
+class OtherPatienceTests(_TurnsCase):
+    """A device whose patience was set otherwise."""
+
+    patience = 2.5
+
+    def test_patience(self) -> None:
+        """A waiter is refused when this patience is over, and not before."""
+        first, second = self.task("first"), self.task("second")
+        self.clock.advance(2.4)
+        self.assertNoResult(second.finished)
+        self.clock.advance(0.1)
+        self.assertBusy(second.finished)
+        first.end()
+        self.assertIdle()

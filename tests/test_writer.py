@@ -1,0 +1,579 @@
+"""The writer commits what came together in one transaction, and every frame survives any cut."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.store import writer
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.migrate import ddl
+from dmtwisted.store.statements import VERBS
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    FoundDocuments,
+    NameTaken,
+    Reserved,
+    State,
+    StoreFailed,
+)
+from dmtwisted.store.wire import (
+    BY_NAME,
+    DONE,
+    FAILED,
+    READY,
+    TABLE,
+    TAKEN,
+    Deframer,
+    failure,
+    frame,
+    pack,
+)
+from dmtwisted.store.writer import READS, Locked, connect, run_batch, take_lock
+from tests.store_contract import TILL, intent, kept, outcome, paper, row
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "devices": (),
+    "add_device": ("id-1", "каса 🧾", "register", "training", b"\x00\xff"),
+    "change_device": (1, "каса 🧾", b""),
+    "remove_device": (1,),
+    "settings": (),
+    "change_settings": ({"ї": b"\x00", "": b""},),
+    "reserve": (intent(TILL, "Ї🧾", paper(1), paper(2, sum=-1, value=b"\xff")),),
+    "conclude": (outcome(1, answer=b"{}", fiscal_numbers={1: "F"}, register_state=b"s", shift=1, sold={"ї": 1}),),
+    "accept_document": (1, 2, "TEST_2"),
+    "find": (1, "fiscal", "Ї🧾"),
+    "find_documents": (DocumentQuery(devices=[1], kinds=["z"], shift_to=2, newest_first=False),),
+    "sold_codes": (1, 2),
+    "unresolved": (None,),
+    "register_state": (1,),
+}
+"""Each verb with something to ask."""
+
+Answer = tuple[int, Any]
+"""What became of a question, and its value or the words of the complaint."""
+
+
+def ask(seq: int, verb: str, *arguments: Any) -> writer.Question:
+    """A question as it came over the wire."""
+    return seq, BY_NAME[verb], pack(arguments)
+
+
+def run(database: sqlite3.Connection, *questions: writer.Question) -> dict[int, Answer]:
+    """What each question of one batch is answered."""
+    verbs = {seq: verb for seq, verb, _ in questions}
+    answers = {}
+    for seq, status, body in Deframer().feed(b"".join(run_batch(database, list(questions)))):
+        assert seq not in answers, "two answers to one question"
+        answers[seq] = status, verbs[seq].decode_value(body) if status == DONE else str(failure(status, body))
+    return answers
+
+
+def set_up(database: sqlite3.Connection) -> None:
+    """Make our tables."""
+    for statement in ddl():
+        database.execute(statement)
+
+
+class _DatabaseCase(SynchronousTestCase):
+    """An empty database in memory, and one in a file."""
+
+    def setUp(self) -> None:
+        """The one in memory."""
+        self.database = sqlite3.connect(":memory:", isolation_level=None)
+        self.addCleanup(self.database.close)
+        set_up(self.database)
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        """The value of a question that comes alone and must succeed."""
+        status, value = run(self.database, ask(1, verb, *arguments))[1]
+        self.assertEqual(status, DONE, value)
+        return value
+
+    def file(self) -> Path:
+        """A path in a new folder, with a database at it."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        with closing(connect(str(folder / "tills.db"))) as database:
+            set_up(database)
+        return folder / "tills.db"
+
+
+class BatchTests(_DatabaseCase):
+    """Questions that came together."""
+
+    def test_one_commit(self) -> None:
+        """A hundred receipts that come together cost one commit, not a hundred."""
+        statements: list[str] = []
+        self.database.set_trace_callback(statements.append)
+        answers = run(self.database, *(ask(n, "reserve", intent(TILL, f"tag {n}", paper(n))) for n in range(1, 101)))
+        self.assertEqual({status for status, _ in answers.values()}, {DONE})
+        self.assertEqual([text for text in statements if text.startswith(("BEGIN", "COMMIT", "ROLLBACK"))], [
+            "BEGIN IMMEDIATE",
+            "COMMIT",
+        ])  # fmt: skip
+        self.assertEqual(len(self.ask("unresolved", None)), 100)
+
+    def test_answers_after_commit(self) -> None:
+        """There is no answer, not even to a look-up, before the commit has come back."""
+        committed: list[bool] = []
+        produced: list[str] = []
+        self.database.set_trace_callback(lambda text: committed.append(text == "COMMIT"))
+        self.patch(writer, "frame", lambda *parts: produced.append(str(committed[-1])) or frame(*parts))
+        answers = run_batch(self.database, [ask(1, "change_settings", {"a": b"1"}), ask(2, "settings")])
+        # Nothing leaves `run_batch` but its value, and that it returns when the commit is behind it.
+        self.assertTrue(committed[-1])
+        self.assertFalse(self.database.in_transaction)
+        self.assertEqual(len(answers), 2)
+
+    def test_own_order(self) -> None:
+        """Questions are done in their order: a look-up sees what was asked before it and not what came after."""
+        answers = run(
+            self.database,
+            ask(1, "settings"),
+            ask(2, "change_settings", {"a": b"1"}),
+            ask(3, "settings"),
+            ask(4, "change_settings", {"a": b"2"}),
+            ask(5, "settings"),
+        )
+        self.assertEqual(
+            answers, {1: (DONE, {}), 2: (DONE, None), 3: (DONE, {"a": b"1"}), 4: (DONE, None), 5: (DONE, {"a": b"2"})}
+        )
+        self.assertEqual(list(answers), [1, 2, 3, 4, 5])
+
+    def test_one_fails(self) -> None:
+        """One that fails leaves nothing of itself and takes nothing from the others."""
+        taken = paper(1)
+        answers = run(
+            self.database,
+            ask(1, "reserve", intent(TILL, "a", taken)),
+            ask(2, "reserve", intent(TILL, "b", paper(2), taken)),
+            ask(3, "reserve", intent(TILL, "c", paper(3))),
+            ask(4, "unresolved", None),
+        )
+        self.assertEqual([status for status, _ in answers.values()], [DONE, FAILED, DONE, DONE])
+        self.assertIn("UNIQUE constraint failed", answers[2][1])
+        self.assertEqual([known.key for known in answers[4][1]], ["a", "c"])
+        self.assertEqual(self.ask("unresolved", None), answers[4][1])
+        self.assertEqual(self.ask("reserve", intent(TILL, "b", paper(2))).known, None)
+
+    def test_name_taken(self) -> None:
+        """A name that is taken is told apart from a failure, and the others of the batch are done."""
+        answers = run(
+            self.database,
+            ask(1, "add_device", "id-1", "till", "register", "training", b""),
+            ask(2, "add_device", "id-2", "till", "printer", "training", b""),
+            ask(3, "add_device", "id-3", "prn", "printer", "training", b""),
+            ask(4, "change_device", 2, "till", b"new"),
+        )
+        self.assertEqual([status for status, _ in answers.values()], [DONE, TAKEN, DONE, TAKEN])
+        self.assertEqual((answers[2][1], answers[4][1]), ("till", "till"))
+        self.assertEqual(
+            self.ask("devices"),
+            [
+                DeviceRow(1, "id-1", "till", "register", "training", b""),
+                DeviceRow(2, "id-3", "prn", "printer", "training", b""),
+            ],
+        )
+
+    def test_too_large_a_number(self) -> None:
+        """A number that the database cannot hold fails the question that brought it, and no other."""
+        answers = run(
+            self.database,
+            ask(1, "change_settings", {"a": b"1"}),
+            ask(2, "reserve", intent(TILL, "a", paper(1), paper(2, sum=2**63))),
+            ask(3, "settings"),
+        )
+        self.assertEqual([status for status, _ in answers.values()], [DONE, FAILED, DONE])
+        self.assertEqual(answers[3][1], {"a": b"1"})
+        self.assertEqual((self.ask("settings"), self.ask("unresolved", None)), ({"a": b"1"}, []))
+
+    def test_wrong_arguments(self) -> None:
+        """Arguments that a verb does not have fail the question that brought them, and no other."""
+        answers = run(
+            self.database,
+            ask(1, "change_settings", {"a": b"1"}),
+            ask(2, "remove_device", "one"),
+            ask(3, "find", TILL),
+            ask(4, "change_settings", {"b": b"2"}),
+        )
+        self.assertEqual([status for status, _ in answers.values()], [DONE, FAILED, FAILED, DONE])
+        self.assertEqual(self.ask("settings"), {"a": b"1", "b": b"2"})
+
+    def test_commit_fails(self) -> None:
+        """When the commit fails every write of the batch has failed, and nothing of it is there."""
+        self.ask("change_settings", {"a": b"1"})
+        self._forbid("COMMIT")
+        answers = run(
+            self.database,
+            ask(1, "change_settings", {"a": b"2"}),
+            ask(2, "reserve", intent(TILL, "a", paper(1))),
+            ask(3, "add_device", "id-1", "till", "register", "training", b""),
+        )
+        self.assertEqual(answers, dict.fromkeys((1, 2, 3), (FAILED, "not authorized")))
+        self._forbid("")
+        self.assertEqual((self.ask("settings"), self.ask("unresolved", None)), ({"a": b"1"}, []))
+        self.assertEqual(self.ask("devices"), [])
+
+    def _forbid(self, statement: str) -> None:
+        """Let the database refuse to begin, commit or roll back."""
+
+        def may(action: int, what: str | None, *_: str | None) -> int:
+            return sqlite3.SQLITE_DENY if (action, what) == (sqlite3.SQLITE_TRANSACTION, statement) else 0
+
+        self.database.set_authorizer(may)
+
+
+class NoSpaceTests(_DatabaseCase):
+    """The disk takes no more."""
+
+    def setUp(self) -> None:
+        """A database that may not grow."""
+        super().setUp()
+        self.ask("change_settings", {"a": b"1"})
+        (self._pages,) = self.database.execute("PRAGMA page_count").fetchone()
+        self._limit(self._pages)
+
+    def _limit(self, pages: int) -> None:
+        self.database.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+
+    def test_writes_fail(self) -> None:
+        """What does not fit fails and is not there, in whole or in part; what was there before stays."""
+        answers = run(
+            self.database,
+            ask(1, "change_settings", {"small": b"", "large": bytes(100_000)}),
+            ask(2, "reserve", intent(TILL, "a", paper(1, value=bytes(100_000)))),
+        )
+        self.assertEqual(answers, dict.fromkeys((1, 2), (FAILED, "database or disk is full")))
+        self.assertEqual((self.ask("settings"), self.ask("unresolved", None)), ({"a": b"1"}, []))
+
+    def test_reads_answer(self) -> None:
+        """Look-ups are answered, also those that came together with what does not fit, before it or after it."""
+        answers = run(
+            self.database,
+            ask(1, "settings"),
+            ask(2, "change_settings", {"large": bytes(100_000)}),
+            ask(3, "settings"),
+        )
+        self.assertEqual(answers[2], (FAILED, "database or disk is full"))
+        self.assertEqual((answers[1], answers[3]), ((DONE, {"a": b"1"}), (DONE, {"a": b"1"})))
+
+    def test_told_the_truth(self) -> None:
+        """Whoever of that batch was told that it is done finds it there afterwards, and nobody else does."""
+        answers = run(
+            self.database,
+            ask(1, "change_settings", {"before": b""}),
+            ask(2, "change_settings", {"large": bytes(100_000)}),
+            ask(3, "change_settings", {"after": b""}),
+        )
+        self.assertEqual(answers[2][0], FAILED)
+        done = {name for seq, name in ((1, "before"), (3, "after")) if answers[seq][0] == DONE}
+        self.assertEqual(set(self.ask("settings")), {"a", *done})
+
+    def test_space_again(self) -> None:
+        """When there is space again writes are done again on the same connection."""
+        large = ask(1, "change_settings", {"large": bytes(100_000)})
+        self.assertEqual(run(self.database, large)[1][0], FAILED)
+        self._limit(self._pages + 1000)
+        self.assertEqual(run(self.database, large)[1], (DONE, None))
+        self.assertEqual(self.ask("settings"), {"a": b"1", "large": bytes(100_000)})
+
+
+class NoWritingTests(_DatabaseCase):
+    """The file may be read and not written."""
+
+    def test_read_only(self) -> None:
+        """In a file that cannot be written writes fail, and the look-ups of the same batch are answered."""
+        path = self.file()
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as database:
+            answers = run(
+                database, ask(1, "change_settings", {"a": b"1"}), ask(2, "settings"), ask(3, "remove_device", 1)
+            )
+        refused = (FAILED, "attempt to write a readonly database")
+        self.assertEqual(answers, {1: refused, 2: (DONE, {}), 3: refused})
+
+    def test_locked_by_others(self) -> None:
+        """While another program writes to the file writes fail, look-ups see what was there before, both go on later."""
+        path = self.file()
+        with closing(connect(str(path))) as database, closing(connect(str(path))) as other:
+            database.execute("PRAGMA busy_timeout=0")
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("INSERT INTO setting VALUES ('theirs', x'')")
+            asked = (ask(1, "change_settings", {"a": b"1"}), ask(2, "settings"))
+            self.assertEqual(run(database, *asked), {1: (FAILED, "database is locked"), 2: (DONE, {})})
+            # A batch of look-ups alone wants no lock at all.
+            self.assertEqual(run(database, asked[1]), {2: (DONE, {})})
+            other.execute("COMMIT")
+            self.assertEqual(run(database, *asked), {1: (DONE, None), 2: (DONE, {"theirs": b"", "a": b"1"})})
+
+    def test_reads_only_read(self) -> None:
+        """The verbs that are served without writing are those that do not write, and no others."""
+        path = self.file()
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as database:
+            for name, verb in VERBS.items():
+                if name in READS:
+                    verb(database, *ARGUMENTS[name])
+                else:
+                    self.assertRaises(sqlite3.OperationalError, verb, database, *ARGUMENTS[name])
+
+
+class ConnectTests(_DatabaseCase):
+    """How the file is opened."""
+
+    def test_durable(self) -> None:
+        """A commit comes back when the log is on the disk; readers do not wait; references are checked."""
+        with closing(connect(str(self.file()))) as database:
+            for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)):
+                self.assertEqual(database.execute(f"PRAGMA {pragma}").fetchone(), (value,))
+
+    def test_own_transactions(self) -> None:
+        """The driver begins no transaction of its own."""
+        with closing(connect(str(self.file()))) as database:
+            database.execute("INSERT INTO setting VALUES ('a', x'')")
+            self.assertFalse(database.in_transaction)
+
+    def test_no_database(self) -> None:
+        """A file of something else is refused."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"This is a letter to the tax service. " * 100)
+        self.assertRaises(sqlite3.DatabaseError, connect, str(path))
+
+
+class _Time:
+    """A clock for `take_lock` that moves when somebody sleeps, and does something at a certain moment."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.at: dict[float, Any] = {}
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Be later at once."""
+        self.now += seconds
+        for moment in [moment for moment in self.at if moment <= self.now]:
+            self.at.pop(moment)()
+
+
+class TakeLockTests(SynchronousTestCase):
+    """One service for a file."""
+
+    def setUp(self) -> None:
+        """A clock that stands still."""
+        self.time = _Time()
+        self.patch(writer, "time", self.time)
+        self.path = self.mktemp()
+
+    def test_taken(self) -> None:
+        """A lock that nobody has is taken without waiting, also when its file is there from before."""
+        for _ in range(2):
+            take_lock(self.path, 0).close()
+        self.assertEqual(self.time.now, 1000)
+        self.assertTrue(Path(self.path).exists())
+
+    def test_held(self) -> None:
+        """A second one waits as long as it may and is then refused; the first one keeps the lock."""
+        with take_lock(self.path, 0):
+            for patience in (0, 5):
+                began = self.time.now
+                refused = self.assertRaises(Locked, take_lock, self.path, patience)
+                self.assertEqual(str(refused), "another service uses this database")
+                self.assertTrue(patience <= self.time.now - began < patience + 0.1)
+        take_lock(self.path, 0).close()
+
+    def test_let_go(self) -> None:
+        """A second one has the lock as soon as the first one lets go within its patience."""
+        first = take_lock(self.path, 0)
+        self.time.at[1004.9] = first.close
+        with take_lock(self.path, 5):
+            self.assertTrue(1004.9 <= self.time.now < 1005)
+            self.assertRaises(Locked, take_lock, self.path, 0)
+
+    def test_let_go_too_late(self) -> None:
+        """A lock that is let go after the second one's patience is not taken by it."""
+        first = take_lock(self.path, 0)
+        self.time.at[1005.1] = first.close
+        self.assertRaises(Locked, take_lock, self.path, 5)
+        first.close()
+
+    def test_holder_killed(self) -> None:
+        """The lock of a process that was killed is free."""
+        script = "import sys, time; from dmtwisted.store.writer import take_lock; lock = take_lock(sys.argv[1], 0); "
+        with subprocess.Popen(
+            [sys.executable, "-c", f"{script}print(1, flush=True); time.sleep(60)", self.path],
+            stdout=subprocess.PIPE,
+            env=_environment(),
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            self.assertRaises(Locked, take_lock, self.path, 0)
+            process.kill()
+            process.wait()
+        take_lock(self.path, 0).close()
+
+    def test_no_folder(self) -> None:
+        """Where no file can be made the reason is the system's, not that somebody else has the lock."""
+        self.assertRaises(FileNotFoundError, take_lock, f"{self.path}/lock", 5)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+class ProcessTests(_DatabaseCase):
+    """The writer as a process."""
+
+    def answers(self, path: Path, asked: bytes) -> tuple[int, list[tuple[int, int, bytes]]]:
+        """The exit status and the frames of a writer that is asked this and nothing more."""
+        ended = subprocess.run(
+            [sys.executable, "-m", "dmtwisted.store.writer", str(path)],
+            input=asked,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            timeout=60,
+            check=False,
+        )
+        return ended.returncode, list(Deframer().feed(ended.stdout))
+
+    def test_input_ends(self) -> None:
+        """What was asked before the input ends is done and answered; then the process ends well."""
+        path = self.file()
+        asked = [ask(n, "reserve", intent(TILL, f"tag {n}", paper(n, value=bytes(9000)))) for n in range(1, 301)]
+        status, frames = self.answers(path, b"".join(frame(seq, verb.index, body) for seq, verb, body in asked))
+        self.assertEqual(status, 0)
+        self.assertEqual(frames[0], (READY, DONE, b""))
+        self.assertEqual([seq for seq, _, _ in frames[1:]], list(range(1, 301)))
+        self.assertEqual({status for _, status, _ in frames}, {DONE})
+        with closing(connect(str(path))) as database:
+            self.assertEqual(len(run(database, ask(1, "unresolved", None))[1][1]), 300)
+
+    def test_half_a_question(self) -> None:
+        """A question of which the end never comes is not done, and the ones before it are."""
+        path = self.file()
+        whole = [frame(n, BY_NAME["change_settings"].index, pack(({str(n): b""},))) for n in (1, 2)]
+        status, frames = self.answers(path, whole[0] + whole[1][:-1])
+        self.assertEqual((status, [seq for seq, _, _ in frames]), (0, [READY, 1]))
+        with closing(connect(str(path))) as database:
+            self.assertEqual(run(database, ask(1, "settings"))[1], (DONE, {"1": b""}))
+
+    def test_cannot_open(self) -> None:
+        """A writer that cannot open its file says why in its first frame and ends with status 1."""
+        path = Path(self.mktemp()).absolute()
+        path.mkdir()
+        status, frames = self.answers(path, b"")
+        (only,) = frames
+        self.assertEqual((status, only[:2]), (1, (READY, FAILED)))
+        self.assertEqual(str(failure(FAILED, only[2])), "unable to open database file")
+
+
+class FrameTests(SynchronousTestCase):
+    """The frames between the two processes."""
+
+    def test_by_hand(self) -> None:
+        """A frame is its length, its number and a small byte, in this order, and then the body."""
+        for seq, small, body, expected in (
+            (0, 0, b"", "00 00 00 05  00 00 00 00  00"),
+            (1, 2, b"ab", "00 00 00 07  00 00 00 01  02  61 62"),
+            (0xFFFFFFFF, 255, b"\x00", "00 00 00 06  ff ff ff ff  ff  00"),
+        ):
+            self.assertEqual(frame(seq, small, body), bytes.fromhex(expected))
+            self.assertEqual(list(Deframer().feed(bytes.fromhex(expected))), [(seq, small, body)])
+
+    def test_any_cut(self) -> None:
+        """Every verb's question, cut at every byte, arrives whole with its last byte and not before."""
+        for verb in TABLE:
+            body = pack(ARGUMENTS[verb.name])
+            whole = frame(7, verb.index, body)
+            for cut in range(len(whole)):
+                deframer = Deframer()
+                self.assertEqual(list(deframer.feed(whole[:cut])), [])
+                self.assertEqual(list(deframer.feed(whole[cut:])), [(7, verb.index, body)])
+
+    def test_byte_by_byte(self) -> None:
+        """A stream that comes byte by byte gives the same frames in the same order."""
+        frames = [(seq, verb.index, pack(ARGUMENTS[verb.name])) for seq, verb in enumerate(TABLE, 1)]
+        deframer, found = Deframer(), []
+        for byte in b"".join(frame(*each) for each in frames):
+            found += deframer.feed(bytes([byte]))
+        self.assertEqual(found, frames)
+
+    def test_cut_stream(self) -> None:
+        """Several frames that come at once, cut anywhere between or within them, are all there."""
+        frames = [(1, 0, b""), (2, 1, b"x" * 300), (3, 2, b"\x00\x00\x00\x05"), (4, 3, b"y")]
+        stream = b"".join(frame(*each) for each in frames)
+        for cut in range(len(stream) + 1):
+            deframer = Deframer()
+            self.assertEqual([*deframer.feed(stream[:cut]), *deframer.feed(stream[cut:])], frames)
+
+    def test_large(self) -> None:
+        """A frame of megabytes that comes in the pieces of a pipe is one frame."""
+        body = bytes(range(256)) * 12_000
+        stream, deframer, found = frame(9, 1, body), Deframer(), []
+        for start in range(0, len(stream), 65536):
+            found += deframer.feed(stream[start : start + 65536])
+        self.assertEqual(found, [(9, 1, body)])
+
+
+class VerbTests(_DatabaseCase):
+    """The verbs on the wire."""
+
+    def test_whole_interface(self) -> None:
+        """Every verb of the interface but opening and closing can be asked, and each has something to ask here."""
+        verbs = {name for name in IStore.names() if name not in ("open", "close")}
+        self.assertEqual(set(VERBS), verbs)
+        self.assertEqual(set(ARGUMENTS), verbs)
+        self.assertTrue(set(READS) < verbs)
+
+    def test_numbers(self) -> None:
+        """Every verb has a number of its own that fits into a byte, and its number finds it."""
+        self.assertEqual([verb.index for verb in TABLE], list(range(len(VERBS))))
+        self.assertLess(len(TABLE), 256)
+        self.assertEqual({name: verb.name for name, verb in BY_NAME.items()}, {name: name for name in VERBS})
+
+    def test_arguments(self) -> None:
+        """Arguments arrive as they were given, with their types."""
+        for verb in TABLE:
+            self.assertEqual(verb.decode_arguments(pack(ARGUMENTS[verb.name])), ARGUMENTS[verb.name])
+
+    def test_values(self) -> None:
+        """Values arrive as they were given, with their types."""
+        known = row(3, intent(TILL, "Ї🧾", paper(1)), State.UNKNOWN, kept(paper(1), State.DONE, "F"))
+        for name, values in (
+            ("devices", ([], [DeviceRow(1, "id", "Ї", "register", "training", b"\xff")])),
+            ("add_device", (DeviceRow(1, "id", "Ї", "register", "training", b"\xff"),)),
+            ("settings", ({}, {"ї": b"\x00"})),
+            ("change_settings", (None,)),
+            ("reserve", (Reserved(3, None), Reserved(3, known))),
+            ("find", (None, known)),
+            ("find_documents", (FoundDocuments(0, []),)),
+            ("sold_codes", ({}, {"ї": 8})),
+            ("unresolved", ([], [known])),
+            ("register_state", (None, b"", b"\xff")),
+        ):
+            for value in values:
+                arrived = BY_NAME[name].decode_value(pack(value))
+                self.assertEqual((arrived, type(arrived)), (value, type(value)))
+
+    def test_states(self) -> None:
+        """A state arrives as a member, not as a text that looks like one."""
+        known = row(3, intent(TILL, "a", paper(1)), State.UNKNOWN, kept(paper(1), State.DONE, "F"))
+        (arrived,) = BY_NAME["unresolved"].decode_value(pack([known]))
+        self.assertIs(arrived.state, State.UNKNOWN)
+        self.assertIs(arrived.documents[0].state, State.DONE)
+
+    def test_failures(self) -> None:
+        """A failure arrives as the exception that it was, with its words."""
+        for status, kind in ((FAILED, StoreFailed), (TAKEN, NameTaken)):
+            arrived = failure(status, pack("каса"))
+            self.assertIs(type(arrived), kind)
+            self.assertEqual(str(arrived), "каса")
