@@ -52,6 +52,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "accept_document": (1, 2, "TEST_2"),
     "find": (1, "fiscal", "Ї🧾"),
     "find_documents": (DocumentQuery(devices=[1], kinds=["z"], shift_to=2, newest_first=False),),
+    "sent_documents": (1, 2, 100),
     "sold_codes": (1, 2),
     "unresolved": (None,),
     "register_state": (1,),
@@ -116,23 +117,17 @@ class BatchTests(_DatabaseCase):
         self.database.set_trace_callback(statements.append)
         answers = run(self.database, *(ask(n, "reserve", intent(TILL, f"tag {n}", paper(n))) for n in range(1, 101)))
         self.assertEqual({status for status, _ in answers.values()}, {DONE})
-        self.assertEqual([text for text in statements if text.startswith(("BEGIN", "COMMIT", "ROLLBACK"))], [
-            "BEGIN IMMEDIATE",
-            "COMMIT",
-        ])  # fmt: skip
+        transaction = [text for text in statements if text.split()[0] in ("BEGIN", "COMMIT", "ROLLBACK")]
+        self.assertEqual(transaction, ["BEGIN IMMEDIATE", "COMMIT"])
         self.assertEqual(len(self.ask("unresolved", None)), 100)
 
     def test_answers_after_commit(self) -> None:
-        """There is no answer, not even to a look-up, before the commit has come back."""
-        committed: list[bool] = []
-        produced: list[str] = []
-        self.database.set_trace_callback(lambda text: committed.append(text == "COMMIT"))
-        self.patch(writer, "frame", lambda *parts: produced.append(str(committed[-1])) or frame(*parts))
-        answers = run_batch(self.database, [ask(1, "change_settings", {"a": b"1"}), ask(2, "settings")])
-        # Nothing leaves `run_batch` but its value, and that it returns when the commit is behind it.
-        self.assertTrue(committed[-1])
-        self.assertFalse(self.database.in_transaction)
-        self.assertEqual(len(answers), 2)
+        """Answers, those to look-ups included, tell of what is committed: others can see it by then."""
+        path = self.file()
+        with closing(connect(str(path))) as database, closing(connect(str(path))) as other:
+            answers = run(database, ask(1, "change_settings", {"a": b"1"}), ask(2, "settings"))
+            self.assertFalse(database.in_transaction)
+            self.assertEqual(run(other, ask(2, "settings"))[2], answers[2])
 
     def test_own_order(self) -> None:
         """Questions are done in their order: a look-up sees what was asked before it and not what came after."""
@@ -318,11 +313,98 @@ class NoWritingTests(_DatabaseCase):
         """The verbs that are served without writing are those that do not write, and no others."""
         path = self.file()
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as database:
-            for name, verb in VERBS.items():
+            for name, arguments in ARGUMENTS.items():
                 if name in READS:
-                    verb(database, *ARGUMENTS[name])
+                    VERBS[name](database, *arguments)
                 else:
-                    self.assertRaises(sqlite3.OperationalError, verb, database, *ARGUMENTS[name])
+                    self.assertRaises(sqlite3.OperationalError, VERBS[name], database, *arguments)
+
+
+class EffortTests(SynchronousTestCase):
+    """What a question costs when the journal has grown, in steps of the database's machine."""
+
+    def setUp(self) -> None:
+        """A new register and one with a long history, with the same three Z-reports and one open question each."""
+        self.few, self.many = self._journal(10), self._journal(1000)
+
+    def _journal(self, sales: int) -> sqlite3.Connection:
+        database = sqlite3.connect(":memory:", isolation_level=None)
+        self.addCleanup(database.close)
+        set_up(database)
+        kinds = [*["sale"] * sales, "z"] * 3
+        for number, kind in enumerate(kinds, -len(kinds)):
+            meant = paper(number, kind=kind, shift=number // (sales + 1), at=number)
+            n = VERBS["reserve"](database, intent(TILL, f"tag {number}", meant)).n
+            VERBS["conclude"](database, outcome(n, answer=b"{}", fiscal_numbers={number: f"F{number}"}))
+        VERBS["reserve"](database, intent(TILL, "open", paper(0)))
+        return database
+
+    def effort(self, database: sqlite3.Connection, verb: str, *arguments: Any) -> tuple[int, Any]:
+        """How many steps a question takes, and what it is answered."""
+        steps = 0
+
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+
+        # Once before, for what is prepared only once.
+        database.execute("SAVEPOINT before")
+        VERBS[verb](database, *arguments)
+        database.execute("ROLLBACK TO before")
+        database.set_progress_handler(step, 1)
+        answer = VERBS[verb](database, *arguments)
+        database.set_progress_handler(None, 1)
+        return steps, answer
+
+    def same(self, verb: str, *arguments: Any) -> None:
+        """A question costs the same in both journals."""
+        few, _ = self.effort(self.few, verb, *arguments)
+        many, _ = self.effort(self.many, verb, *arguments)
+        self.assertGreater(few, 0)
+        self.assertLessEqual(many, 1.2 * few, f"{verb}{arguments}")
+
+    def test_by_tag(self) -> None:
+        """A look-up by tag costs the same, found or not."""
+        self.same("find", TILL, "fiscal", "tag -3")
+        self.same("find", TILL, "fiscal", "no such tag")
+
+    def test_sale(self) -> None:
+        """A sale costs the same: intent, acceptance, outcome, and the repeat of a tag."""
+        self.same("reserve", intent(TILL, "new", paper(1)))
+        self.same("reserve", intent(TILL, "tag -3", paper(1)))
+        for database in (self.few, self.many):
+            self.assertIs(VERBS["reserve"](database, intent(TILL, "next", paper(2))).known, None)
+        self.same("register_state", TILL)
+        self.same("sold_codes", TILL, -1)
+        for verb in ("accept_document", "conclude"):
+            efforts = []
+            for database in (self.few, self.many):
+                n = VERBS["unresolved"](database, TILL)[-1].n
+                done = (n, 2, "F") if verb == "accept_document" else (outcome(n, fiscal_numbers={2: "F"}),)
+                efforts.append(self.effort(database, verb, *done)[0])
+            self.assertLessEqual(efforts[1], 1.2 * efforts[0], verb)
+
+    def test_unresolved(self) -> None:
+        """To ask what is unresolved, as every register does at the start, costs the same."""
+        self.same("unresolved", TILL)
+        self.same("unresolved", None)
+
+    def test_by_fiscal_number(self) -> None:
+        """A document is found by its fiscal number at the same cost, with and without its register."""
+        self.same("find_documents", DocumentQuery(fiscal_number="F-3"))
+        self.same("find_documents", DocumentQuery(devices=[TILL], fiscal_number="F-3"))
+
+    def test_z_reports(self) -> None:
+        """A summary of Z-reports by their numbers costs as much as there are Z-reports, not receipts."""
+        self.same("find_documents", DocumentQuery(devices=[TILL], kinds=["z"], shift_from=-3, shift_to=-1))
+
+    def test_by_time(self) -> None:
+        """The documents of some minutes cost the same."""
+        self.same("find_documents", DocumentQuery(devices=[TILL], at_from=-5, at_to=-1))
+
+    def test_package(self) -> None:
+        """The documents that are still to be sent cost the same."""
+        self.same("sent_documents", TILL, -5, 100)
 
 
 class ConnectTests(_DatabaseCase):
@@ -491,8 +573,8 @@ class FrameTests(SynchronousTestCase):
 
     def test_any_cut(self) -> None:
         """Every verb's question, cut at every byte, arrives whole with its last byte and not before."""
-        for verb in TABLE:
-            body = pack(ARGUMENTS[verb.name])
+        for name, arguments in ARGUMENTS.items():
+            verb, body = BY_NAME[name], pack(arguments)
             whole = frame(7, verb.index, body)
             for cut in range(len(whole)):
                 deframer = Deframer()
@@ -501,7 +583,7 @@ class FrameTests(SynchronousTestCase):
 
     def test_byte_by_byte(self) -> None:
         """A stream that comes byte by byte gives the same frames in the same order."""
-        frames = [(seq, verb.index, pack(ARGUMENTS[verb.name])) for seq, verb in enumerate(TABLE, 1)]
+        frames = [(seq, BY_NAME[name].index, pack(ARGUMENTS[name])) for seq, name in enumerate(ARGUMENTS, 1)]
         deframer, found = Deframer(), []
         for byte in b"".join(frame(*each) for each in frames):
             found += deframer.feed(bytes([byte]))
@@ -542,8 +624,8 @@ class VerbTests(_DatabaseCase):
 
     def test_arguments(self) -> None:
         """Arguments arrive as they were given, with their types."""
-        for verb in TABLE:
-            self.assertEqual(verb.decode_arguments(pack(ARGUMENTS[verb.name])), ARGUMENTS[verb.name])
+        for name, arguments in ARGUMENTS.items():
+            self.assertEqual(BY_NAME[name].decode_arguments(pack(arguments)), arguments)
 
     def test_values(self) -> None:
         """Values arrive as they were given, with their types."""
@@ -556,6 +638,7 @@ class VerbTests(_DatabaseCase):
             ("reserve", (Reserved(3, None), Reserved(3, known))),
             ("find", (None, known)),
             ("find_documents", (FoundDocuments(0, []),)),
+            ("sent_documents", ([], [(1, b"\xff")])),
             ("sold_codes", ({}, {"ї": 8})),
             ("unresolved", ([], [known])),
             ("register_state", (None, b"", b"\xff")),

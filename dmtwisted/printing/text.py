@@ -106,7 +106,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     wrap = TextWrapper(width, break_on_hyphens=False).wrap
     lines: list[str] = []
     for line in text.split("\n"):
-        lines += [line.rstrip()] if len(line) <= width else wrap(line)
+        lines += [line.rstrip()] if len(line) <= width else wrap(line) or [""]
     return lines
 
 

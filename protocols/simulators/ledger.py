@@ -16,8 +16,11 @@ import msgspec
 ACCEPTED, REFUSED = "accepted", "refused"
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One thing that happened; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``."""
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that happened; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``.
+
+    ``hash`` is that of a document which was made offline, for the next one to vouch for.
+    """
 
     n: int
     kind: str
@@ -26,6 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
     sum: int
     ref: str
     dt: str
+    hash: str = ""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -59,9 +63,9 @@ class Ledger:
                 self._starts.append(self._end)
                 self._end += len(line)
 
-    def add(self, kind: str, status: str, number: str, amount: int, ref: str, dt: str) -> Entry:
+    def add(self, kind: str, status: str, number: str, amount: int, ref: str, dt: str, hash: str = "") -> Entry:
         """Write the next entry; it is in the file when this returns."""
-        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt)
+        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt, hash)
         line = _encode(entry) + b"\n"
         if self._file is None:
             self._lines.append(line)

@@ -118,12 +118,12 @@ class TaxService:
                 self._next, self._shift, self._last, self._ordinal, self._hash = before
                 return Ticket(PACKAGE_INVALID, "", f"{paper.number}: {text}")
             self._step(paper.kind, paper.offline)
-            self._ordinal += 1
-            self._hash = "" if paper.kind == OFFLINE_BEGIN else document_hash(sent)
-        self._next, self._shift, self._last = before[:3]
-        for paper in fresh:
+            self._chain(paper.kind, document_hash(sent))
+        self._next, self._shift, self._last, self._ordinal, self._hash = before
+        for paper, sent in zip(fresh, package[len(papers) - len(fresh) :], strict=True):
             ref = paper.reverses or str(paper.number)
-            self._took(self._ledger.add(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt))
+            hash = document_hash(sent)
+            self._took(self._ledger.add(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt, hash))
         return self._ticket(papers[-1].kind, papers[-1].offline)
 
     def refuse(self, paper: Paper, code: int, text: str = "") -> Ticket:
@@ -202,9 +202,16 @@ class TaxService:
         # Local numbers run without gap, so they count the documents that were taken.
         self._places.append(entry.n)
         self._step(entry.kind, entry.number)
+        if entry.hash:
+            self._chain(entry.kind, entry.hash)
         if entry.kind == OFFLINE_END:
             self._sessions += 1
             self._ordinal, self._hash = 0, ""
+
+    def _chain(self, kind: str, hash: str) -> None:
+        """Where the offline session stands after a document."""
+        self._ordinal += 1
+        self._hash = "" if kind == OFFLINE_BEGIN else hash
 
     def _step(self, kind: str, number: str) -> None:
         """Where the register stands after a document."""

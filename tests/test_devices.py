@@ -1,0 +1,581 @@
+"""Which devices there are: their names, settings and history, and the drivers that build them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices import drivers
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import KINDS, BadSettings, Driver, Surroundings, find_drivers
+from dmtwisted.registers.drivers.training import TrainingSettings
+from dmtwisted.results import Refused
+from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.values import DeviceRow, StoreFailed
+from tests.shop import Shop
+from tests.specification import promises
+
+MOMENT = 2**-10
+"""The shortest time that matters here, exact in a binary float."""
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of settings."""
+
+    host: str = "localhost"
+    port: Annotated[int, Meta(ge=1, le=65535)] = 9100
+
+
+class PlainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of a device that does nothing."""
+
+    title: str = ""
+    copies: Annotated[int, Meta(ge=1, description="How often")] = 1
+    lines: tuple[Line, ...] = ()
+
+
+class Plain:
+    """A device that does nothing but remember how it was made and whether it was let go."""
+
+    def __init__(self, row: DeviceRow, settings: PlainSettings) -> None:
+        self.row, self.settings, self.closed = row, settings, 0
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+
+
+class _WithDevices(SynchronousTestCase):
+    """A house of devices of every kind that do nothing."""
+
+    def setUp(self) -> None:
+        self.clock, self.store = Clock(), MemoryStore()
+        self.done(self.store.open())
+        self.built: list[Plain] = []
+        self.devices = self.house()
+
+    def house(self, *kinds: str) -> Devices:
+        """The devices of the store, with a driver `plain` for each of ``kinds``, of all kinds when none is named."""
+        known = {
+            (kind, "plain"): Driver(kind=kind, name="plain", title="Plain", settings=PlainSettings, build=self.build)
+            for kind in kinds or KINDS
+        }
+        around = Surroundings(self.clock, ServiceClock(self.clock), self.store, None)
+        devices = Devices(known, around, 15.0)
+        self.done(devices.open())
+        return devices
+
+    def build(self, row: DeviceRow, settings: Any, around: Surroundings) -> Plain:
+        """Build a device and note it."""
+        self.built.append(Plain(row, settings))
+        return self.built[-1]
+
+    def done(self, doing: Coroutine[Any, Any, Any]) -> Any:
+        """What comes of ``doing``, which must be there at once."""
+        return self.successResultOf(Deferred.fromCoroutine(doing))
+
+    def add(self, name: str, kind: str = "printer", **settings: Any) -> Device:
+        """A new device."""
+        device: Device = self.done(self.devices.add(name, kind, "plain", settings))
+        return device
+
+    def change(self, device: Device, name: str | None = None, **changes: Any) -> Device:
+        """A device with other settings or another name."""
+        changed: Device = self.done(self.devices.change(device, name, changes))
+        return changed
+
+    def refused(self, doing: Coroutine[Any, Any, Any]) -> int:
+        """The code with which ``doing`` is refused."""
+        failure = self.failureResultOf(Deferred.fromCoroutine(doing), Refused)
+        assert isinstance(failure.value, Refused)
+        return failure.value.res.code
+
+    def bad(self, doing: Coroutine[Any, Any, Any]) -> str:
+        """The path of the member for which ``doing`` is refused."""
+        failure = self.failureResultOf(Deferred.fromCoroutine(doing), BadSettings)
+        assert isinstance(failure.value, BadSettings)
+        self.assertTrue(failure.value.text)
+        self.assertEqual(str(failure.value), f"{failure.value.path}: {failure.value.text}")
+        return failure.value.path
+
+    def names(self) -> list[str]:
+        """The names of all devices."""
+        return sorted(device.name for device in self.devices)
+
+    def stored(self) -> list[tuple[str, str, bytes]]:
+        """What the store knows of the devices."""
+        return [(row.name, row.kind, row.settings) for row in self.done(self.store.devices())]
+
+
+class AddTests(_WithDevices):
+    """A new device."""
+
+    @promises("2.1.device.1", "2.1.device.2")
+    def test_added(self) -> None:
+        """A device of any kind is found by its name and by its id, a GUID, as it was given."""
+        for kind in KINDS:
+            device = self.add(f'{kind} №1 "Ї"', kind, title="Каса", lines=[{"host": "a"}])
+            self.assertIs(self.devices.by_name(f'{kind} №1 "Ї"'), device)
+            self.assertIs(self.devices.by_id(device.row.dev_id), device)
+            self.assertEqual(str(UUID(device.row.dev_id)), device.row.dev_id)
+            self.assertEqual((device.kind, device.row.driver), (kind, "plain"))
+            self.assertEqual(device.settings, PlainSettings("Каса", 1, (Line("a", 9100),)))
+            self.assertIs(device.built.settings, device.settings)
+        self.assertEqual(len({device.row.dev_id for device in self.devices}), 4)
+
+    @promises("2.1.device.3")
+    def test_name_taken(self) -> None:
+        """No two devices have one name, of whatever kinds they are: 2002, and the first one stays."""
+        first = self.add("a", "register")
+        for kind in KINDS:
+            self.assertEqual(self.refused(self.devices.add("a", kind, "plain", {})), 2002)
+        self.assertIs(self.devices.by_name("a"), first)
+        self.assertEqual((self.names(), len(self.stored()), len(self.built)), (["a"], 1, 1))
+
+    def test_names_are_exact(self) -> None:
+        """Names that differ in a blank or in the case of a letter are two names."""
+        for name in ("a", "A", " a", "a "):
+            self.add(name)
+        self.assertEqual(self.names(), [" a", "A", "a", "a "])
+
+    def test_bad_names(self) -> None:
+        """A name has one to two hundred characters that can be seen."""
+        self.add("x" * 200)
+        for name in ("", "x" * 201, "a\nb", "a\0", "\u200b", "\ud800"):
+            self.assertEqual(self.bad(self.devices.add(name, "printer", "plain", {})), "device", repr(name))
+        self.assertEqual(len(self.stored()), 1)
+
+    def test_unknown_kind(self) -> None:
+        """A kind that there is not is refused with the member's path."""
+        for kind in ("", "till", "Register"):
+            self.assertEqual(self.bad(self.devices.add("a", kind, "plain", {})), "kind")
+
+    def test_unknown_driver(self) -> None:
+        """A driver that there is not for the kind is refused with the member's path and the known ones."""
+        self.devices = self.house("printer")
+        failure = self.failureResultOf(
+            Deferred.fromCoroutine(self.devices.add("a", "printer", "fancy", {})), BadSettings
+        )
+        self.assertIn("plain", str(failure.value))
+        self.assertEqual(self.bad(self.devices.add("a", "printer", "", {})), "driver")
+        self.assertEqual(self.bad(self.devices.add("a", "terminal", "plain", {})), "driver")
+
+    def test_bad_settings(self) -> None:
+        """A setting that does not fit is refused with its path, and nothing is kept."""
+        places: list[tuple[dict[str, Any], str]] = [
+            ({"copies": 0}, "settings.copies"),
+            ({"copies": "two"}, "settings.copies"),
+            ({"copies": None}, "settings.copies"),
+            ({"title": 5}, "settings.title"),
+            ({"lines": {}}, "settings.lines"),
+            ({"lines": [{"port": 80}, {"port": 0}]}, "settings.lines[1].port"),
+            ({"lines": [{"prot": 80}]}, "settings.lines[0].prot"),
+            ({"lines": [5]}, "settings.lines[0]"),
+            ({"copy": 2}, "settings.copy"),
+        ]
+        for settings, path in places:
+            self.assertEqual(self.bad(self.devices.add("a", "printer", "plain", settings)), path)
+        self.assertEqual((self.stored(), self.built), ([], []))
+        self.add("a")
+
+    def test_store_fails(self) -> None:
+        """A device that could not be stored is not there, and can be added when the store works again."""
+        self.store.broken = True
+        doing = Deferred.fromCoroutine(self.devices.add("a", "printer", "plain", {}))
+        self.failureResultOf(doing, StoreFailed)
+        self.assertEqual(self.names(), [])
+        self.store.broken = False
+        self.add("a")
+
+    def test_unknown(self) -> None:
+        """A name or an id that no device has is refused with 1091."""
+        for find in (self.devices.by_name, self.devices.by_id):
+            self.assertEqual(self.assertRaises(Refused, find, "a").res.code, 1091)
+        self.assertRaises(Refused, self.devices.by_id, self.add("a").name)
+
+    def test_patience(self) -> None:
+        """A register has no mini-queue; printers, terminals and others have one."""
+        for kind, patient in (("register", False), ("printer", True), ("terminal", True), ("other", True)):
+            turns = self.add(kind, kind).turns
+            self.done(turns.take())
+            waiting = Deferred.fromCoroutine(turns.take())
+            if patient:
+                self.clock.advance(15 - MOMENT)
+                self.assertNoResult(waiting)
+                self.clock.advance(MOMENT)
+            failure = self.failureResultOf(waiting, Refused)
+            assert isinstance(failure.value, Refused)
+            self.assertEqual(failure.value.res.code, 1105, kind)
+
+
+class OpenTests(_WithDevices):
+    """The devices of the last time."""
+
+    def test_opened_again(self) -> None:
+        """After a restart every device is there again, with its id and settings."""
+        before = [(self.add(kind, kind, title=kind)).row for kind in KINDS]
+        self.devices.close()
+        self.devices = self.house()
+        self.assertEqual([device.row for device in self.devices], before)
+        self.assertEqual([device.settings.title for device in self.devices], list(KINDS))
+
+    def test_driver_gone(self) -> None:
+        """A device whose driver is gone is left out, which is logged, and the others work."""
+        self.add("a", "printer")
+        self.add("b", "terminal")
+        with capturedLogs() as events:
+            self.devices = self.house("terminal")
+        self.assertEqual(self.names(), ["b"])
+        self.assertEqual(
+            [(event["device"], event["driver"]) for event in events if "driver" in event], [("a", "plain")]
+        )
+        self.assertEqual(len(self.stored()), 2)
+
+    def test_closed(self) -> None:
+        """When the house closes, each device is let go of once and none is found."""
+        for kind in KINDS:
+            self.add(kind, kind)
+        self.devices.close()
+        self.devices.close()
+        self.assertEqual([built.closed for built in self.built], [1, 1, 1, 1])
+        self.assertEqual(self.names(), [])
+        self.assertRaises(Refused, self.devices.by_name, "printer")
+
+
+class ChangeTests(_WithDevices):
+    """A device that is changed."""
+
+    def test_settings(self) -> None:
+        """Settings that are named change, and the others stay."""
+        device = self.add("a", title="Каса", copies=2)
+        changed = self.change(device, copies=3)
+        self.assertEqual(changed.settings, PlainSettings("Каса", 3))
+        self.assertIs(self.devices.by_name("a"), changed)
+        self.assertIs(self.devices.by_id(device.row.dev_id), changed)
+        self.assertEqual(self.change(changed, title="").settings, PlainSettings("", 3))
+
+    def test_kept(self) -> None:
+        """A change outlives a restart."""
+        self.change(self.add("a", title="Каса"), "b", copies=3)
+        self.devices = self.house()
+        self.assertEqual(self.devices.by_name("b").settings, PlainSettings("Каса", 3))
+        self.assertEqual(self.names(), ["b"])
+
+    def test_built_anew(self) -> None:
+        """The device is built anew from its settings, and the old one is let go of."""
+        changed = self.change(self.add("a"), copies=3)
+        self.assertEqual([(built.settings.copies, built.closed) for built in self.built], [(1, 1), (3, 0)])
+        self.assertIs(changed.built, self.built[1])
+
+    @promises("2.1.device.4")
+    def test_renamed(self) -> None:
+        """A device that is renamed is found by the new name only, and the old one is free."""
+        device = self.add("a")
+        changed = self.change(device, "b")
+        self.assertEqual((changed.name, changed.row.n, changed.row.dev_id), ("b", device.row.n, device.row.dev_id))
+        self.assertRaises(Refused, self.devices.by_name, "a")
+        self.add("a")
+        self.assertEqual(self.names(), ["a", "b"])
+
+    @promises("2.1.device.3")
+    def test_name_taken(self) -> None:
+        """A device cannot take another one's name: 2002, and both stay as they were."""
+        first, second = self.add("a", "register"), self.add("b", "terminal", copies=2)
+        self.assertEqual(self.refused(self.devices.change(second, "a", {"copies": 5})), 2002)
+        self.assertIs(self.devices.by_name("a"), first)
+        self.assertIs(self.devices.by_name("b"), second)
+        self.assertEqual((second.settings.copies, [built.closed for built in self.built]), (2, [0, 0]))
+        self.assertFalse(second.turns.busy)
+
+    def test_same_name(self) -> None:
+        """A device may be given the name that it has."""
+        self.assertEqual(self.change(self.add("a"), "a", copies=2).settings.copies, 2)
+
+    def test_bad(self) -> None:
+        """A setting or a name that does not fit is refused with its path, and the device stays as it was."""
+        device = self.add("a", copies=2)
+        before = self.stored()
+        self.assertEqual(self.bad(self.devices.change(device, None, {"copies": 0})), "settings.copies")
+        self.assertEqual(self.bad(self.devices.change(device, None, {"copy": 1})), "settings.copy")
+        self.assertEqual(self.bad(self.devices.change(device, "", {})), "device")
+        self.assertIs(self.devices.by_name("a"), device)
+        self.assertEqual((self.stored(), device.built.closed), (before, 0))
+
+    def test_store_fails(self) -> None:
+        """A change that could not be stored leaves the device as it was, and free."""
+        device = self.add("a", copies=2)
+        self.store.broken = True
+        doing = Deferred.fromCoroutine(self.devices.change(device, "b", {"copies": 3}))
+        self.failureResultOf(doing, StoreFailed)
+        self.store.broken = False
+        self.assertIs(self.devices.by_name("a"), device)
+        self.assertEqual((device.settings.copies, device.built.closed, device.turns.busy), (2, 0, False))
+        self.change(device, "b", copies=3)
+
+    def test_busy_register(self) -> None:
+        """A register that works is neither changed nor renamed nor removed: 1105 at once."""
+        device = self.add("a", "register")
+        self.done(device.turns.take())
+        for doing in (
+            self.devices.change(device, None, {"copies": 2}),
+            self.devices.change(device, "b", {}),
+            self.devices.remove(device),
+        ):
+            self.assertEqual(self.refused(doing), 1105)
+        self.assertEqual((self.devices.by_name("a"), device.built.closed), (device, 0))
+        device.turns.give_back()
+        self.change(device, "b")
+
+    def test_busy_printer(self) -> None:
+        """A change of a printer that works waits for it as a task does."""
+        device = self.add("a")
+        self.done(device.turns.take())
+        changing = Deferred.fromCoroutine(self.devices.change(device, None, {"copies": 2}))
+        self.clock.advance(14)
+        self.assertNoResult(changing)
+        self.assertEqual(self.devices.by_name("a").settings.copies, 1)
+        device.turns.give_back()
+        self.assertEqual(self.successResultOf(changing).settings.copies, 2)
+
+    def test_two_changes_that_wait(self) -> None:
+        """Two changes that wait for a busy device both hold, one after the other."""
+        device = self.add("a")
+        self.done(device.turns.take())
+        first = Deferred.fromCoroutine(self.devices.change(device, None, {"copies": 2}))
+        second = Deferred.fromCoroutine(self.devices.change(device, None, {"title": "Каса"}))
+        device.turns.give_back()
+        self.successResultOf(first)
+        self.successResultOf(second)
+        self.assertEqual(self.devices.by_name("a").settings, PlainSettings("Каса", 2))
+        self.assertEqual([built.closed for built in self.built], [1, 1, 0])
+
+    def test_removal_behind_a_change(self) -> None:
+        """A device that is removed while a change waits before it is let go of as it then is."""
+        device = self.add("a")
+        self.done(device.turns.take())
+        changing = Deferred.fromCoroutine(self.devices.change(device, "b", {}))
+        removing = Deferred.fromCoroutine(self.devices.remove(device))
+        device.turns.give_back()
+        self.successResultOf(changing)
+        self.successResultOf(removing)
+        self.assertEqual((self.names(), self.stored()), ([], []))
+        self.assertEqual([built.closed for built in self.built], [1, 1])
+
+
+class RemoveTests(_WithDevices):
+    """A device that is removed."""
+
+    def test_removed(self) -> None:
+        """A removed device is let go of and found no more, after a restart neither."""
+        self.add("a")
+        device = self.add("b")
+        self.done(self.devices.remove(device))
+        self.assertEqual((self.names(), device.built.closed), (["a"], 1))
+        self.assertRaises(Refused, self.devices.by_name, "b")
+        self.assertRaises(Refused, self.devices.by_id, device.row.dev_id)
+        self.devices = self.house()
+        self.assertEqual(self.names(), ["a"])
+
+    def test_name_is_free(self) -> None:
+        """The name of a removed device can be given again; the new device is another one."""
+        first = self.add("a")
+        self.done(self.devices.remove(first))
+        second = self.add("a", "terminal")
+        self.assertNotEqual((first.row.n, first.row.dev_id), (second.row.n, second.row.dev_id))
+        self.assertGreater(second.row.n, first.row.n)
+
+    def test_store_fails(self) -> None:
+        """A device whose removal could not be stored stays."""
+        device = self.add("a")
+        self.store.broken = True
+        self.failureResultOf(Deferred.fromCoroutine(self.devices.remove(device)), StoreFailed)
+        self.store.broken = False
+        self.assertIs(self.devices.by_name("a"), device)
+        self.assertEqual((device.built.closed, device.turns.busy), (0, False))
+
+
+class HistoryTests(SynchronousTestCase):
+    """What a training register did, through changes of its record."""
+
+    def setUp(self) -> None:
+        self.shop = Shop(self)
+        self.shop.open_shift()
+        self.sold = self.shop.sell(10, "t")
+
+    def done(self, doing: Coroutine[Any, Any, Any]) -> Any:
+        """What comes of ``doing``, which must be there at once."""
+        return self.successResultOf(Deferred.fromCoroutine(doing))
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a register another name."""
+        devices = self.shop.core.devices
+        self.done(devices.change(devices.by_name(old), new, {}))
+
+    def test_first_start(self) -> None:
+        """A service in training mode starts with one training register, and only the first time."""
+        self.shop.crash()
+        (device,) = self.shop.core.devices
+        self.assertEqual((device.name, device.kind, device.row.driver), ("test", "register", "training"))
+        empty = Shop(self, training=False)
+        self.assertEqual(list(empty.core.devices), [])
+
+    def test_renamed(self) -> None:
+        """A register that is renamed keeps shift, cash, numbers, fiscal number and tags."""
+        self.rename("test", "bar")
+        for _ in range(2):
+            self.assertEqual(self.shop.look_up("t", "bar"), {**self.sold, "task_status": 2})
+            status = self.shop.fiscal(18, device="bar")["info"]
+            self.assertEqual((status["safe"], status["shift_status"], status["docno"]), (10.0, 1, "2"))
+            self.assertEqual(status["fisid"], "4000000001")
+            self.assertEqual([entry.kind for entry in self.shop.ledger("bar")], ["open", "sale"])
+            self.shop.crash()
+        self.assertEqual(self.shop.look_up("t")["res"], 1091)
+        self.assertEqual(self.shop.fiscal(3, device="bar", cash={"sum": 1})["info"]["docno"], "3")
+
+    def test_settings(self) -> None:
+        """A register whose settings change keeps its history, and works by the new settings."""
+        self.shop.settings(rounding_step=10)
+        sold = self.shop.sell("10.34", autoround=True)["info"]
+        self.assertEqual((sold["printinfo"]["sum_topay"], sold["safe"], sold["docno"]), (10.3, 20.3, "3"))
+        self.assertEqual(self.shop.look_up("t")["task_status"], 2)
+
+    def test_collision(self) -> None:
+        """A register whose settings change during a collision asks what became of its receipt all the same."""
+        self.shop.scenario({"on": "sale", "then": "lost_after"})
+        self.assertEqual(self.shop.sell(20, "lost")["res"], 1084)
+        self.shop.settings(strict_tags=True)
+        self.assertEqual(self.shop.sell(20, "lost")["task_status"], 2)
+
+    def test_scenario(self) -> None:
+        """A change of settings is no end of the process: the rules of the scenario still hold."""
+        self.shop.scenario({"on": "sale", "then": "refuse", "code": "9", "times": 0})
+        self.shop.settings(strict_tags=True)
+        self.assertEqual(self.shop.sell(20)["res"], 1040)
+
+    def test_removed_and_added(self) -> None:
+        """A register with the name of a removed one has a history of its own, which begins with number 1."""
+        devices = self.shop.core.devices
+        self.done(devices.remove(devices.by_name("test")))
+        self.assertEqual(self.shop.look_up("t")["res"], 1091)
+        self.shop.add("test")
+        self.assertEqual(self.shop.look_up("t")["res"], 1058)
+        opened = self.shop.fiscal(0)["info"]
+        self.assertEqual((opened["docno"], opened["safe"]), ("1", 0.0))
+        self.assertNotEqual(opened["fisid"], self.sold["info"]["fisid"])
+        self.assertEqual(self.shop.sell(5, "t")["task_status"], 1)
+
+    def test_busy(self) -> None:
+        """A register that works on a task is not changed: 1105, and its task ends well."""
+        self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 1000})
+        sale = {"sum": 5, "rows": [{"name": "Чай", "cnt": 1, "price": 5}], "pays": [{"sum": 5}]}
+        due = self.shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale}})
+        devices = self.shop.core.devices
+        changing = Deferred.fromCoroutine(devices.change(devices.by_name("test"), "bar", {}))
+        failure = self.failureResultOf(changing, Refused)
+        assert isinstance(failure.value, Refused)
+        self.assertEqual(failure.value.res.code, 1105)
+        self.shop.clock.advance(1)
+        self.assertIn(b'"res":0', self.successResultOf(due))
+
+
+class DriverTests(SynchronousTestCase):
+    """The registry of drivers."""
+
+    def test_training_register(self) -> None:
+        """The training register is there, with a title, what it can do and a simulator behind it."""
+        driver = find_drivers()["register", "training"]
+        self.assertEqual((driver.kind, driver.name, driver.title), ("register", "training", "Навчальна каса"))
+        self.assertLessEqual({"open", "sale", "cash_in", "cash_out", "x", "z", "status"}, set(driver.capabilities))
+        assert driver.simulator is not None
+
+    def test_each(self) -> None:
+        """Each driver is found under its own kind and name, has a title, and keeps secrets that are settings."""
+        found = find_drivers()
+        for (kind, name), driver in found.items():
+            self.assertEqual((driver.kind, driver.name), (kind, name))
+            self.assertIn(kind, KINDS)
+            self.assertTrue(driver.title)
+            self.assertLessEqual(
+                set(driver.secrets), {field.name for field in msgspec.structs.fields(driver.settings)}
+            )
+
+    def test_new_module(self) -> None:
+        """A module in one of the folders is a driver; nothing else has to know of it."""
+        folder = Path(self.mktemp()).absolute()
+        package = folder / "drivers_of_a_test"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        for kind in ("printer", "terminal"):
+            (package / f"{kind}_x.py").write_text(
+                "import msgspec\n"
+                "from dmtwisted.devices.drivers import Driver\n"
+                "class Settings(msgspec.Struct):\n    host: str\n"
+                f"DRIVER = Driver(kind={kind!r}, name='x', title='X', settings=Settings, build=None)\n"
+            )
+        self.patch(sys, "path", [str(folder), *sys.path])
+        self.patch(drivers, "FOLDERS", (*drivers.FOLDERS, "drivers_of_a_test"))
+        self.addCleanup(
+            lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.startswith("drivers_of_a_test")]
+        )
+        before = {("register", "training")}
+        found = find_drivers()
+        self.assertLessEqual({*before, ("printer", "x"), ("terminal", "x")}, set(found))
+        self.assertEqual(found["printer", "x"].schema()["$defs"]["Settings"]["required"], ["host"])
+
+    def test_schema(self) -> None:
+        """The schema of a driver names each of its settings with type and default, and takes nothing else."""
+        schema = find_drivers()["register", "training"].schema()
+        self.assertEqual(schema["$ref"], "#/$defs/TrainingSettings")
+        settings = schema["$defs"]["TrainingSettings"]
+        self.assertEqual(
+            set(settings["properties"]), {field.name for field in msgspec.structs.fields(TrainingSettings)}
+        )
+        self.assertEqual((settings["type"], settings["additionalProperties"]), ("object", False))
+        self.assertEqual(settings["properties"]["rounding_step"]["enum"], [0, 10, 50])
+        self.assertEqual(settings["properties"]["rounding_step"]["default"], 50)
+        self.assertEqual(settings["properties"]["wait_s"]["default"], 8.0)
+        self.assertEqual((settings["properties"]["strict_tags"]["type"], settings.get("required")), ("boolean", []))
+
+    def test_settings_described(self) -> None:
+        """Each setting of each driver says what it means."""
+        for driver in find_drivers().values():
+            settings = driver.schema()["$defs"][driver.settings.__name__]["properties"]
+            silent = [name for name, setting in settings.items() if not setting.get("description")]
+            self.assertEqual(silent, [], driver.name)
+
+    def test_read(self) -> None:
+        """No settings at all are the defaults; a training register begins with everything allowed."""
+        read = find_drivers()["register", "training"].read({})
+        assert isinstance(read, TrainingSettings)
+        self.assertEqual((read.rounding_step, read.wait_s, read.strict_tags, read.check_cash), (50, 8.0, False, True))
+        self.assertEqual([group.code for group in read.tax_groups if group.enabled], list(range(1, 11)))
+        self.assertEqual(
+            [pay.code for pay in read.pay_types if pay.enabled], [0, 1, 2, 3, 4, 5, 6, 8, *range(11, 21)]
+        )
+
+    def test_read_badly(self) -> None:
+        """A setting of a training register that does not fit is named by its path."""
+        driver = find_drivers()["register", "training"]
+        places: list[tuple[dict[str, Any], str]] = [
+            ({"rounding_step": 5}, "settings.rounding_step"),
+            ({"wait_s": 0}, "settings.wait_s"),
+            ({"wait_s": 61}, "settings.wait_s"),
+            ({"strict_tags": "yes"}, "settings.strict_tags"),
+            ({"tax_groups": [{"code": 1, "name": "ПДВ", "percent": "20"}]}, "settings.tax_groups[0].percent"),
+            ({"pay_types": [{"code": 0, "name": "Готівка", "on": True}]}, "settings.pay_types[0].on"),
+            ({"rounding": 10}, "settings.rounding"),
+        ]
+        for settings, path in places:
+            error = self.assertRaises(BadSettings, driver.read, settings)
+            self.assertEqual(error.path, path)
