@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -71,14 +72,21 @@ def span(stamp: str) -> tuple[int, int]:
 
 def stamp14(at: int) -> str:
     """``yyyyMMddHHmmss`` of a moment, as in ``info.dt``."""
-    return f"{kyiv(at):%Y%m%d%H%M%S}"
+    return _second(at // 1000)[0]
 
 
 def stamp17(at: int) -> str:
     """``yyyyMMddHHmmssSSS`` of a moment, as in the root's ``dt`` (specification 2.3)."""
-    return f"{kyiv(at):%Y%m%d%H%M%S}{at % 1000:03d}"
+    return f"{_second(at // 1000)[0]}{at % 1000:03d}"
 
 
 def readable(at: int) -> str:
     """``dd-MM-yyyy HH:mm:ss`` of a moment, as in ``printinfo.dt``."""
-    return f"{kyiv(at):%d-%m-%Y %H:%M:%S}"
+    return _second(at // 1000)[1]
+
+
+@lru_cache(maxsize=64)
+def _second(second: int) -> tuple[str, str]:
+    """Both forms of a second since 1970; whatever happens within one shares them."""
+    moment = datetime.fromtimestamp(second, KYIV)
+    return f"{moment:%Y%m%d%H%M%S}", f"{moment:%d-%m-%Y %H:%M:%S}"

@@ -52,7 +52,7 @@ class ShiftClosing:
     async def _close_if_due(self, device: Device) -> None:
         now = self._clock.now()
         state: dict[str, Any] = await device.built.state()
-        if not state["shift_status"] or state["opened_at"] >= _last_time(device.settings.auto_close, now):
+        if not state.get("shift_status") or state["opened_at"] >= _last_time(device.settings.auto_close, now):
             return
         # The number of the shift makes the tag, so that a closing whose answer was lost is not begun anew.
         body = {

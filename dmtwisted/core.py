@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
@@ -19,6 +20,9 @@ from dmtwisted.store.interface import IStore
 
 TRAINING_REGISTER = "test"
 """The register that a fresh service in training mode has (design 7)."""
+
+LATEST_READY = 3.0
+"""Seconds after which the service is ready though some far end has not answered (design 10)."""
 
 
 class Core:
@@ -38,6 +42,7 @@ class Core:
         self.dispatcher = Dispatcher(self.devices, store, self.clock)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self.ready = False
+        self._soon_ready: IDelayedCall | None = None
 
     async def open(self) -> None:
         """Open the store and every device, and ask once after all that is unknown.
@@ -50,15 +55,22 @@ class Core:
             await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {})
         self._closing.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
-        Deferred.fromCoroutine(self._ask_what_is_unknown())
+        asked = Deferred.fromCoroutine(self.dispatcher.resolve())
+        self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
+        asked.addCallback(lambda _: self._now_ready())
 
-    async def _ask_what_is_unknown(self) -> None:
-        await self.dispatcher.resolve()
-        self.ready = True
+    def _now_ready(self) -> None:
+        if self._soon_ready is not None:
+            if self._soon_ready.active():
+                self._soon_ready.cancel()
+            self._soon_ready, self.ready = None, True
 
     async def close(self) -> None:
         """Refuse new tasks, let the running ones end, close devices and store."""
         self.ready = False
+        if self._soon_ready is not None:
+            self._soon_ready.cancel()
+            self._soon_ready = None
         self._closing.stop()
         await self.dispatcher.finish()
         self.devices.close()

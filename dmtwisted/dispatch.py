@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import msgspec
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 
 from dmtwisted import answers
@@ -71,17 +71,19 @@ class Dispatcher:
             await self._all_done
 
     async def resolve(self) -> None:
-        """Ask once after every operation whose outcome is unknown, device by device."""
-        for device in self._devices:
-            if device.kind != REGISTER or device.turns.busy:
-                continue
-            try:
-                async with device.turns.turn():
-                    await device.built.resolve()
-            except (Refused, StoreFailed) as error:
-                self.log.warn("{device}: still unknown: {why}", device=device.name, why=str(error))
-            except Exception:
-                self.log.failure("{device}: could not be resolved", device=device.name)
+        """Ask once after every operation whose outcome is unknown, all devices at the same time."""
+        await gatherResults(
+            [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind == REGISTER]
+        )
+
+    async def _resolve(self, device: Device) -> None:
+        try:
+            async with device.turns.turn():
+                await device.built.resolve()
+        except (Refused, StoreFailed) as error:
+            self.log.warn("{device}: still unknown: {why}", device=device.name, why=str(error))
+        except Exception:
+            self.log.failure("{device}: could not be resolved", device=device.name)
 
     async def _perform(self, request: TaskRequest, language: str) -> bytes:
         device = self._devices.by_name(request.device)

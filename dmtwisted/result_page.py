@@ -12,6 +12,7 @@ from dmtwisted.results import Group, Res
 SEEN: dict[Res, str] = {
     # general
     Res.OK: "task 0 on a register that is not open yet",
+    Res.DEVICE_ERROR: "settings in the database's table `device` that its driver does not take, then a restart",
     Res.INTERNAL: "an unreadable `state` in the database's table `register`, then a restart; or `sale: refuse 1016`",
     Res.STORE_FAILED: "any task that is registered while the disk is full or the database may not be written",
     Res.UNKNOWN_DEVICE: "any task with `device` ` test`, with a blank before the name",
@@ -38,9 +39,14 @@ SEEN: dict[Res, str] = {
     Res.TAX_SERVICE_WRONG_OFFLINE_NUMBER: "`sale: refuse 1047`",
     Res.TAX_SERVICE_UNREACHABLE: "`sale: unreachable`",
     Res.TAG_KNOWN: "a used `tag` with another sum: a warning beside the earlier answer, with `strict_tags` a refusal",
+    Res.OFFLINE_FORBIDDEN: "`go-offline` after `offline_allowed` false in the register's settings",
+    Res.ALREADY_OFFLINE: "`go-offline` twice",
+    Res.ALREADY_ONLINE: "`go-online` while online",
+    Res.NO_OFFLINE_NUMBERS: "`go-offline` on a register that was never opened",
     Res.TAG_NOT_FOUND: "a look-up by an unused `tag`; task 23 with an unknown number; task 17 without a receipt",
     Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
     Res.Z_CORRUPTED: "task 12 over a Z-report whose `value` in the database's table `document` cannot be read",
+    Res.OFFLINE_TOO_LONG: "`go-offline`, then a sale after `training/clock` 126001; a warning from 24 hours on",
     Res.CASH_NEGATIVE: "task 3 with `fiscal.cash.sum` -1",
     Res.INCOME_NEGATIVE: "task 15 with `fiscal.receipt.sum` -1",
     Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1 in a payment",
@@ -71,12 +77,14 @@ SEEN: dict[Res, str] = {
     Res.CODE_SOLD_IN_OTHER_GROUP: "the same `code` sold twice in a shift, first with `taxgrp` 1, then with 2",
     Res.ROUNDING_OUT_OF_RANGE: "a sale with `round` 1",
     Res.ROUNDING_NOT_ENABLED: "a sale with `round` 0.1 after `rounding_step` 0 in the register's settings",
+    Res.KEY_EXPIRES_SOON: "`go-offline` after `key_valid_to` of tomorrow in the settings; a warning before that",
     Res.CASH_WITHDRAWAL_NEEDS_CARD: "task 14 with `fiscal.cash.type` 0",
     Res.COMMISSION_NEGATIVE: "task 14 with `fiscal.cash.commission` -1",
+    Res.OFFLINE_NUMBERS_EXHAUSTED: "`go-offline`, then 10000 documents; a warning from the last 100 on",
     Res.ROUND_WITH_AUTOROUND: "a sale with `autoround` true and `round` 0.1",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
     # warning
-    Res.SHIFT_OLD: 'any task after `PUT /dm/api/v3/training/clock` `{"offset_s": 90000}` on an open register',
+    Res.SHIFT_OLD: "any task on an open register after `training/clock` 90000",
 }
 """How a code is produced on the training register."""
 
@@ -84,12 +92,10 @@ TERMINALS = "comes with the bank terminals"
 PRINTERS = "comes with printers"
 CABINETS = "comes with cloud cabinets"
 OWN_DRIVER = "comes with the tax service's own driver"
-OFFLINE = f"{OWN_DRIVER}: offline work"
 SIGNING = f"{OWN_DRIVER}: keys and signing"
 SETTINGS_PAGES = "comes with the settings pages of registers"
 
 NOT_YET: dict[Res, str] = {
-    Res.DEVICE_ERROR: f"{PRINTERS}: out of paper, cover open",
     Res.CABINET_ERROR: CABINETS,
     Res.CABINET_WRONG_HASH: CABINETS,
     Res.REGISTER_TOKEN_INVALID: CABINETS,
@@ -99,17 +105,9 @@ NOT_YET: dict[Res, str] = {
     Res.VERSION_UNSUPPORTED: f"{CABINETS}: they say which versions they still serve",
     Res.TAX_BASE_DIFFERS: f"{CABINETS}: this service reckons the tax bases itself, so here 1102 comes before it",
     Res.NOT_CALCULABLE: f"{CABINETS}: here whatever cannot be reckoned with is refused with 2000 and its place",
+    Res.ONLINE_REQUEST_IMPOSSIBLE: f"{CABINETS}: here it is 1054",
     Res.X_REPORT_FAILED: f"{CABINETS}: here an X-report is refused with 1092 or made",
     Res.Z_REPORT_FAILED: f"{CABINETS}: here the tax service names what it does not like, say 1041",
-    Res.OFFLINE_FORBIDDEN: OFFLINE,
-    Res.ALREADY_OFFLINE: OFFLINE,
-    Res.ALREADY_ONLINE: OFFLINE,
-    Res.ONLINE_REQUEST_IMPOSSIBLE: OFFLINE,
-    Res.NO_OFFLINE_NUMBERS: OFFLINE,
-    Res.OFFLINE_NUMBERS_EXHAUSTED: OFFLINE,
-    Res.OFFLINE_TOO_LONG: OFFLINE,
-    Res.KEY_EXPIRES_SOON: OFFLINE,
-    Res.REGISTER_OFFLINE: OFFLINE,
     Res.SIGNING_FAILED: SIGNING,
     Res.KEY_NOT_LOADED: SIGNING,
     Res.SIGNING_NOT_SET_UP: SIGNING,
@@ -123,6 +121,7 @@ NOT_YET: dict[Res, str] = {
     Res.CLOCK_DIFFERS: OWN_DRIVER,
     Res.SHIFT_MUST_BE_CLOSED: OWN_DRIVER,
     Res.REGISTER_ID_NOT_FOUND: SETTINGS_PAGES,
+    Res.REGISTER_OFFLINE: SETTINGS_PAGES,
     Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
     Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,
     Res.PRINTER_CONNECT: PRINTERS,
@@ -165,6 +164,10 @@ rule of its simulated tax service:
 The next sale meets that rule. Codes 1 to 13 are the tax service's own numbers; any larger number is taken from
 this page, so each of its codes, also one that comes about in no other way yet, can be tried on a till by
 `{"on": "sale", "then": "refuse", "code": "1123"}`.
+
+`go-offline` stands for `POST /dm/api/v3/devices/{dev_id}/go-offline`, which is refused with HTTP 409 and `res`;
+`training/clock` 90000 for `PUT /dm/api/v3/training/clock` with `{"offset_s": 90000}`; settings are changed by
+`PATCH /dm/api/v3/devices/{dev_id}`.
 """
 
 _HEAD = """\

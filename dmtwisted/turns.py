@@ -35,20 +35,20 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The device is the caller's alone inside of the ``async with``.
+        """The device is the caller's alone inside of the ``async with``, however long that takes to come.
 
-        :raises Refused: 1105 when it is busy and stays so for the whole patience.
+        For what is no task: only task endpoints answer 1105 (specification 1.9).
         """
-        await self.take()
+        await self._lock.acquire()
         try:
             yield
         finally:
             self.give_back()
 
     async def take(self) -> None:
-        """Begin a turn; whoever took it gives it back.
+        """Begin the turn of a task; whoever took it gives it back.
 
-        :raises Refused: 1105, see :meth:`turn`.
+        :raises Refused: 1105 when the device is busy and stays so for the whole patience.
         """
         if not self._lock.locked:
             await self._lock.acquire()

@@ -1,9 +1,9 @@
 """A day in the shop: ``python -m tests.demo`` starts the service and works on its register from opening to Z.
 
-The till here speaks plain HTTP to a real service in training mode. It sells forty times in every way there is,
-takes goods back, moves cash, shows each receipt as text, and keeps books of its own: from what it sent, with
-fractions, by the rules as people read them. In the evening X, Z and the summary reports stand in a table beside
-these books; the exit status is 0 only when all of them agree, and each copy, number and list is right too.
+The cash desk here speaks plain HTTP to a real service in training mode. It sells forty times in every way there
+is, takes goods back, moves cash, shows each receipt as text, and keeps books of its own: from what it sent, as the
+oracle reckons it, never from an answer. In the evening X, Z and the summary reports stand in a table beside these
+books; the exit status is 0 only when all of them agree, and each copy, number and list is right too.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tests.oracle import CASH, PAY_TYPES, Group, Tax, Till, discounted, goods, reckon
+
 ROOT = Path(__file__).parent.parent
 REGISTER = "test"
 CASHIER = "Олена Коваль"
@@ -32,31 +34,13 @@ CASHIER = "Олена Коваль"
 START_PATIENCE, ANSWER_PATIENCE, STOP_PATIENCE = 30.0, 20.0, 15.0
 """Seconds to wait for the service to serve, to answer and to end."""
 
-STEP = 50
-"""Cash is rounded to so many kopecks: what a training register does unless it is told otherwise."""
+TILL = Till(step=50, default_group=2)
+"""What a training register allows unless it is told otherwise (design 10)."""
 
-GROUPS = {
-    1: ("20", "0"),
-    2: ("0", "0"),
-    3: ("20", "5"),
-    4: ("7", "0"),
-    5: ("0", "0"),
-    6: ("0", "5"),
-    7: ("0", "0"),
-    8: ("20", "7.5"),
-    9: ("14", "0"),
-    10: ("18", "1.5"),
-}
-"""Tax groups: per cent of the tax and of the levy (http-api 2.16)."""
+WITHOUT_RATE = 5
+"""A group of 0 %: it has a tax, of nothing; other groups without a rate have none (http-api 2.16)."""
 
-TAXED = (1, 3, 4, 5, 8, 9, 10)
-"""Groups that have a tax, though it be of 0 %."""
-EXCISE = (3, 6)
-"""Groups whose levy lies on the price with VAT; in the others both are parts of one price (fiscal-server 12)."""
-
-PAY_TYPES = (0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
-"""The payment types of a training register (design 10)."""
-CASH, CARD = 0, 2
+CARD = 2
 
 CARD_DATA: dict[str, Any] = {
     "paysys": "VISA",
@@ -91,7 +75,7 @@ Moves = Counter[tuple[str, int, str]]
 
 
 def kopecks(value: object) -> int:
-    """An amount as it was sent, in kopecks."""
+    """An amount in hryvnias, as it was sent or reckoned, in kopecks."""
     amount = Fraction(str(value)) * 100
     assert amount.denominator == 1, value
     return int(amount)
@@ -102,64 +86,21 @@ def hryvnias(amount: int) -> float:
     return float(Decimal(amount) / 100)
 
 
-def rounded(amount: Fraction | int) -> int:
-    """The nearest whole number, halves away from zero."""
-    whole = int(abs(Fraction(amount)) + Fraction(1, 2))
-    return whole if amount >= 0 else -whole
-
-
-def part(discount: Mapping[str, Any], amount: int) -> int:
-    """What ``discount`` takes of ``amount``."""
-    value = Fraction(str(discount["disc"]))
-    return rounded(amount * value / 100) if discount.get("disc_type") == 1 else kopecks(discount["disc"])
-
-
-def discounts(sent: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The discounts of a row or a receipt, in their order."""
-    single = [sent] if sent.get("disc") else []
-    return [*single, *sent.get("discounts", ())]
-
-
-def row_sums(row: Mapping[str, Any]) -> tuple[int, int]:
-    """What a row costs before and after its own discounts."""
-    cost = rounded(Fraction(str(row["price"])) * Fraction(str(row["cnt"])) * 100)
-    return cost, cost - sum(part(discount, cost) for discount in discounts(row))
-
-
-def row_shares(receipt: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Tax group and amount of each row after every discount, those on the whole receipt too.
-
-    A percentage is taken of each row; an amount is spread in proportion, what is left over falls on the last row.
-    """
-    amounts = [row_sums(row)[1] for row in receipt["rows"]]
-    for discount in discounts(receipt):
-        if discount.get("disc_type") == 1:
-            amounts = [amount - part(discount, amount) for amount in amounts]
-            continue
-        value, total = kopecks(discount["disc"]), sum(amounts)
-        shares = [rounded(Fraction(value * amount, total)) for amount in amounts]
-        shares[-1] = value - sum(shares[:-1])
-        amounts = [amount - share for amount, share in zip(amounts, shares, strict=True)]
-    return [(row["taxgrp"], amount) for row, amount in zip(receipt["rows"], amounts, strict=True)]
-
-
-def cash_rounding(receipt: Mapping[str, Any], cash: int) -> int:
-    """How many kopecks rounding adds to the ``cash`` that is owed."""
-    if receipt.get("autoround"):
-        return rounded(Fraction(cash, STEP)) * STEP - cash
-    return kopecks(receipt.get("round", 0))
-
-
 class Books:
-    """What the shop writes down of its day: one entry for each document, and what they come to."""
+    """What the shop writes down of its day: one entry for each document, and what they come to.
 
-    def __init__(self) -> None:
+    :param till: what its register allows.
+    :param safe: the cash in the drawer in the morning.
+    """
+
+    def __init__(self, till: Till = TILL, safe: int = 0) -> None:
+        self._till, self._safe = till, safe
         self.entries: list[Moves] = []
 
     @property
     def totals(self) -> Moves:
         """What all entries come to, without what is zero."""
-        whole: Moves = Counter()
+        whole: Moves = Counter({("safe", 0, ""): self._safe})
         for entry in self.entries:
             whole.update(entry)
         return Counter({key: value for key, value in whole.items() if value})
@@ -172,44 +113,36 @@ class Books:
     def receipt(self, receipt: Mapping[str, Any], *, sold: bool) -> None:
         """A sale, or a return."""
         side, sign = ("p", 1) if sold else ("m", -1)
-        shares = row_shares(receipt)
-        exact = sum(amount for _, amount in shares)
-        entry: Moves = Counter({("receipt", 0, f"count_{side}"): 1, ("summary", 0, f"base_{side}"): exact})
-        entry["summary", 0, f"disc_{side}"] += sum(row_sums(row)[0] for row in receipt["rows"]) - exact
-        entry["summary", 0, f"calc_{side}"] += exact
-        others = 0
+        figures = reckon(receipt, self._till)
+        entry: Moves = Counter({("receipt", 0, f"count_{side}"): 1})
+        entry["summary", 0, f"base_{side}"] = kopecks(figures.exact)
+        entry["summary", 0, f"disc_{side}"] = kopecks(figures.taken_off)
+        entry["summary", 0, f"calc_{side}"] = kopecks(figures.due)
         for pay in receipt["pays"]:
             if pay["type"] != CASH:
-                others += kopecks(pay["sum"])
                 entry["pays", pay["type"], f"sum_{side}"] += kopecks(pay["sum"])
-        if any(pay["type"] == CASH for pay in receipt["pays"]):
-            # Whatever was laid on the counter, what is owed stays in the drawer.
-            cash = exact - others
-            rounding = cash_rounding(receipt, cash)
-            entry["pays", CASH, f"sum_{side}"] += cash
-            entry["pays", CASH, f"round_{side}{'u' if rounding > 0 else 'd'}"] += abs(rounding)
-            entry["summary", 0, f"calc_{side}"] += rounding
-            entry["safe", 0, ""] += sign * (cash + rounding)
-        for code in {code for code, _ in shares}:
-            self._tax(entry, code, sum(amount for group, amount in shares if group == code), side)
+        # Cash alone is rounded; a report tells it before and how much was added or left out.
+        rounding, kept = kopecks(figures.rounding), kopecks(figures.kept_cash)
+        entry["pays", CASH, f"sum_{side}"] += kept - rounding
+        entry["pays", CASH, f"round_{side}{'u' if rounding > 0 else 'd'}"] += abs(rounding)
+        entry["safe", 0, ""] += sign * kept
+        for code, tax in figures.taxes.items():
+            (group,) = (group for group in self._till.groups if group.code == code)
+            self._tax(entry, group, tax, side)
         self.entries.append(entry)
 
-    def _tax(self, entry: Moves, code: int, amount: int, side: str) -> None:
-        percent, levy_percent = map(Fraction, GROUPS[code])
-        entry["taxes", code, f"base_sum_{side}"] += amount
-        if code in EXCISE:
-            levy = rounded(amount * levy_percent / (100 + levy_percent))
-            tax = rounded((amount - levy) * percent / (100 + percent))
-        else:
-            levy = rounded(amount * levy_percent / (100 + percent + levy_percent))
-            tax = rounded(amount * percent / (100 + percent + levy_percent))
-        if levy_percent:
-            entry["taxes", code, f"base_ex_sum_{side}"] += amount
-            entry["taxes", code, f"ex_sum_{side}"] += levy
+    def _tax(self, entry: Moves, group: Group, tax: Tax, side: str) -> None:
+        turnover, levy = kopecks(tax.turnover), kopecks(tax.levy)
+        entry["taxes", group.code, f"base_sum_{side}"] = turnover
+        if group.levy or group.unit:
+            entry["taxes", group.code, f"base_ex_sum_{side}"] = turnover
+            entry["taxes", group.code, f"ex_sum_{side}"] = levy
             entry["summary", 0, f"taxex_{side}"] += levy
-        if code in TAXED:
-            entry["taxes", code, f"base_tax_sum_{side}"] += amount - levy if code in EXCISE else amount
-            entry["taxes", code, f"tax_sum_{side}"] += tax
+        if group.vat or group.code == WITHOUT_RATE:
+            # What of the price bears the tax: the levy is a part of it, lies beside it or was taken out before.
+            base = turnover + {0: 0, 1: levy, 2: -levy, 3: -levy}[group.algorithm]
+            entry["taxes", group.code, f"base_tax_sum_{side}"] = base
+            entry["taxes", group.code, f"tax_sum_{side}"] = kopecks(tax.vat)
 
     def money(self, pays: Sequence[Mapping[str, Any]], *, came_in: bool) -> None:
         """Money that came or went without goods: cash in and out, income, expense."""
@@ -297,10 +230,12 @@ def row(good: str, cnt: float | str = 1, **members: Any) -> dict[str, Any]:
 
 def receipt(rows: Sequence[Mapping[str, Any]], *pays: Mapping[str, Any], **members: Any) -> dict[str, Any]:
     """A receipt over ``rows``; the last payment may leave its sum open and then pays the rest."""
-    body = {"sum": hryvnias(sum(row_sums(row)[1] for row in rows)), "rows": [*rows], "pays": [*pays], **members}
+    body = {"rows": [*rows], "pays": [*pays], **members}
+    body["sum"] = hryvnias(sum(kopecks(row.left) for row in goods(body, TILL)))
     if pays and "sum" not in pays[-1]:
-        rest = sum(amount for _, amount in row_shares(body)) - sum(kopecks(pay["sum"]) for pay in pays[:-1])
-        body["pays"][-1] = {**pays[-1], "sum": hryvnias(rest + kopecks(members.get("round", 0)))}
+        rest = sum(kopecks(row.left) for row in discounted(body, TILL)) + kopecks(members.get("round", 0))
+        given = sum(kopecks(pay["sum"]) for pay in pays[:-1])
+        body["pays"][-1] = {**pays[-1], "sum": hryvnias(rest - given)}
     return body
 
 
@@ -319,7 +254,7 @@ def sales() -> Iterator[tuple[str, dict[str, Any]]]:
     for n, good in enumerate(GOODS, 1):
         quantity = f"{n}.{n * 37 % 1000:03d}" if good in ("grain", "tobacco", "chocolate") else n
         yield f"tax group {n}", receipt([row(good, quantity)], pay())
-    for n, pay_type in enumerate(PAY_TYPES):
+    for n, pay_type in enumerate(sorted(PAY_TYPES)):
         first, second = [*GOODS][n % 10], [*GOODS][(n * 3 + 1) % 10]
         by_card: dict[str, Any] = CARD_DATA if pay_type in (CARD, 14, 16, 17, 18, 19, 20) else {}
         yield f"payment type {pay_type}", receipt([row(first), row(second, 2)], pay(pay_type, **by_card))
@@ -419,8 +354,8 @@ class Trouble(Exception):
     """The day cannot go on."""
 
 
-class Till:
-    """Sends tasks to the service and shows what comes back."""
+class Desk:
+    """The cash desk: sends tasks to the service and shows what comes back."""
 
     def __init__(self, port: int, quiet: bool) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_PATIENCE)
@@ -470,15 +405,15 @@ def text_of(answer: Mapping[str, Any]) -> str:
 class Day:
     """The day from opening to the evening's reports; what does not fit is written into ``wrong``."""
 
-    def __init__(self, till: Till) -> None:
-        self._till = till
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self.books = Books()
         self.reports: dict[str, Moves] = {}
         self.wrong: list[str] = []
 
     def run(self) -> None:
         """Work through it."""
-        opened = self._till.ask("the shift is opened", {"task": 0}, form=False)["info"]
+        opened = self._desk.ask("the shift is opened", {"task": 0}, form=False)["info"]
         self._cash(3, "small change for the morning", 3000)
         by_card = self._sell()
         self._take_back(by_card)
@@ -503,12 +438,12 @@ class Day:
 
     def _cash(self, task: int, title: str, amount: float) -> dict[str, Any]:
         cash = {"type": CASH, "sum": amount}
-        answer = self._till.ask(title, {"task": task, "cash": cash})
+        answer = self._desk.ask(title, {"task": task, "cash": cash})
         self.books.money([cash], came_in=task == 3)
         return answer
 
     def _receipt(self, task: int, title: str, body: Mapping[str, Any], tag: str = "") -> dict[str, Any]:
-        answer = self._till.ask(title, {"task": task, "receipt": body}, tag)
+        answer = self._desk.ask(title, {"task": task, "receipt": body}, tag)
         self.books.receipt(body, sold=task == 1)
         self._expect(f"{title}: safe", kopecks(answer["info"]["safe"]), self.books.safe)
         return answer
@@ -521,12 +456,12 @@ class Day:
             answer = self._receipt(1, f"sale {n}: {title}", body, tag)
             if title == f"payment type {CARD}":
                 by_card = answer
-                again = self._till.ask("the answer got lost, the till asks again", {"task": 1, "receipt": body}, tag)
+                again = self._desk.ask("the answer got lost, the till asks again", {"task": 1, "receipt": body}, tag)
                 self._expect("repeat: task_status", again["task_status"], 2)
                 self._expect("repeat: doccode", again["info"]["doccode"], answer["info"]["doccode"])
             if n == 20:
                 self._receipt(1, "a slip of the hand", receipt([row("ring", 100)], pay()))
-                self._till.ask("it is taken back: storno", {"task": 17}, form=False)
+                self._desk.ask("it is taken back: storno", {"task": 17}, form=False)
                 self.books.storno()
         return by_card
 
@@ -545,14 +480,14 @@ class Day:
 
     def _other_money(self) -> None:
         cash = {"sum": 700, "commission": 7, "comment_down": "Видача готівки", **pay(CARD, **CARD_DATA)}
-        self._till.ask("cash for the holder of a card", {"task": 14, "cash": cash})
+        self._desk.ask("cash for the holder of a card", {"task": 14, "cash": cash})
         self.books.withdrawal(cash)
         for task, title, pays in (
             (15, "income: rent of the corner", [pay(CASH, 1200.4), card(300.1)]),
             (16, "expense: the window cleaner", [pay(CASH, 450)]),
         ):
             body = {"sum": hryvnias(sum(kopecks(paid["sum"]) for paid in pays)), "pays": pays}
-            self._till.ask(title, {"task": task, "receipt": body})
+            self._desk.ask(title, {"task": task, "receipt": body})
             self.books.money(pays, came_in=task == 15)
 
     def _service_report(self) -> None:
@@ -562,11 +497,11 @@ class Day:
             {"t": "SHIFT-1/TEST", "qr_type": 2},
             {"t": "https://example.com/shop", "qr_type": 100},
         ]
-        answer = self._till.ask("a notice, not fiscal", {"task": 5, "lines": lines})
+        answer = self._desk.ask("a notice, not fiscal", {"task": 5, "lines": lines})
         self._contains("notice", answer, "Завтра відчиняємо о 10:00")
 
     def _report(self, name: str, title: str, fiscal: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self._till.ask(title, fiscal)
+        answer = self._desk.ask(title, fiscal)
         if name in TITLES:
             self._contains(title, answer, TITLES[name])
         info: dict[str, Any] = answer["info"]
@@ -580,14 +515,14 @@ class Day:
             ("copy of the last receipt", {"task": 22}),
             ("copy of a receipt by its number", {"task": 23, "fiscal_number": doccode}),
         ):
-            info = self._till.ask(title, fiscal)["info"]
+            info = self._desk.ask(title, fiscal)["info"]
             self._expect(f"{title}: info", info, last["info"])
-        numbers = self._till.ask("last numbers", {"task": 21}, form=False)["info"]
+        numbers = self._desk.ask("last numbers", {"task": 21}, form=False)["info"]
         # Opening, cash in, forty sales, the slip and its storno; then two returns.
         self._expect("last sale", numbers["last_receipt_no"], 1 + 1 + 40 + 2)
         self._expect("last return", numbers["last_back_no"], 1 + 1 + 40 + 2 + 2)
         self._expect("last Z", numbers["last_z_no"], 0)
-        listed = self._till.ask("list of receipts", {"get_receipts": True, "pg_cnt": 10}, form=False)["info"]
+        listed = self._desk.ask("list of receipts", {"get_receipts": True, "pg_cnt": 10}, form=False)["info"]
         self._expect("list: receipts", listed["paging"]["total"], len(self.books.entries))
         self._expect("list: newest", listed["docs"][0]["fisnum"], doccode)
         self._expect("list: page", len(listed["docs"]), 10)
@@ -621,17 +556,27 @@ def service(port: int) -> Iterator[int]:
 
 
 def _port_of(child: subprocess.Popen[bytes], log: Path) -> int:
+    """Where the service takes tasks, as soon as it does: before that it answers that the register is busy."""
     deadline = time.monotonic() + START_PATIENCE
     while True:
         # First the question, then the log: what was written before the end is read in any case.
         ended = child.poll() is not None
         said = log.read_text("utf-8", "replace")
         found = re.search(r"^Serving on https?://localhost:(\d+)\D", said, re.MULTILINE)
-        if found:
+        if found and _is_ready(int(found[1])):
             return int(found[1])
         if ended or time.monotonic() > deadline:
             raise Trouble(f"the service does not start:\n{said}")
         time.sleep(0.05)
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_PATIENCE)
+    try:
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == 200
+    finally:
+        connection.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -642,12 +587,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = options.parse_args(arguments)
     try:
         with service(chosen.port) as port:
-            till = Till(port, chosen.quiet)
-            day = Day(till)
+            desk = Desk(port, chosen.quiet)
+            day = Day(desk)
             try:
                 day.run()
             finally:
-                till.close()
+                desk.close()
     except (Trouble, OSError, http.client.HTTPException) as trouble:
         print(f"demo: {trouble}", file=sys.stderr)
         return 1

@@ -273,7 +273,7 @@ def _tax(group: Group, left: Fraction, cnt: Fraction) -> Tax:
         if group.algorithm:
             raise Silent("taxes on top by another algorithm than 0")
         added = nearest(left * vat / 100), nearest(left * levy / 100)
-        return Tax(left, *added, on_top=sum(added))
+        return Tax(left, *added, on_top=added[0] + added[1])
     if group.algorithm == 0:
         return Tax(
             left, nearest(left * vat / (100 + vat + levy)), nearest(left * levy / (100 + vat + levy)), Fraction(0)
@@ -346,12 +346,15 @@ def reckon(receipt: Mapping[str, Any], till: Till) -> Figures:
     if rounding and not rows:
         raise Broken(1097, 1102)
     pays = _pays(receipt, till, owed)
+    several = sum(code == CASH for code, _, _ in pays) > 1
     if receipt.get("autoround"):
         pays, rounding = _autorounded(pays, owed, till)
     due = owed + rounding
+    if due <= 0 < owed:
+        raise Silent("all is rounded to nothing")
     kept = _kept(pays, due)
-    in_cash = [paid for paid in kept if paid.type == CASH]
-    clear = len(in_cash) < 2 or all(paid.kept + paid.change == paid.kept for paid in in_cash)
+    change = sum((paid.change for paid in kept), Fraction(0))
+    clear = not several or not (change or receipt.get("autoround"))
     return Figures(
         rows=tuple(rows),
         taxes=lines,
@@ -361,9 +364,9 @@ def reckon(receipt: Mapping[str, Any], till: Till) -> Figures:
         owed=owed,
         rounding=rounding,
         due=due,
-        change=sum((paid.change for paid in kept), Fraction(0)),
-        kept_cash=sum((paid.kept for paid in in_cash), Fraction(0)),
-        pays=tuple(kept) if clear and not (receipt.get("autoround") and len(in_cash) > 1) else None,
+        change=change,
+        kept_cash=sum((paid.kept for paid in kept if paid.type == CASH), Fraction(0)),
+        pays=tuple(kept) if clear else None,
     )
 
 

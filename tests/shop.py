@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.config import Config, ServiceConfig
 from dmtwisted.core import Core
 from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.values import StoreFailed
 
 MORNING = 1_789_970_400.0
 """Monday, 21 September 2026, 09:00 in Kyiv, in seconds since 1970."""
@@ -57,9 +59,7 @@ class Shop:
 
     def fiscal(self, task: int, tag: str = "", device: str = "test", **members: Any) -> dict[str, Any]:
         """The answer to a task of ``type`` 1."""
-        return self.ask(
-            {"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
-        )
+        return self.ask({"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}})
 
     def look_up(self, tag: str, device: str = "test") -> dict[str, Any]:
         """The answer to a look-up by ``tag``, in the shortened form."""
@@ -90,8 +90,46 @@ class Shop:
     def settings(self, device: str = "test", **changes: Any) -> None:
         """Change settings of a device."""
         devices = self.core.devices
-        change = devices.change(devices.by_name(device), None, changes)
+        change = devices.change(devices.by_name(device).row.dev_id, None, changes)
         self._case.successResultOf(Deferred.fromCoroutine(change))
+
+
+class FailingStore:
+    """The store of a shop, which can be told to fail at one of the next questions of its registers."""
+
+    def __init__(self, case: SynchronousTestCase, shop: Shop) -> None:
+        self._store = shop.store
+        self._left, self._done, self._broken = 0, False, False
+        for verb in ("reserve", "conclude", "accept_document", "find", "unresolved", "register_state"):
+            case.patch(shop.store, verb, self._failing(getattr(shop.store, verb)))
+
+    def fail_at(self, n: int, done: bool = False, broken: bool = False) -> None:
+        """Fail at the ``n``-th question from now, from then on at each one if ``broken``.
+
+        :param done: whether what was asked happens all the same.
+        """
+        self._left, self._done, self._broken = n, done, broken
+
+    def repair(self) -> None:
+        """Work again."""
+        self._left, self._store.broken = 0, False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the question at which to fail is still to come."""
+        return self._left > 0
+
+    def _failing(self, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def ask(*arguments: Any) -> Any:
+            self._left -= 1
+            if self._left != 0:
+                return await verb(*arguments)
+            if self._done:
+                await verb(*arguments)
+            self._store.broken = self._broken
+            raise StoreFailed("database or disk is full")
+
+        return ask
 
 
 def sale(amount: float | str = 100) -> dict[str, Any]:

@@ -45,7 +45,7 @@ ODD_TEXTS = (
     "é",
     "e\u0301",
     "🧾🍵",
-    "o'Neil \"x\" \\ %_?;--",
+    'o\'Neil "x" \\ %_?;--',
     "two\nlines",
 )
 """Texts of which no two are the same, however alike they look to a database that folds case or trims blanks."""
@@ -179,9 +179,7 @@ class StoreContract(StoreCase):
         """Two devices never have the same GUID."""
         store = await self.opened()
         first = await store.add_device("id-1", "till", "register", "training", b"{}")
-        await self.refused(
-            store.add_device("id-1", "other", "register", "training", b"{}"), NameTaken, StoreFailed
-        )
+        await self.refused(store.add_device("id-1", "other", "register", "training", b"{}"), NameTaken, StoreFailed)
         self.assertEqual(await store.devices(), [first])
 
     @promises("2.1.device.1")
@@ -238,7 +236,7 @@ class StoreContract(StoreCase):
     async def test_number_never_used_again(self) -> None:
         """The number of a removed device is never given to another, or that one would inherit its history."""
         store = await self.opened()
-        used = set()
+        used: set[int] = set()
         for turn in range(3):
             added = await store.add_device(f"id-{turn}", "till", "register", "training", b"{}")
             self.assertNotIn(added.n, used)
@@ -423,9 +421,7 @@ class StoreContract(StoreCase):
             number = ord(key)
             n = await self.operation(store, key, state, paper(number))
             before = await store.unresolved(None)
-            await self.refused(
-                store.reserve(intent(TILL, f"late {key}", paper(1000), paper(number))), StoreFailed
-            )
+            await self.refused(store.reserve(intent(TILL, f"late {key}", paper(1000), paper(number))), StoreFailed)
             self.assertEqual(await store.unresolved(None), before, state)
             self.assertEqual((await store.reserve(intent(TILL, key))).n, n)
         again = await store.reserve(intent(TILL, "late a", paper(1000)))
@@ -539,9 +535,7 @@ class StoreContract(StoreCase):
         await self.operation(store, "b", State.UNKNOWN, paper(2))
         await store.conclude(outcome(first, State.REFUSED, register_state=b"before"))
         # The second document's number belongs to somebody else by now.
-        late = outcome(
-            first, fiscal_numbers={1: "F-1", 2: "F-2"}, register_state=b"after", shift=1, sold={"code": 1}
-        )
+        late = outcome(first, fiscal_numbers={1: "F-1", 2: "F-2"}, register_state=b"after", shift=1, sold={"code": 1})
         await self.refused(store.conclude(late), StoreFailed)
         self.assertIs(await store.find(TILL, "fiscal", "a"), None)
         self.assertEqual((await store.find_documents(DocumentQuery())).total, 0)
@@ -605,7 +599,7 @@ class StoreContract(StoreCase):
     async def test_unresolved_order(self) -> None:
         """What is unresolved comes oldest first, of all devices or of one."""
         store = await self.opened()
-        expected = []
+        expected: list[int] = []
         for device_n in (OTHER, TILL, OTHER):
             expected.append((await store.reserve(intent(device_n, f"tag {len(expected)}"))).n)
         await self.operation(store, "done", State.DONE)
@@ -763,7 +757,12 @@ class StoreContract(StoreCase):
         """Sums and times beyond 32 bits are kept, and sums below zero."""
         store = await self.opened()
         meant = intent(
-            TILL, "a", paper(2**40, sum=10**17, at=2**44, shift=2**33), paper(0, sum=-(10**17)), at=2**44, task=2**31 - 1
+            TILL,
+            "a",
+            paper(2**40, sum=10**17, at=2**44, shift=2**33),
+            paper(0, sum=-(10**17)),
+            at=2**44,
+            task=2**31 - 1,
         )
         n = (await store.reserve(meant)).n
         self.assertEqual(

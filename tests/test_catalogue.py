@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.registers import totals
 from dmtwisted.result_page import NOT_YET, SEEN, page
 from dmtwisted.results import Action, Refused, Res
 from tests.shop import Shop, sale
@@ -103,6 +106,50 @@ def unreadable_state(shop: Shop) -> Told:
     return shop.sell()
 
 
+def unusable(shop: Shop) -> Told:
+    """The register's settings are none that its driver takes."""
+    damage(shop, "UPDATE device SET settings = '{\"hat\": 1}'")
+    shop.crash()
+    return shop.fiscal(18)
+
+
+def offline(shop: Shop) -> None:
+    """The register opens and goes offline."""
+    shop.open_shift()
+    assert switch(shop, "offline") is None
+
+
+def switch(shop: Shop, way: str) -> Refused | None:
+    """Ask the register to go offline or online: how it was refused, if it was."""
+    going = Deferred.fromCoroutine(getattr(shop.core.devices.by_name("test").built, f"go_{way}")("uk"))
+    found: list[Failure] = []
+    going.addErrback(found.append)
+    if not found:
+        return None
+    found[0].trap(Refused)
+    assert isinstance(found[0].value, Refused)
+    return found[0].value
+
+
+def offline_too_long(shop: Shop) -> Told:
+    """A sale comes when the register was offline for more than 35 hours."""
+    offline(shop)
+    shop.clock.advance(35 * 3600 + 1)
+    return shop.sell()
+
+
+def numbers_used_up(shop: Shop) -> Told:
+    """A sale comes when the register has no offline number left."""
+    offline(shop)
+    stored: list[tuple[bytes]] = list(database(shop).execute("SELECT state FROM register"))
+    state = totals.decode(stored[0][0])
+    assert state.offline is not None
+    state.offline.ordinal += state.offline_numbers_left
+    database(shop).execute("UPDATE register SET state = ?", (totals.encode(state),))
+    shop.crash()
+    return shop.sell()
+
+
 def full_disk(shop: Shop) -> Told:
     """The database takes nothing."""
     shop.open_shift()
@@ -164,9 +211,42 @@ def in_two_groups(shop: Shop) -> Told:
 
 def damage(shop: Shop, statement: str) -> None:
     """Change the database behind the service's back."""
-    database = shop.store._db
-    assert database is not None
-    assert database.execute(statement).rowcount == 1
+    assert database(shop).execute(statement).rowcount == 1
+
+
+def database(shop: Shop) -> sqlite3.Connection:
+    """The database of the shop's store."""
+    found = shop.store._db
+    assert found is not None
+    return found
+
+
+def closed_register(shop: Shop) -> Refused | None:
+    """A register that was never opened goes offline."""
+    return switch(shop, "offline")
+
+
+def twice_offline(shop: Shop) -> Refused | None:
+    """A register that is offline goes offline."""
+    offline(shop)
+    return switch(shop, "offline")
+
+
+def twice_online(shop: Shop) -> Refused | None:
+    """A register that is online goes online."""
+    shop.open_shift()
+    return switch(shop, "online")
+
+
+def going_offline(**settings: Any) -> Callable[[Shop], Refused | None]:
+    """An open register with these settings goes offline."""
+
+    def play(shop: Shop) -> Refused | None:
+        shop.settings(**settings)
+        shop.open_shift()
+        return switch(shop, "offline")
+
+    return play
 
 
 TAX_SERVICE: dict[Res, tuple[str, int]] = {
@@ -192,6 +272,9 @@ TAX_SERVICE: dict[Res, tuple[str, int]] = {
 """Which document the tax service refuses with which number; 1 to 13 are its own (fiscal-server 8)."""
 
 SCENES: dict[Res, Scene] = {
+    Res.DEVICE_ERROR: unusable,
+    Res.OFFLINE_TOO_LONG: offline_too_long,
+    Res.OFFLINE_NUMBERS_EXHAUSTED: numbers_used_up,
     Res.INTERNAL: unreadable_state,
     Res.STORE_FAILED: full_disk,
     Res.UNKNOWN_DEVICE: lambda shop: shop.fiscal(18, device=" test"),
@@ -239,7 +322,16 @@ SCENES: dict[Res, Scene] = {
     Res.ROUND_WITH_AUTOROUND: sold(round="0.1", autoround=True),
     **{res: refused(on, code) for res, (on, code) in TAX_SERVICE.items()},
 }
-"""How each code comes about, but for those that are no refusal of a task: 0, 2002 and 3003."""
+"""How each code that refuses a task comes about."""
+
+SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
+    Res.OFFLINE_FORBIDDEN: going_offline(offline_allowed=False),
+    Res.ALREADY_OFFLINE: twice_offline,
+    Res.ALREADY_ONLINE: twice_online,
+    Res.NO_OFFLINE_NUMBERS: closed_register,
+    Res.KEY_EXPIRES_SOON: going_offline(key_valid_to="2026-09-22"),
+}
+"""How each code that refuses to go offline or online comes about."""
 
 PROTOCOL_A = dict(enumerate((1044, 1045, 1040, 1033, 1046, 1037, 1043, 1099, 1040, 1040, 1035, 1032, 1035), start=1))
 """What the tax service's own codes become (fiscal-server 9.2)."""
@@ -311,6 +403,13 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual((answer["res"], answer["task_status"]), (0, 2))
         self.assertEqual(answer["warnings"], [{"code": Res.TAG_KNOWN.code, "wtxt": Res.TAG_KNOWN.text.uk}])
 
+    def test_switches(self) -> None:
+        """Going offline or online where that is not possible is refused with each code's published action."""
+        for res, play in SWITCHES.items():
+            refusal = play(Shop(self))
+            assert refusal is not None, res
+            self.assertEqual((refusal.res, refusal.action), (res, res.action))
+
     @promises("2.1.device.3")
     def test_name_taken(self) -> None:
         """2002: a second device with a name is refused when it is made."""
@@ -363,7 +462,7 @@ class PageTests(SynchronousTestCase):
 
     def test_each_code(self) -> None:
         """Each code is either produced by a test or listed with the reason why it cannot be yet."""
-        produced = {*SCENES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
+        produced = {*SCENES, *SWITCHES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
         self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])
         self.assertEqual({res for res in Res if res in SEEN}, produced)
 

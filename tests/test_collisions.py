@@ -7,7 +7,7 @@ nobody can tell them apart.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store.values import StoreFailed
 from protocols.simulators import tax_service
 from protocols.simulators.scenario import Scenario
-from tests.shop import Shop, sale
+from tests.shop import FailingStore, Shop, sale
 from tests.specification import promises
 
 if TYPE_CHECKING:
@@ -81,9 +80,6 @@ LOST_AFTER = (
 )
 """Nobody knows, and it did happen."""
 
-VERBS = ("reserve", "conclude", "accept_document", "find", "unresolved", "register_state")
-"""What a register asks of its store."""
-
 
 def standing(shop: Shop) -> dict[str, Any]:
     """How a register stands, without the times of day: numbers, cash, totals and what the tax service has."""
@@ -99,39 +95,6 @@ def standing(shop: Shop) -> dict[str, Any]:
 def result(answer: dict[str, Any]) -> tuple[int, int, int]:
     """The outcome of a task: ``res``, ``res_action``, ``task_status``."""
     return answer["res"], answer["res_action"], answer["task_status"]
-
-
-class FailingStore:
-    """Makes a store fail at its ``n``-th question, and from then on when it is ``broken`` for good.
-
-    :param done: whether what was asked happened all the same.
-    """
-
-    def __init__(self, case: SynchronousTestCase, shop: Shop, n: int, done: bool, broken: bool) -> None:
-        self._store, self._left, self._done, self._broken = shop.store, n, done, broken
-        for verb in VERBS:
-            case.patch(shop.store, verb, self._failing(getattr(shop.store, verb)))
-
-    @property
-    def failed(self) -> bool:
-        """Whether the question came at which the store fails."""
-        return self._left <= 0
-
-    def repair(self) -> None:
-        """The store works again."""
-        self._left, self._store.broken = -1, False
-
-    def _failing(self, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def ask(*arguments: Any) -> Any:
-            self._left -= 1
-            if self._left != 0:
-                return await verb(*arguments)
-            if self._done:
-                await verb(*arguments)
-            self._store.broken = self._broken
-            raise StoreFailed("database or disk is full")
-
-        return ask
 
 
 class _Collisions(_Case):
@@ -350,9 +313,10 @@ class _Collisions(_Case):
                 shop = self.prepared()
                 before = len(shop.ledger())
                 shop.scenario({"on": self.kind, "then": then})
-                store = FailingStore(self, shop, n, done, broken)
+                store = FailingStore(self, shop)
+                store.fail_at(n, done, broken)
                 answer = self.ask(shop)
-                if not store.failed:
+                if store.waits:
                     self.assertGreaterEqual(n, 3)
                     break
                 told = f"{then}, question {n}, {done=}, {broken=}"

@@ -108,7 +108,7 @@ def common(task: int, number: int, **members: Any) -> dict[str, Any]:
         "safe": 0.0,
         "shift_link": 1,
         "shift_prev_link": 0,
-        "vacant_off_nums": 0,
+        "vacant_off_nums": 10000,
         "devinfo": f"dmtwisted {__version__}",
         "billing": {"paid_date_to": "20991231235959", "enough_to_renew_subscription": 1},
         "printheader": {
@@ -774,7 +774,7 @@ class ReportTests(_WithShop):
             docno_from=1,
             docno_to=11,
             isoffline=False,
-            vacant_off_nums=0,
+            vacant_off_nums=10_000,
         )
         same = ("receipt", "summary", "taxes", "pays", "money", "cash", "money_transfer", "safe", "safe_start_shift")
         self.assertEqual([z[name] for name in same], [x[name] for name in same])
@@ -825,7 +825,7 @@ class StatusTests(_WithShop):
         """A register that has done nothing is closed and empty, and has its fiscal number."""
         self.assertTells(
             self.done(self.shop.fiscal(18)),
-            **common(18, 0, doccode="", docno=""),
+            **{**common(18, 0, doccode="", docno=""), "vacant_off_nums": 0},
             edrpou="1234567890",
             isFis=0,
             shift_status=0,
@@ -1086,7 +1086,7 @@ class TagTests(_WithShop):
                 "device": "test",
                 "tag": "t",
                 "type": "1",
-                "need_pf_txt": 2,
+                "need_pf_txt": 1,
                 "fiscal": {
                     "task": "1",
                     "cashier": "",

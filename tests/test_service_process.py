@@ -322,7 +322,7 @@ class StopTests(ProcessCase):
         second = {"device": "second", "kind": "register", "driver": "training"}
         self.assertEqual(service.request("POST", "/dm/api/v3/devices", second)[0], 201)
         self.open_shift(service)
-        rules = {"rules": [{"on": "sale", "then": "accept", "delay_ms": 800}]}
+        rules = {"rules": [{"on": "sale", "then": "accept", "delay_ms": 1200}]}
         path, writer = service.device(), service.writer
         self.assertEqual(service.request("PUT", f"{path}/scenario", rules)[0], 200)
         selling, idle = service.connect(), service.connect()

@@ -21,7 +21,7 @@ from twisted.internet.interfaces import IReactorProcess, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
-from zope.interface import implementer
+from zope.interface import directlyProvides
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
@@ -57,11 +57,11 @@ def _empty_database() -> bytes:
         return path.read_bytes()
 
 
-@implementer(IReactorProcess, IReactorTime)
 class _Watched:
     """The real reactor, which remembers what it was asked for and can start a program of the test instead."""
 
     def __init__(self) -> None:
+        directlyProvides(self, IReactorProcess, IReactorTime)
         self.started: list[str] = []
         self.instead: dict[str, str] = {}
         self.options: list[dict[str, Any]] = []
@@ -74,7 +74,7 @@ class _Watched:
 
     def callLater(self, delay: float, function: Any, *arguments: Any, **named: Any) -> Any:
         """As the reactor does."""
-        self.calls.append(reactor.callLater(delay, function, *arguments, **named))  # type: ignore[attr-defined]
+        self.calls.append(reactor.callLater(delay, function, *arguments, **named))
         return self.calls[-1]
 
     def spawnProcess(
@@ -97,9 +97,7 @@ class _Watched:
             ended.callback(None)
 
         protocol.processEnded = remember
-        process = reactor.spawnProcess(  # type: ignore[attr-defined]
-            protocol, executable, command, env, path, **options
-        )
+        process = reactor.spawnProcess(protocol, executable, command, env, path, **options)
         self.running.append(process)
         return process
 
@@ -171,10 +169,10 @@ class _SqliteCase(StoreCase):
         """Why a store cannot be opened on ``path``."""
         return str(await self.refused(self.store(path).open(), StoreFailed))
 
-    async def until(self, condition: Callable[[], object]) -> None:
+    async def until(self, condition: Callable[..., object], *arguments: object) -> None:
         """Wait until ``condition`` holds, which other processes bring about."""
-        while not condition():
-            await deferLater(reactor, 0.01)  # type: ignore[arg-type]
+        while not condition(*arguments):
+            await deferLater(reactor, 0.01)
 
     async def until_answered(self, store: SqliteStore) -> None:
         """Wait until a store that lost its writer answers again."""
@@ -269,9 +267,7 @@ class OpenTests(_SqliteCase, TestCase):
         path = self.file(_empty_database())
         self.bypass("UPDATE alembic_version SET version_num = '9999'")
         before = path.read_bytes()
-        self.assertEqual(
-            await self.cannot_open(path), f"{path} was made by a newer version (revision 9999)"
-        )
+        self.assertEqual(await self.cannot_open(path), f"{path} was made by a newer version (revision 9999)")
         self.assertEqual(path.read_bytes(), before)
         self.assertEqual(self.reactor.started, [])
 
@@ -422,7 +418,7 @@ class QueueTests(_SqliteCase, TestCase):
         """Look-ups, edits of settings and receipts of any register are answered in the order in which they came."""
         store = await self.opened_sqlite()
         order: list[int] = []
-        asked: list[Deferred[object]] = []
+        asked: list[Deferred[Any]] = []
 
         def ask(question: Awaitable[object]) -> None:
             asked.append(_asked(question).addCallback(self._note, order, len(asked)))
@@ -498,6 +494,10 @@ class KilledTests(_SqliteCase, TestCase):
         self.reactor.running[0].signalProcess("KILL")
         return answer
 
+    def _gave_up(self, starts: int) -> bool:
+        """Whether so many writers were started and none of them runs."""
+        return len(self.reactor.started) == starts and not self.reactor.running
+
     def _restart(self) -> None:
         """Let the pause before the next start be over."""
         (restart,) = self.reactor.due
@@ -532,8 +532,7 @@ class KilledTests(_SqliteCase, TestCase):
         await self.reactor.kill()
         for starts in (2, 3):
             self._restart()
-            await self.until(lambda: self.reactor.started[starts - 1 :] and not self.reactor.running)
-            self.assertEqual(len(self.reactor.started), starts)
+            await self.until(self._gave_up, starts)
             self.failureResultOf(_asked(store.settings()), StoreFailed)
         self.reactor.instead.clear()
         self._restart()
@@ -604,9 +603,7 @@ class DamageTests(_SqliteCase, TestCase):
             file.seek((page - 1) * size)
             file.write(b"\xff" * size)
         store = await self.reopened()
-        self.assertEqual(
-            str(await self.refused(store.devices(), StoreFailed)), "database disk image is malformed"
-        )
+        self.assertEqual(str(await self.refused(store.devices(), StoreFailed)), "database disk image is malformed")
         await self.refused(store.add_device("id-2", "prn", "printer", "training", b"{}"), StoreFailed)
         await store.change_settings({"a": b"1"})
         self.assertEqual(await store.settings(), {"a": b"1"})
@@ -617,7 +614,7 @@ class DamageTests(_SqliteCase, TestCase):
         store = await self.opened_sqlite()
         await store.add_device("id-1", "till", "register", "training", b"{}")
         self.bypass("UPDATE device SET settings = 'text'")
-        failing = _asked(store.devices()).addTimeout(3, reactor)  # type: ignore[arg-type]
+        failing = _asked(store.devices()).addTimeout(3, reactor)
         await self.assertFailure(failing, StoreFailed)
         self.assertEqual(await store.settings(), {})
         self.assertEqual(self.reactor.started, [WRITER])

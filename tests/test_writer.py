@@ -296,7 +296,7 @@ class NoWritingTests(_DatabaseCase):
         self.assertEqual(answers, {1: refused, 2: (DONE, {}), 3: refused})
 
     def test_locked_by_others(self) -> None:
-        """While another program writes to the file writes fail, look-ups see what was there before, both go on later."""
+        """While another program writes to the file writes fail and look-ups see what was there before."""
         path = self.file()
         with closing(connect(str(path))) as database, closing(connect(str(path))) as other:
             database.execute("PRAGMA busy_timeout=0")
@@ -584,7 +584,8 @@ class FrameTests(SynchronousTestCase):
     def test_byte_by_byte(self) -> None:
         """A stream that comes byte by byte gives the same frames in the same order."""
         frames = [(seq, BY_NAME[name].index, pack(ARGUMENTS[name])) for seq, name in enumerate(ARGUMENTS, 1)]
-        deframer, found = Deframer(), []
+        deframer = Deframer()
+        found: list[tuple[int, int, bytes]] = []
         for byte in b"".join(frame(*each) for each in frames):
             found += deframer.feed(bytes([byte]))
         self.assertEqual(found, frames)
@@ -600,7 +601,8 @@ class FrameTests(SynchronousTestCase):
     def test_large(self) -> None:
         """A frame of megabytes that comes in the pieces of a pipe is one frame."""
         body = bytes(range(256)) * 12_000
-        stream, deframer, found = frame(9, 1, body), Deframer(), []
+        stream, deframer = frame(9, 1, body), Deframer()
+        found: list[tuple[int, int, bytes]] = []
         for start in range(0, len(stream), 65536):
             found += deframer.feed(stream[start : start + 65536])
         self.assertEqual(found, [(9, 1, body)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -36,21 +37,40 @@ def allow_any_origin(request: Request) -> None:
 
 
 def language_of(request: IRequest, default: str) -> str:
-    """The language of texts: the first one of `Accept-Language` that we speak, else the service's own."""
+    """The language of texts: the caller's dearest in `Accept-Language` that we speak, else the service's own."""
     accepted: bytes | None = request.getHeader(b"accept-language")
-    if accepted:
-        for wish in accepted.split(b","):
-            tongue = wish.split(b";")[0].strip()[:2].lower()
-            if tongue in (b"uk", b"en"):
-                return tongue.decode()
-    return default
+    return _preferred(accepted) or default if accepted else default
+
+
+@lru_cache(maxsize=64)
+def _preferred(accepted: bytes) -> str:
+    """The language with the greatest weight among those that we speak; empty when there is none."""
+    best, language = 0.0, ""
+    for wish in accepted.decode("latin-1").lower().split(","):
+        tongue, *parameters = (part.strip() for part in wish.split(";"))
+        if tongue.split("-")[0] not in ("uk", "en"):
+            continue
+        weight = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    weight = float(parameter[2:])
+                except ValueError:
+                    weight = 0.0
+        if weight > best:
+            best, language = weight, tongue[:2]
+    return language
 
 
 def json_answer(request: IRequest, status: int, value: Any) -> bytes:
     """``value`` as the JSON body of an answer with an HTTP ``status``."""
     request.setResponseCode(status)
     request.setHeader(b"content-type", JSON[0])
-    return _encode(value)
+    body = _encode(value)
+    if request.method != b"HEAD":
+        return body
+    request.setHeader(b"content-length", b"%d" % len(body))
+    return b""
 
 
 def error_answer(
@@ -72,12 +92,14 @@ def error_answer(
     )
 
 
-def not_found(request: IRequest) -> bytes:
+def not_found(request: IRequest, default_language: str) -> bytes:
     """404: nothing is at this path."""
-    return error_answer(request, 404, Refused(Res.MALFORMED, "there is nothing at this path"), "en")
+    refused = Refused(Res.MALFORMED, "there is nothing at this path")
+    return error_answer(request, 404, refused, language_of(request, default_language))
 
 
-def not_allowed(request: IRequest, allowed: bytes) -> bytes:
+def not_allowed(request: IRequest, allowed: bytes, default_language: str) -> bytes:
     """405: the path is there, but not for this method."""
     request.setHeader(b"allow", allowed)
-    return error_answer(request, 405, Refused(Res.MALFORMED, f"use {allowed.decode()}"), "en")
+    refused = Refused(Res.MALFORMED, f"use {allowed.decode()}")
+    return error_answer(request, 405, refused, language_of(request, default_language))

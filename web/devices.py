@@ -13,7 +13,7 @@ from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from web.answers import json_answer, language_of
-from web.management import answer_errors, read_object
+from web.management import answer_errors, lasting, read_object
 
 
 class DeviceApi:
@@ -49,7 +49,7 @@ class DeviceApi:
     async def create(self, request: IRequest) -> bytes:
         """A new device."""
         asked = read_object(request, NewDevice)
-        device = await self._devices.add(asked.device, asked.kind, asked.driver, asked.settings)
+        device = await lasting(self._devices.add(asked.device, asked.kind, asked.driver, asked.settings))
         request.setHeader(b"location", f"/dm/api/v3/devices/{device.row.dev_id}".encode())
         return json_answer(request, 201, await _record(device))
 
@@ -62,13 +62,13 @@ class DeviceApi:
     async def change(self, request: IRequest, dev_id: str) -> bytes:
         """Another name or other settings; what is not named stays."""
         asked = read_object(request, DeviceChange)
-        device = await self._devices.change(self._devices.by_id(dev_id), asked.device, asked.settings)
+        device = await lasting(self._devices.change(dev_id, asked.device, asked.settings))
         return json_answer(request, 200, await _record(device))
 
     @app.route("/dm/api/v3/devices/<dev_id>", methods=["DELETE"])
     async def delete(self, request: IRequest, dev_id: str) -> bytes:
         """Forget a device."""
-        await self._devices.remove(self._devices.by_id(dev_id))
+        await lasting(self._devices.remove(dev_id))
         request.setResponseCode(204)
         return b""
 
@@ -76,35 +76,32 @@ class DeviceApi:
     async def check(self, request: IRequest, dev_id: str) -> bytes:
         """Try the device without effect; HTTP 200 also when it does not work, `res` tells."""
         language = language_of(request, self.default_language)
-        device = self._devices.by_id(dev_id)
         try:
-            async with device.turns.turn():
-                await device.built.check()
+            async with self._devices.by_id(dev_id).turns.turn():
+                await self._devices.by_id(dev_id).built.check()
         except Refused as refused:
+            if refused.res is Res.UNKNOWN_DEVICE:
+                raise
             return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
         return json_answer(request, 200, {"res": 0, "errortxt": ""})
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
         """Let a register number its documents itself."""
-        device = self._register(dev_id)
-        async with device.turns.turn():
-            await device.built.go_offline(language_of(request, self.default_language))
-        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
+        return await lasting(self._change_mode(request, dev_id, "go_offline"))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-online", methods=["POST"])
     async def go_online(self, request: IRequest, dev_id: str) -> bytes:
         """Hand in what a register made offline, and bring it back."""
-        device = self._register(dev_id)
-        async with device.turns.turn():
-            await device.built.go_online(language_of(request, self.default_language))
-        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
+        return await lasting(self._change_mode(request, dev_id, "go_online"))
 
-    def _register(self, dev_id: str) -> Device:
-        device = self._devices.by_id(dev_id)
-        if device.kind != REGISTER:
-            raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")
-        return device
+    async def _change_mode(self, request: IRequest, dev_id: str, way: str) -> bytes:
+        async with self._devices.by_id(dev_id).turns.turn():
+            device = self._devices.by_id(dev_id)
+            if device.kind != REGISTER:
+                raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")
+            await getattr(device.built, way)(language_of(request, self.default_language))
+        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
     def set_scenario(self, request: IRequest, dev_id: str) -> bytes:

@@ -15,13 +15,13 @@ class Health(Resource):
 
     isLeaf = True
 
-    def __init__(self, healthy: Callable[[], bool]) -> None:
+    def __init__(self, healthy: Callable[[], bool], default_language: str) -> None:
         super().__init__()
-        self._healthy = healthy
+        self._healthy, self._default_language = healthy, default_language
 
     def render(self, request: Request) -> bytes:
         """Tell how it is."""
         if request.method not in (b"GET", b"HEAD"):
-            return not_allowed(request, b"GET, HEAD")
+            return not_allowed(request, b"GET, HEAD", self._default_language)
         healthy = self._healthy()
         return json_answer(request, 200 if healthy else 503, {"status": "ok" if healthy else "not ready"})

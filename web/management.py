@@ -6,11 +6,12 @@ here HTTP statuses speak, and an error names the member that it is about.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgspec
 from klein import Klein
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
@@ -20,6 +21,7 @@ from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from protocols.members import explain
 from protocols.simulators.scenario import ScenarioError
 from web.answers import error_answer, language_of, not_allowed, not_found
 
@@ -48,18 +50,16 @@ def read_object(request: IRequest, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise _bad_member(str(error)) from None
+        raise BadSettings(*explain(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
 
 
-_AT = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
-
-
-def _bad_member(error: str) -> BadSettings:
-    found = _AT.fullmatch(error)
-    assert found is not None
-    return BadSettings(found["path"] or "", found["text"])
+def lasting(work: Coroutine[Any, Any, T]) -> Deferred[T]:
+    """``work`` as a Deferred that goes on when its caller hangs up and Klein cancels the route."""
+    told: Deferred[T] = Deferred()
+    Deferred.fromCoroutine(work).addCallbacks(told.callback, told.errback)
+    return told
 
 
 def answer_errors(app: Klein) -> None:
@@ -70,8 +70,8 @@ def answer_errors(app: Klein) -> None:
         error = failure.value
         if isinstance(error, MethodNotAllowed):
             methods = sorted(set(error.valid_methods or ()) - {"HEAD"})
-            return not_allowed(request, ", ".join(methods).encode())
-        return not_found(request)
+            return not_allowed(request, ", ".join(methods).encode(), self.default_language)
+        return not_found(request, self.default_language)
 
     @app.handle_errors(Exception)
     def failed(self: Any, request: IRequest, failure: Failure) -> bytes:

@@ -40,7 +40,7 @@ class PlainSite(Site):
         root.putChild(b"dm", dm)
         dm.putChild(b"execute", TaskResource(execute, "en"))
         root.putChild(b"health", health)
-        health.putChild(b"ready", Health(lambda: True))
+        health.putChild(b"ready", Health(lambda: True, "en"))
         super().__init__(root, requestFactory=BoundedRequest, timeout=IDLE_CONNECTION, parsePOSTFormSubmission=False)
 
     def log(self, request: object) -> None:

@@ -83,7 +83,11 @@ class WholeService(Service):
     def startService(self) -> None:
         """Open the store and the devices, then take requests."""
         super().startService()
-        self._reactor.callWhenRunning(self._take_signals)
+        # Not before the reactor runs: only then it can be stopped again when something is in the way.
+        self._reactor.callWhenRunning(self._begin)
+
+    def _begin(self) -> None:
+        self._take_signals()
         Deferred.fromCoroutine(self._start()).addErrback(self._cannot_start)
 
     async def _start(self) -> None:
@@ -121,7 +125,8 @@ class WholeService(Service):
         self._failed = True
         why = reason.getErrorMessage()
         self.log.critical("cannot start: {why}", why=why)
-        print(f"dmtwisted: {why}", file=sys.stderr, flush=True)
+        # Past the log, which takes over the standard error.
+        print(f"dmtwisted: {why}", file=sys.__stderr__, flush=True)
         # twistd has no way to end with a status of ours once the reactor runs.
         self._reactor.addSystemEventTrigger("after", "shutdown", self._exit)
         self._reactor.stop()

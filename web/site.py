@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
+from twisted.web.http import HTTPChannel
 from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
 from dmtwisted.core import Core
 from dmtwisted.requests import MAX_BODY
-from web.answers import not_found
+from dmtwisted.results import Refused, Res
+from web.answers import error_answer, language_of, not_found
 from web.devices import DeviceApi
 from web.health import Health
 from web.tasks import TaskResource
@@ -45,36 +49,125 @@ class Nothing(Resource):
 
     isLeaf = True
 
+    def __init__(self, default_language: str) -> None:
+        super().__init__()
+        self._default_language = default_language
+
     def render(self, request: Request) -> bytes:
         """404 as JSON."""
-        return not_found(request)
+        return not_found(request, self._default_language)
+
+
+class Management(Resource):
+    """The gate of the management interface, in front of Klein.
+
+    A page of another origin may use the task endpoints, but not change the service: a browser sends such
+    requests without asking when they look like a form, so the origin is compared here (design 6).
+    """
+
+    isLeaf = True
+
+    def __init__(self, inner: IResource, default_language: str) -> None:
+        super().__init__()
+        self._inner, self._default_language = inner, default_language
+
+    def render(self, request: Request) -> int | bytes:
+        """Let the request in, or tell why not."""
+        host = request.getHeader(b"host") or b""
+        origin = request.getHeader(b"origin")
+        if origin is not None and request.method not in READING and origin.split(b"://")[-1] != host:
+            refused = Refused(Res.MALFORMED, "this origin may not change the service")
+            return error_answer(request, 403, refused, language_of(request, self._default_language))
+        try:
+            unquote_to_bytes(request.path).decode()
+        except UnicodeDecodeError:
+            return not_found(request, self._default_language)
+        if not _HOST.fullmatch(host):
+            # Klein would fail on it, and nothing of ours depends on it.
+            request.requestHeaders.setRawHeaders(b"host", [b"localhost"])
+        answer: int | bytes = self._inner.render(request)
+        return answer
+
+
+READING = (b"GET", b"HEAD", b"OPTIONS")
+"""Methods that change nothing."""
+
+_HOST = re.compile(rb"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(:[0-9]{1,5})?")
+
+
+class BoundedChannel(HTTPChannel):
+    """A connection whose requests arrive in time and name a length that can be meant."""
+
+    _begun: float | None = None
+    _working = False
+
+    def dataReceived(self, data: bytes) -> None:
+        """Bytes of a request; one that has dripped in for too long is not waited for any more."""
+        if not self._working:
+            now = self._now()
+            if self._begun is None:
+                self._begun = now
+            elif now - self._begun > REQUEST_PATIENCE:
+                self.forceAbortClient()
+                return
+        super().dataReceived(data)
+
+    def headerReceived(self, line: bytes) -> bool:
+        """A header; a length of more digits than any body has is refused before it is reckoned."""
+        if len(line) > LONGEST_LENGTH and line[:15].lower() == b"content-length:":
+            self._respondToBadRequestAndDisconnect()
+            return False
+        return bool(super().headerReceived(line))
+
+    def allContentReceived(self) -> None:
+        """The request is whole; how long its answer takes is not the caller's doing."""
+        self._begun, self._working = None, True
+        super().allContentReceived()
+
+    def requestDone(self, request: HTTPRequest) -> None:
+        """The answer is on its way."""
+        self._working = False
+        super().requestDone(request)
+
+    def _now(self) -> float:
+        return float(self.factory.reactor.seconds())
+
+
+REQUEST_PATIENCE = 60.0
+"""Seconds within which a request has to have arrived whole."""
+
+LONGEST_LENGTH = 64
+"""Bytes of a `Content-Length` header that can be meant."""
 
 
 class Door(Site):
     """The site: task endpoints and probes by their exact path, everything else by the start of it."""
 
+    protocol: Any = BoundedChannel
+
     def __init__(self, core: Core) -> None:
         language = core.config.service.language
-        # Without the flag twisted.web parses the content type of every POST as if it were mail (docs/performance.md).
+        # Without the flag twisted.web parses the content type of every POST as if it were mail
+        # (docs/performance.md).
         super().__init__(
-            Nothing(), requestFactory=BoundedRequest, timeout=IDLE_CONNECTION, parsePOSTFormSubmission=False
+            Nothing(language), requestFactory=BoundedRequest, timeout=IDLE_CONNECTION, parsePOSTFormSubmission=False
         )
-        execute = core.dispatcher.execute
-        tasks = TaskResource(execute, language)
+        tasks = TaskResource(core.dispatcher.execute, language)
         self._exact: dict[bytes, IResource] = {
             b"/dm/execute": tasks,
             b"/dm/execute-prn": tasks,
             b"/dm/execute-pkg": tasks,
-            b"/health/live": Health(lambda: True),
-            b"/health/ready": Health(lambda: core.ready),
+            b"/health/live": Health(lambda: True, language),
+            b"/health/ready": Health(lambda: core.ready, language),
         }
-        devices = DeviceApi(core.devices, language).app.resource()
-        self._starts: list[tuple[bytes, Any]] = [
+        devices = Management(DeviceApi(core.devices, language).app.resource(), language)
+        self._starts: list[tuple[bytes, IResource]] = [
             (b"/dm/api/v3/devices", devices),
             (b"/dm/api/v3/drivers", devices),
         ]
         if core.config.service.training:
-            self._starts.append((b"/dm/api/v3/training", TrainingApi(core.clock, language).app.resource()))
+            training = Management(TrainingApi(core.clock, language).app.resource(), language)
+            self._starts.append((b"/dm/api/v3/training", training))
 
     def getResourceFor(self, request: Request) -> IResource:
         """Where ``request`` leads."""
@@ -85,8 +178,7 @@ class Door(Site):
             return exact
         for start, resource in self._starts:
             if path == start or path.startswith(start + b"/"):
-                found: IResource = resource
-                return found
+                return resource
         return self.resource  # type: ignore[no-any-return]
 
     def log(self, request: HTTPRequest) -> None:

@@ -41,7 +41,7 @@ class TaskResource(Resource):
         if request.method == b"OPTIONS":
             request.setResponseCode(204)
             return b""
-        return not_allowed(request, b"POST, OPTIONS")
+        return not_allowed(request, b"POST, OPTIONS", self._default_language)
 
     def _task(self, request: Request) -> int:
         name = clean_request_id(request.getHeader(b"x-request-id")) or new_request_id()

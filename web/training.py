@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from klein import Klein
+from msgspec import Meta
 from twisted.web.iweb import IRequest
 
 from dmtwisted.clock import ServiceClock, stamp17
 from web.answers import json_answer
 from web.management import answer_errors, read_object
 
+LONGEST_JOURNEY = 20 * 366 * 86400
+"""Seconds that the clock may be moved either way: twenty years."""
+
 
 class ClockMove(msgspec.Struct, forbid_unknown_fields=True):
     """How far the service's clock is ahead of the machine's, in seconds."""
 
-    offset_s: float
+    offset_s: Annotated[float, Meta(ge=-LONGEST_JOURNEY, le=LONGEST_JOURNEY)]
 
 
 class TrainingApi:

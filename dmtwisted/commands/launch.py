@@ -49,7 +49,7 @@ def prepare_state(folder: Path) -> None:
     :raises ConfigError: when that fails.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -10,6 +10,7 @@ import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.devices.drivers import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow, NameTaken
 from dmtwisted.turns import Turns
@@ -37,7 +38,9 @@ class Device:
     @property
     def simulator(self) -> Any:
         """The far end of a training device; `None` behind a real one."""
-        return None if self.driver.simulator is None else self.driver.simulator(self.built)
+        if self.driver.simulator is None or isinstance(self.built, Unusable):
+            return None
+        return self.driver.simulator(self.built)
 
 
 class Devices:
@@ -50,15 +53,19 @@ class Devices:
         self._around, self._turn_wait_s = around, turn_wait_s
         self._by_name: dict[str, Device] = {}
         self._by_id: dict[str, Device] = {}
+        self._turns: dict[int, Turns] = {}
 
     async def open(self) -> None:
-        """Build every device that the store knows."""
+        """Build every device that the store knows; one that cannot be built is there all the same, and says why."""
         for row in await self._around.store.devices():
-            driver = self.drivers.get((row.kind, row.driver))
-            if driver is None:
-                self.log.error("{device}: there is no driver {driver} any more", device=row.name, driver=row.driver)
-                continue
-            self._take_in(row, driver, driver.read(msgspec.json.decode(row.settings)))
+            driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
+            settings = msgspec.json.decode(row.settings)
+            try:
+                self._take_in(row, driver, driver.read(settings))
+            except Exception as error:
+                self.log.failure("{device} cannot be used", device=row.name)
+                why = f"{type(error).__name__}: {error}"
+                self._keep(Device(row, driver, settings, Unusable(why), self._turns_of(row)))
 
     def close(self) -> None:
         """Let go of every device."""
@@ -111,45 +118,110 @@ class Devices:
             raise Refused(Res.DEVICE_NAME_TAKEN) from None
         return self._take_in(row, driver, value)
 
-    async def change(self, device: Device, name: str | None, changes: Mapping[str, Any]) -> Device:
+    async def change(self, dev_id: str, name: str | None, changes: Mapping[str, Any]) -> Device:
         """Give a device another name or other settings; members that are not named stay as they were.
 
+        Waits until the device has no task.
+
         :raises BadSettings: when a member does not fit.
-        :raises Refused: 2002 when the name is taken, 1105 while the device works.
+        :raises Refused: 1091 for an unknown one, 2002 when the name is taken.
         """
-        name = device.name if name is None else name
-        _check_name(name)
-        settings = {**msgspec.json.decode(device.row.settings), **changes}
-        value = device.driver.read(settings)
-        async with device.turns.turn():
+        async with self.by_id(dev_id).turns.turn():
+            device = self.by_id(dev_id)
+            name = device.name if name is None else name
+            _check_name(name)
+            settings = {**msgspec.json.decode(device.row.settings), **changes}
+            value = device.driver.read(settings)
             encoded = msgspec.json.encode(settings)
             try:
                 await self._around.store.change_device(device.row.n, name, encoded)
             except NameTaken:
                 raise Refused(Res.DEVICE_NAME_TAKEN) from None
             row = msgspec.structs.replace(device.row, name=name, settings=encoded)
+            scenario = device.simulator.scenario if device.simulator is not None else None
             self._leave_out(device)
-            return self._take_in(row, device.driver, value)
+            changed = self._take_in(row, device.driver, value)
+            if scenario is not None:
+                changed.simulator.scenario.take_over(scenario)
+            return changed
 
-    async def remove(self, device: Device) -> None:
-        """Forget a device; its receipts stay in the store.
+    async def remove(self, dev_id: str) -> None:
+        """Forget a device, once it has no task; its receipts stay in the store.
 
-        :raises Refused: 1105 while the device works.
+        :raises Refused: 1091 for an unknown one.
         """
-        async with device.turns.turn():
+        async with self.by_id(dev_id).turns.turn():
+            device = self.by_id(dev_id)
             await self._around.store.remove_device(device.row.n)
             self._leave_out(device)
+            del self._turns[device.row.n]
 
     def _take_in(self, row: DeviceRow, driver: Driver, settings: Any) -> Device:
-        patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
-        turns = Turns(self._around.clock, patience)
-        device = Device(row, driver, settings, driver.build(row, settings, self._around), turns)
-        self._by_name[row.name] = self._by_id[row.dev_id] = device
+        built = driver.build(row, settings, self._around)
+        return self._keep(Device(row, driver, settings, built, self._turns_of(row)))
+
+    def _keep(self, device: Device) -> Device:
+        self._by_name[device.name] = self._by_id[device.row.dev_id] = device
         return device
+
+    def _turns_of(self, row: DeviceRow) -> Turns:
+        """The turns of a device: they stay when it is built anew, with whoever waits for one."""
+        if row.n not in self._turns:
+            patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
+            self._turns[row.n] = Turns(self._around.clock, patience)
+        return self._turns[row.n]
 
     def _leave_out(self, device: Device) -> None:
         del self._by_name[device.name], self._by_id[device.row.dev_id]
         device.built.close()
+
+
+class Unusable:
+    """Stands in for a device that cannot be built: it can be seen, mended and deleted, and refuses all else."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def perform(self, request: TaskRequest, language: str) -> bytes:
+        """Refuse with 430 and the reason."""
+        raise Refused(Res.DEVICE_ERROR, self._why)
+
+    async def look_up(self, request: TaskRequest) -> bytes:
+        """Refuse with 430 and the reason."""
+        raise Refused(Res.DEVICE_ERROR, self._why)
+
+    async def check(self) -> None:
+        """Refuse with 430 and the reason."""
+        raise Refused(Res.DEVICE_ERROR, self._why)
+
+    async def go_offline(self, language: str) -> None:
+        """Refuse with 430 and the reason."""
+        raise Refused(Res.DEVICE_ERROR, self._why)
+
+    go_online = go_offline
+
+    async def resolve(self) -> None:
+        """There is nobody to ask."""
+
+    async def state(self) -> dict[str, object]:
+        """The reason."""
+        return {"error": self._why}
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _no_driver(row: DeviceRow) -> Driver:
+    """What stands in for a driver that is gone."""
+
+    def build(*_: object) -> Any:
+        raise LookupError(f"there is no driver {row.driver} for a {row.kind}")
+
+    return Driver(row.kind, row.driver, row.driver, _AnySettings, build)
+
+
+class _AnySettings(msgspec.Struct):
+    """Settings that nobody understands any more."""
 
 
 def _check_name(name: str) -> None:

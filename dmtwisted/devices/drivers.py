@@ -5,7 +5,6 @@ A new driver is a new module in one of the folders below; nothing else has to kn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -18,6 +17,7 @@ import msgspec
 from dmtwisted.clock import ServiceClock
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DeviceRow
+from protocols.members import explain
 
 REGISTER, PRINTER, TERMINAL, OTHER = "register", "printer", "terminal", "other"
 KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
@@ -72,23 +72,12 @@ class Driver:
         try:
             return msgspec.convert(dict(members), self.settings)
         except msgspec.ValidationError as error:
-            raise _bad_settings(str(error)) from None
+            path, text = explain(error)
+            raise BadSettings(f"settings.{path}" if path else "settings", text) from None
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the settings."""
         return msgspec.json.schema(self.settings)
-
-
-_AT = re.compile(r"^(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
-_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
-
-
-def _bad_settings(error: str) -> BadSettings:
-    found = _AT.match(error)
-    assert found is not None
-    path = ".".join(part for part in ("settings", found["path"] or "") if part)
-    unknown = _UNKNOWN_FIELD.search(found["text"])
-    return BadSettings(f"{path}.{unknown['name']}" if unknown else path, found["text"])
 
 
 def find_drivers() -> dict[tuple[str, str], Driver]:

@@ -11,9 +11,8 @@ import msgspec
 
 from dmtwisted.clock import readable
 from dmtwisted.money import hryvnias
-from dmtwisted.printing.model import Barcode, Element, Line, Pair, Qr, Rule
+from dmtwisted.printing.model import Align, Barcode, Element, Line, Pair, Qr, Rule
 from dmtwisted.registers import documents
-from dmtwisted.registers.catalogue import CASH
 from dmtwisted.registers.documents import (
     Document,
     Good,
@@ -76,24 +75,24 @@ _PAY_FORMS = {
 
 def receipt_form(document: Document, fiscal_number: str, copy: bool = False) -> list[Element]:
     """What is printed of ``document``, accepted as ``fiscal_number``: every kind but a Z, which is a report."""
-    header, wording, receipt = document.header, _WORDINGS[document.kind], document.receipt
+    header, wording, cash = document.header, _WORDINGS[document.kind], document.cash
     form = _head(header, document.cashier, document.dtype, copy)
     if wording.title:
         form += (Line(wording.title, "center", bold=True), Rule())
     form += _concerning(document)
-    if receipt is not None:
-        form += _receipt(receipt, wording, document.kind == documents.SALE)
-    elif document.cash is not None:
-        form += _payment(document.cash, wording.operation)
-        form.append(Pair("СУМА", hryvnias(document.cash.sum), bold=True))
+    if document.receipt is not None:
+        form += _receipt(document.receipt, document.kind)
+    elif cash is not None:
+        form += _texts(cash.comment_up)
+        form += _payment(cash, wording.operation)
+        form.append(Pair("СУМА", hryvnias(cash.sum), bold=True))
+        form += _texts(cash.comment, cash.comment_down)
     form += _own_lines(header.lines_down)
     form += (Rule(), Pair(f"ЧЕК № {fiscal_number}", f"ВН {document.number}"), Line(readable(document.at)))
     if wording.closing != SERVICE:
         form.append(Qr(receipt_qr(document, fiscal_number)))
-    form += _register(header, is_offline=document.offline is not None)
-    if document.offline is not None:
-        control = document.offline.number.rpartition(".")[2]
-        form.insert(-1, Line(f"Контрольне число {control}"))
+    control = document.offline.number.rpartition(".")[2] if document.offline is not None else ""
+    form += _register(header, document.offline is not None, control)
     form += _closing(wording.closing)
     form += _notices(document.dtype, copy)
     return form
@@ -114,18 +113,22 @@ def _concerning(document: Document) -> Iterator[Element]:
         yield Rule()
 
 
-def _receipt(receipt: Receipt, wording: _Wording, is_sale: bool) -> Iterator[Element]:
+def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
+    wording = _WORDINGS[kind]
     if receipt.comment_up:
         yield Line(receipt.comment_up)
         yield Rule()
     for good in receipt.goods:
         yield from _good(good)
-    if receipt.sum_disc:
+    if sum(good.disc != 0 for good in receipt.goods) > 1:
         yield _discount("Усього знижок", "Усього надбавок", receipt.sum_disc)
     if receipt.goods:
         yield Rule()
     for pay in receipt.pays:
+        yield from _texts(pay.comment_up)
         yield from _payment(pay, wording.operation)
+        yield from _texts(pay.comment, pay.comment_down)
+    yield Rule()
     yield Pair("СУМА", hryvnias(receipt.sum_receipt), bold=True)
     for tax in receipt.taxes:
         yield from _tax(tax)
@@ -135,9 +138,10 @@ def _receipt(receipt: Receipt, wording: _Wording, is_sale: bool) -> Iterator[Ele
     if receipt.round:
         yield Pair("Заокруглення", hryvnias(receipt.round))
     yield Pair(wording.due, hryvnias(receipt.sum_topay), bold=True, size=2)
-    if receipt.change:
+    shows_change = receipt.change and kind != documents.STORNO
+    if shows_change:
         yield Pair("Отримано", hryvnias(sum(pay.tendered for pay in receipt.pays if pay.change)))
-    if receipt.change or is_sale:
+    if shows_change or kind == documents.SALE:
         # Shops expect it on every sale, also when nothing goes back (http-api 2.21).
         yield Pair("Решта", hryvnias(receipt.change))
     if receipt.comment_down:
@@ -158,10 +162,9 @@ def _good(good: Good) -> Iterator[Element]:
             if stamp:
                 yield Line(f"Акцизна марка {stamp}")
     yield Pair(good.name, f"{hryvnias(good.cost)} {good.taxlit}".rstrip())
+    yield from _texts(good.comment)
     if good.disc:
         yield _discount("Знижка", "Надбавка", good.disc)
-    if good.comment:
-        yield Line(good.comment)
 
 
 def _discount(less: str, more: str, amount: int) -> Pair:
@@ -176,8 +179,6 @@ def _quantity(thousandths: int) -> str:
 
 def _payment(pay: Payment, operation: str) -> Iterator[Element]:
     """What the bank told of a payment, and the payment itself."""
-    if pay.comment_up:
-        yield Line(pay.comment_up)
     acquirer = f"{pay.bank_name} {pay.bank_id}".strip()
     if acquirer or pay.term_id or pay.cardmask or pay.paysys or pay.auth_code or pay.rrn:
         for label, value in (
@@ -197,9 +198,6 @@ def _payment(pay: Payment, operation: str) -> Iterator[Element]:
     form = _PAY_FORMS.get(pay.type)
     means = f"{form}: {pay.name}" if form else pay.name.upper()
     yield Pair(f"{means}, грн", hryvnias(pay.sum))
-    for comment in (pay.comment, pay.comment_down):
-        if comment:
-            yield Line(comment)
 
 
 def _tax(tax: TaxLine) -> Iterator[Element]:
@@ -313,7 +311,8 @@ class _Side(msgspec.Struct, frozen=True):
     last: int
     base: int
     discount: int
-    rounded: int
+    settled: tuple[str, int]
+    """What was paid in the end, with rounding and the taxes that are not in the prices, and what to call it."""
     pays: list[tuple[str, int, int, int]]
     """Name, exact sum, rounded up, rounded down."""
     taxes: list[tuple[TaxSum, int, int, int, int, int]]
@@ -327,7 +326,7 @@ def _sold(totals: ShiftTotals) -> _Side:
         totals.last_docno_p,
         totals.base_p,
         totals.disc_p,
-        totals.calc_p,
+        ("Сплачено", totals.calc_p),
         [(pay.name, pay.sum_p, pay.round_pu, pay.round_pd) for _, pay in sorted(totals.pays.items())],
         [
             (tax, tax.base_sum_p, tax.base_tax_sum_p, tax.tax_sum_p, tax.base_ex_sum_p, tax.ex_sum_p)
@@ -343,7 +342,7 @@ def _returned(totals: ShiftTotals) -> _Side:
         totals.last_docno_m,
         totals.base_m,
         totals.disc_m,
-        totals.calc_m,
+        ("Видано", totals.calc_m),
         [(pay.name, pay.sum_m, pay.round_mu, pay.round_md) for _, pay in sorted(totals.pays.items())],
         [
             (tax, tax.base_sum_m, tax.base_tax_sum_m, tax.tax_sum_m, tax.base_ex_sum_m, tax.ex_sum_m)
@@ -360,8 +359,9 @@ def _side(side: _Side) -> Iterator[Element]:
     yield Pair("Загальна сума", hryvnias(side.base), bold=True)
     if side.discount:
         yield _discount("Знижки", "Надбавки", side.discount)
-    if side.rounded != side.base:
-        yield Pair("До сплати", hryvnias(side.rounded))
+    label, settled = side.settled
+    if settled != side.base:
+        yield Pair(label, hryvnias(settled))
     for name, amount, up, down in side.pays:
         if amount or up or down:
             yield Pair(f"- {name}", hryvnias(amount))
@@ -460,7 +460,7 @@ def _check_ean13(data: str) -> None:
 def _head(header: Header, cashier: str, dtype: int, copy: bool = False) -> list[Element]:
     form: list[Element] = [*_notices(dtype, copy), *_own_lines(header.lines_up)]
     number = f"ПН {header.vat_code}" if header.vat_code else f"ІД {header.fis_code}" if header.fis_code else ""
-    form += (Line(text, "center") for text in (header.name, header.shopname, header.shopad, number) if text)
+    form += _texts(header.name, header.shopname, header.shopad, number, align="center")
     if cashier:
         form.append(Line(f"Касир: {cashier}"))
     form.append(Rule())
@@ -471,12 +471,19 @@ def _own_lines(lines: Sequence[str]) -> Iterator[Element]:
     return (Line(line, "center") for line in lines)
 
 
+def _texts(*texts: str, align: Align = "left") -> Iterator[Element]:
+    return (Line(text, align) for text in texts if text)
+
+
 def _heading(title: str) -> tuple[Element, ...]:
     return (Rule(), Line(title, bold=True))
 
 
-def _register(header: Header, is_offline: bool) -> Iterator[Element]:
+def _register(header: Header, is_offline: bool, control: str = "") -> Iterator[Element]:
+    """How the document reached the tax service, the control number of an offline one, and the register."""
     yield Line("ОФЛАЙН" if is_offline else "ОНЛАЙН")
+    if control:
+        yield Line(f"Контрольне число {control}")
     yield from _fiscal_number(header)
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from dmtwisted import __version__
 from dmtwisted.answers import Number, amount, percent, quantity
-from dmtwisted.clock import kyiv, readable, stamp14
+from dmtwisted.clock import readable, stamp14
 from dmtwisted.money import hryvnias
 from dmtwisted.registers.catalogue import CASH
 from dmtwisted.registers.documents import (
@@ -426,10 +426,10 @@ def last_numbers_info(
 
 def receipt_qr(document: Document, fiscal_number: str) -> str:
     """The link under the QR code of a receipt (fiscal-server 11)."""
-    moment = kyiv(document.at)
+    moment = stamp14(document.at)
     mac = f"&mac={mac_of(document)}" if mac_of(document) else ""
     return (
-        f"{CABINET}?id={fiscal_number}&date={moment:%Y%m%d}&time={moment:%H%M%S}"
+        f"{CABINET}?id={fiscal_number}&date={moment[:8]}&time={moment[8:]}"
         f"&fn={document.header.fisid}&sm={hryvnias(document.sum)}{mac}"
     )
 

@@ -76,7 +76,8 @@ def main(url: str) -> int:
         else:
             upgrade(url)
     except (Locked, OSError, SQLAlchemyError) as error:
-        print(f"the database could not be brought up to date: {error}", file=sys.stderr)
+        why = str(getattr(error, "orig", None) or error).splitlines()[0]
+        print(f"{url}: the database could not be brought up to date: {why}", file=sys.stderr)
         return 1
     return 0
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from protocols.members import explain
+
 OPERATIONS = (
     "open",
     "sale",
@@ -69,12 +71,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: str
     then: Then
     times: int = 1
-    code: str = ""
+    code: str | int = ""
     delay_ms: int = 0
 
 
 class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rules: list[dict[str, Any]]
+    rules: list[Rule]
 
 
 class Scenario:
@@ -90,11 +92,16 @@ class Scenario:
         :raises ScenarioError: when it is no scenario; the old rules stay.
         """
         try:
-            given = msgspec.convert(document, _Rules).rules
+            rules = msgspec.convert(document, _Rules).rules
         except msgspec.ValidationError as error:
-            raise ScenarioError("rules", str(error)) from None
-        rules = [_rule(index, members) for index, members in enumerate(given)]
+            raise ScenarioError(*explain(error)) from None
+        for index, rule in enumerate(rules):
+            _check(rule, f"rules[{index}]")
         self._rules, self._left = rules, [rule.times for rule in rules]
+
+    def take_over(self, other: Scenario) -> None:
+        """Go on with what is left of ``other``."""
+        self._rules, self._left = other._rules, other._left
 
     def take(self, operation: str) -> Rule | None:
         """The rule that ``operation`` meets, used up by it."""
@@ -115,7 +122,7 @@ class Scenario:
                     "on": rule.on,
                     "then": str(rule.then),
                     "times": left,
-                    "code": rule.code,
+                    "code": str(rule.code),
                     "delay_ms": rule.delay_ms,
                 }
                 for rule, left in zip(self._rules, self._left, strict=True)
@@ -123,18 +130,10 @@ class Scenario:
         }
 
 
-def _rule(index: int, members: dict[str, Any]) -> Rule:
-    path = f"rules[{index}]"
-    if isinstance(members.get("code"), int):
-        members = {**members, "code": str(members["code"])}
-    try:
-        rule = msgspec.convert(members, Rule)
-    except msgspec.ValidationError as error:
-        raise ScenarioError(path, str(error)) from None
+def _check(rule: Rule, path: str) -> None:
     if rule.on not in OPERATIONS:
         raise ScenarioError(f"{path}.on", f"one of {', '.join(OPERATIONS)} is expected")
     if rule.times < 0:
         raise ScenarioError(f"{path}.times", "a number from 0 is expected")
     if not 0 <= rule.delay_ms <= LONGEST_DELAY_MS:
         raise ScenarioError(f"{path}.delay_ms", f"a number from 0 to {LONGEST_DELAY_MS} is expected")
-    return rule

@@ -152,11 +152,12 @@ def _accepted(ticket: Ticket) -> Accepted:
 
 def _refusal(rule: Rule, refuse: Callable[[int], Ticket]) -> Rejected:
     """A refusal by protocol A's code, or by a number of the catalogue for what that protocol has no code for."""
-    code = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else DOCUMENT_INVALID
+    named = str(rule.code)
+    code = int(named) if named.isascii() and named.isdigit() else DOCUMENT_INVALID
     ticket = refuse(code)
     if code <= LAST_OF_PROTOCOL_A:
         return Rejected(rejection(ticket.code, ticket.text))
     try:
         return Rejected(Refused(Res.by_code(code)))
     except KeyError:
-        return Rejected(Refused(Res.TAX_SERVICE_ERROR, aq_errortxt=rule.code))
+        return Rejected(Refused(Res.TAX_SERVICE_ERROR, aq_errortxt=named))
