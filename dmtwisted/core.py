@@ -35,7 +35,7 @@ class Core:
 
     def __init__(self, config: Config, store: IStore, reactor: Any, state: Path | None) -> None:
         verifyObject(IStore, store)
-        self.config, self.store = config, store
+        self.config, self.store, self.reactor = config, store, reactor
         self.clock = ServiceClock(reactor)
         around = Surroundings(reactor, self.clock, store, state)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)

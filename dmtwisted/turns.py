@@ -51,7 +51,8 @@ class Turns:
         :raises Refused: 1105 when the device is busy and stays so for the whole patience.
         """
         if not self._lock.locked:
-            await self._lock.acquire()
+            # Ours at once: there is nothing to wait for, and this is on the way of every sale.
+            self._lock.acquire()
         elif not self._patience:
             raise Refused(Res.DEVICE_BUSY)
         else:

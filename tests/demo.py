@@ -73,10 +73,13 @@ GOODS = {
 Moves = Counter[tuple[str, int, str]]
 """What a document moves, in kopecks or times: section, code and member of a report, as reports name them."""
 
+SAFE = ("safe", 0, "")
+"""Where the cash in the drawer stands."""
+
 
 def kopecks(value: object) -> int:
     """An amount in hryvnias, as it was sent or reckoned, in kopecks."""
-    amount = Fraction(str(value)) * 100
+    amount = (value if isinstance(value, Fraction) else Fraction(str(value))) * 100
     assert amount.denominator == 1, value
     return int(amount)
 
@@ -94,21 +97,23 @@ class Books:
     """
 
     def __init__(self, till: Till = TILL, safe: int = 0) -> None:
-        self._till, self._safe = till, safe
+        self._till = till
+        self._whole: Moves = Counter({SAFE: safe})
         self.entries: list[Moves] = []
 
     @property
     def totals(self) -> Moves:
         """What all entries come to, without what is zero."""
-        whole: Moves = Counter({("safe", 0, ""): self._safe})
-        for entry in self.entries:
-            whole.update(entry)
-        return Counter({key: value for key, value in whole.items() if value})
+        return Counter({key: value for key, value in self._whole.items() if value})
 
     @property
     def safe(self) -> int:
         """The cash in the drawer."""
-        return self.totals["safe", 0, ""]
+        return self._whole[SAFE]
+
+    def _write(self, entry: Moves) -> None:
+        self.entries.append(entry)
+        self._whole.update(entry)
 
     def receipt(self, receipt: Mapping[str, Any], *, sold: bool) -> None:
         """A sale, or a return."""
@@ -125,11 +130,11 @@ class Books:
         rounding, kept = kopecks(figures.rounding), kopecks(figures.kept_cash)
         entry["pays", CASH, f"sum_{side}"] += kept - rounding
         entry["pays", CASH, f"round_{side}{'u' if rounding > 0 else 'd'}"] += abs(rounding)
-        entry["safe", 0, ""] += sign * kept
+        entry[SAFE] += sign * kept
         for code, tax in figures.taxes.items():
             (group,) = (group for group in self._till.groups if group.code == code)
             self._tax(entry, group, tax, side)
-        self.entries.append(entry)
+        self._write(entry)
 
     def _tax(self, entry: Moves, group: Group, tax: Tax, side: str) -> None:
         turnover, levy = kopecks(tax.turnover), kopecks(tax.levy)
@@ -151,24 +156,22 @@ class Books:
         for pay in pays:
             entry["money", pay["type"], f"sum_{side}"] += kopecks(pay["sum"])
             if pay["type"] == CASH:
-                entry["safe", 0, ""] += sign * kopecks(pay["sum"])
-        self.entries.append(entry)
+                entry[SAFE] += sign * kopecks(pay["sum"])
+        self._write(entry)
 
     def withdrawal(self, cash: Mapping[str, Any]) -> None:
         """Cash given out against a card."""
         amount = kopecks(cash["sum"])
-        self.entries.append(
-            Counter({("receipt", 0, "count_14"): 1, ("cash", CARD, "sum_m"): amount, ("safe", 0, ""): -amount})
-        )
+        self._write(Counter({("receipt", 0, "count_14"): 1, ("cash", CARD, "sum_m"): amount, SAFE: -amount}))
 
     def storno(self) -> None:
         """The last document was none."""
-        self.entries.append(Counter({key: -value for key, value in self.entries[-1].items()}))
+        self._write(Counter({key: -value for key, value in self.entries[-1].items()}))
 
 
 def told(info: Mapping[str, Any]) -> Moves:
     """What a report says, in the form of the books; without names, rates, document numbers and zeros."""
-    says: Moves = Counter({("safe", 0, ""): kopecks(info["safe"])})
+    says: Moves = Counter({SAFE: kopecks(info["safe"])})
     for section in ("pays", "money", "cash", "taxes"):
         for line in info[section]:
             for member, value in line.items():

@@ -101,14 +101,14 @@ def lost(shop: Shop) -> None:
 def unreadable_state(shop: Shop) -> Told:
     """The register's row in the database is damaged."""
     shop.open_shift()
-    damage(shop, "UPDATE register SET state = 'x'")
+    damage(shop, "UPDATE register SET state = CAST('{' AS BLOB)")
     shop.crash()
     return shop.sell()
 
 
 def unusable(shop: Shop) -> Told:
     """The register's settings are none that its driver takes."""
-    damage(shop, "UPDATE device SET settings = '{\"hat\": 1}'")
+    damage(shop, "UPDATE device SET settings = CAST('{\"hat\": 1}' AS BLOB)")
     shop.crash()
     return shop.fiscal(18)
 
@@ -364,7 +364,7 @@ class ProducedTests(SynchronousTestCase):
         found.update({name: "(missing)" for name in expected if name not in answer})
         if not re.fullmatch(as_published(res), answer["errortxt"]):
             found["errortxt"] = answer["errortxt"]
-        if not re.fullmatch(r"20260921\d{9}", answer["dt"]):
+        if not re.fullmatch(r"2026092[12]\d{9}", answer["dt"]):
             found["dt"] = answer["dt"]
         return found
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.demo import Books, Comparison, Moves, main, pay, receipt, row, sales, told
+from tests.demo import SAFE, Books, Comparison, Moves, main, pay, receipt, row, sales, told
 from tests.oracle import GROUPS, PAY_TYPES
 from tests.specification import promises
 
-SAFE, COUNT = ("safe", 0, ""), ("receipt", 0, "count_p")
+COUNT = ("receipt", 0, "count_p")
 
 
 class DayTests(SynchronousTestCase):

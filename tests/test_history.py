@@ -16,7 +16,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.demo import CARD, CARD_DATA, TILL, Books, Comparison, Moves, hryvnias, kopecks, told
+from tests.demo import CARD, CARD_DATA, SAFE, TILL, WITHOUT_RATE, Books, Comparison, Moves, hryvnias, kopecks, told
 from tests.oracle import CASH, GROUPS, PAY_TYPES, Broken, Figures, Group, Silent, Till, discounted, goods, reckon
 from tests.oracle import taxes as taxes_of
 from tests.shop import Shop
@@ -26,8 +26,6 @@ SEEDS = 200 if os.environ.get("DMTWISTED_DEEP") == "1" else 5
 """Histories of each kind."""
 
 SHIFTS, STEPS = 3, 40
-
-SAFE = ("safe", 0, "")
 
 OTHER_TAXES = (
     *GROUPS[:3],
@@ -45,7 +43,7 @@ def spelled(group: Group) -> dict[str, Any]:
         "code": group.code,
         "letter": group.letter,
         "name": f"Група {group.letter}",
-        "tax_name": "ПДВ" if group.vat else "",
+        "tax_name": "ПДВ" if group.vat or group.code == WITHOUT_RATE else "",
         "percent": int(group.vat * 100),
         "ex_name": "Акциз" if group.levy or group.unit else "",
         "ex_percent": int(group.levy * 100),

@@ -732,8 +732,9 @@ class ServiceReportTests(_WithShop):
 
     def test_no_lines(self) -> None:
         """1098: something has to be there to print."""
-        for lines in ({}, {"lines": []}, {"lines": None}):
-            self.assertRefused(self.shop.fiscal(5, **lines), 1098, "fiscal.lines")
+        given: tuple[Told, ...] = ({}, {"lines": []}, {"lines": None})
+        for members in given:
+            self.assertRefused(self.shop.fiscal(5, **members), 1098, "fiscal.lines")
 
     def test_wrong_lines(self) -> None:
         """2000: a line of no known kind, or a barcode that cannot be, is named."""
@@ -870,7 +871,13 @@ class SummaryTests(_WithShop):
 
     def test_none(self) -> None:
         """1059: no Z-report lies in the range."""
-        for members in ({"n_from": 4, "n_to": 9}, {"n_from": 3, "n_to": 1}, {"n_from": -3, "n_to": -1}, {}):
+        ranges: tuple[Told, ...] = (
+            {"n_from": 4, "n_to": 9},
+            {"n_from": 3, "n_to": 1},
+            {"n_from": -3, "n_to": -1},
+            {},
+        )
+        for members in ranges:
             self.assertRefused(self.shop.fiscal(12, **members), 1059)
         for dt_from, dt_to in (
             ("20260924", "20260930"),
@@ -1154,7 +1161,7 @@ class ListTests(_WithShop):
 
     def test_refused(self) -> None:
         """2000: a page, an order or a time that is none is named."""
-        for name, wrong in (
+        cases: tuple[tuple[str, Any], ...] = (
             ("pg_no", -1),
             ("pg_cnt", -1),
             ("pg_cnt", 1001),
@@ -1162,7 +1169,8 @@ class ListTests(_WithShop):
             ("dt_order", "up"),
             ("dt_from", "x"),
             ("dt_to", "202613"),
-        ):
+        )
+        for name, wrong in cases:
             self.assertRefused(self.receipts(**{name: wrong}), 2000, f"fiscal.{name}:")
 
     def test_only_what_happened(self) -> None:
@@ -1185,6 +1193,15 @@ class ListTests(_WithShop):
         for flag in (1, "1", "true"):
             self.assertEqual(self.sums(self.receipts(get_receipts=flag)), [1])
         self.assertRefused(self.receipts(get_receipts=False), 2000, "fiscal.task")
+
+    def test_task_beside_it(self) -> None:
+        """A task that a till leaves beside the wish for the list is not done: it opens and sells nothing."""
+        self.shop.sell(1)
+        self.shop.fiscal(11)
+        count = len(self.shop.ledger())
+        for task in (0, "0", 1, 18, None):
+            self.assertEqual(self.sums(self.receipts(task=task)), [1, 1], task)
+        self.assertEqual(len(self.shop.ledger()), count)
 
     def test_closed(self) -> None:
         """The list needs no open shift and survives a restart."""
@@ -1326,8 +1343,9 @@ class FormTests(_WithShop):
 
     def test_unasked(self) -> None:
         """0, nothing and 1: without a wish the register's setting counts, and it is off; 1 wants none."""
+        tasks: dict[int, Told] = {1: {"receipt": sale(1)}, 10: {}, 5: {"lines": [{"t": "a"}]}, 22: {}}
         for wish in (0, "0", "", None, self.NONE):
-            for task, members in ((1, {"receipt": sale(1)}), (10, {}), (5, {"lines": [{"t": "a"}]}), (22, {})):
+            for task, members in tasks.items():
                 self.assertNotIn("pf_text", self.ask(wish, task, **members))
         self.assertNotIn("pf_text", self.shop.sell())
 
@@ -1436,7 +1454,8 @@ class FormTests(_WithShop):
         for width in (24, 32, 48):
             self.shop.settings(pf_charcount=width, header=["Ї" * 100])
             receipt = {**sale(5), "rows": [{**sale(5)["rows"][0], "name": "Дуже довга назва товару " * 5}]}
-            for task, members in ((1, {"receipt": receipt}), (10, {})):
+            tasks: dict[int, Told] = {1: {"receipt": receipt}, 10: {}}
+            for task, members in tasks.items():
                 lines = self.text(self.ask(self.WANTED, task, **members)).splitlines()
                 self.assertLessEqual(max(map(len, lines)), width, task)
 
@@ -1470,7 +1489,7 @@ class SettingsTests(_WithShop):
 
     def test_own_rounding(self) -> None:
         """1115: a till's own rounding is taken only where rounding is on."""
-        members = {"round": "-0.24", "pays": [{"type": 0, "sum": 10}]}
+        members: Told = {"round": "-0.24", "pays": [{"type": 0, "sum": 10}]}
         self.assertTells(self.paid("10.24", **members), sum_topay=10.0, round=-0.24)
         self.shop.settings(rounding_step=0)
         self.assertRefused(self.shop.sell("10.24", **members), 1115)

@@ -150,7 +150,11 @@ class Door(Site):
         # Without the flag twisted.web parses the content type of every POST as if it were mail
         # (docs/performance.md).
         super().__init__(
-            Nothing(language), requestFactory=BoundedRequest, timeout=IDLE_CONNECTION, parsePOSTFormSubmission=False
+            Nothing(language),
+            requestFactory=BoundedRequest,
+            timeout=IDLE_CONNECTION,
+            reactor=core.reactor,
+            parsePOSTFormSubmission=False,
         )
         tasks = TaskResource(core.dispatcher.execute, language)
         self._exact: dict[bytes, IResource] = {

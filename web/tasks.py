@@ -45,7 +45,6 @@ class TaskResource(Resource):
 
     def _task(self, request: Request) -> int:
         name = clean_request_id(request.getHeader(b"x-request-id")) or new_request_id()
-        gone = _Gone(request)
         content = request.content
         assert content is not None
         # One byte more than is taken tells a body that is too long from one that is just not.
@@ -57,7 +56,8 @@ class TaskResource(Resource):
         request_id.reset(before)
 
         def send(answer: bytes) -> None:
-            if gone.yes:
+            # The caller may have hung up: the task went on, only its answer has nobody to go to.
+            if request.channel is None:
                 return
             headers = request.responseHeaders
             headers.setRawHeaders(b"content-type", JSON)
@@ -69,20 +69,9 @@ class TaskResource(Resource):
         def broken(reason: Failure) -> None:
             # Tasks are answered whatever happens to them; this is a fault in answering itself.
             log.failure("a task could not be answered", reason)
-            if not gone.yes:
+            if request.channel is not None:
                 request.setResponseCode(500)
                 request.finish()
 
         answer.addCallback(send).addErrback(broken)
         return NOT_DONE_YET
-
-
-class _Gone:
-    """Whether the caller hung up: the task goes on, only its answer has nobody to go to."""
-
-    def __init__(self, request: Request) -> None:
-        self.yes = False
-        request.notifyFinish().addErrback(self._mark)
-
-    def _mark(self, _reason: Failure) -> None:
-        self.yes = True
