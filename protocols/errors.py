@@ -1,0 +1,39 @@
+"""What can go wrong on a line, told as data: the floors above turn it into results."""
+
+from __future__ import annotations
+
+
+class WireError(Exception):
+    """An exchange with a device did not come to its end."""
+
+
+class NotReached(WireError):
+    """The line could not be opened: nothing was sent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the device is not reached: {reason}")
+        self.reason = reason
+
+
+class Garbled(WireError):
+    """The far end sent something that is no frame of this protocol."""
+
+    def __init__(self, what: str, data: bytes = b"") -> None:
+        super().__init__(f"{what}: {data[:32].hex(' ')}" if data else what)
+        self.what, self.data = what, data
+
+
+class Silent(WireError):
+    """The far end was asked and said nothing for ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no answer in {seconds:g} s")
+        self.seconds = seconds
+
+
+class LineLost(WireError):
+    """The line broke while an answer was due."""
+
+    def __init__(self, reason: str = "the line was closed") -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""Receipt printers: their languages, their status, what each model can do."""

@@ -1,0 +1,1 @@
+"""Bank terminals: one module, or a small package, for each wire format."""
