@@ -419,6 +419,7 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
             cashier=fiscal.text("cashier"),
             receipt=fiscal.read("receipt", _read_receipt),
             cash=fiscal.read("cash", _read_pay),
+            receipts=_read_list(fiscal) if fiscal.flag("get_receipts") else None,
         )
     return FiscalRequest(
         task=task,

@@ -56,7 +56,8 @@ class Rates:
 
         :raises Refused: 1078 without any groups, 1087 for an unknown one, 1110 for one that is not enabled.
         """
-        found = self._groups.get(code or self._default_group)
+        code = code or self._default_group
+        found = self._groups.get(code)
         if found is not None and found.enabled:
             return found
         if not self._groups:

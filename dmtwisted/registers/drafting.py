@@ -175,9 +175,13 @@ class Drafting:
     ) -> Document:
         shift(state.shift_open).trade()
         value = receipt(_receipt_of(fiscal), self._settings, self._rates, self._name)
+        # One receipt must not hold a code in two groups either.
+        here: dict[str, int] = {}
         for good in value.goods:
-            group = sold.get(good.code) if good.code else None
-            if group is not None and group != good.taxgrp:
+            if not good.code:
+                continue
+            group = sold.get(good.code, here.setdefault(good.code, good.taxgrp))
+            if group != good.taxgrp:
                 letter = self._rates.letter(group)
                 raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)
         return self._document(documents.SALE, request, state, receipt=value)

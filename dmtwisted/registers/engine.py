@@ -40,8 +40,8 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentIntent, DocumentQuery, Intent, OperationRow, Outcome, State
 
-KIND = "fiscal"
-"""The kind of a register's operations in the journal."""
+KIND, UNTAGGED = "fiscal", "untagged"
+"""The kinds of a register's operations in the journal; those without a tag of the caller's have keys of our own."""
 
 _fingerprint = msgspec.msgpack.Encoder().encode
 
@@ -215,16 +215,18 @@ class SoftwareRegister:
                 draft = self._drafting.draft(request, self._state, self._sold)
         except Refused:
             # A tag that is known is answered whatever the rest of the request says (http-api 2.20).
-            known = await self._known(request.tag)
+            known = await self._known(request.tag) if fiscal.task in TAGGED else None
             if known is None:
                 raise
             return self._repeat(known, request, fingerprint, language)
-        # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
-        key = request.tag if fiscal.task != STORNO else f"storno of {self._state.last.number}"
         papers = [await self._paper(draft)]
         if draft.kind == documents.Z:
             papers.append(await self._paper(self._drafting.closing(request, self._with(papers[0]))))
-        done = await self._do(papers, key, fingerprint, language)
+        # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
+        kind, key = (
+            (KIND, request.tag) if fiscal.task in TAGGED else (UNTAGGED, f"storno of {self._state.last.number}")
+        )
+        done = await self._do(papers, kind, key, fingerprint, language)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
         if not self._wants_form(request):
@@ -240,14 +242,16 @@ class SoftwareRegister:
         totals.apply(after, paper.document, "", paper.sent)
         return after
 
-    async def _do(self, papers: list[_Paper], key: str, fingerprint: bytes, language: str) -> bytes | OperationRow:
+    async def _do(
+        self, papers: list[_Paper], kind: str, key: str, fingerprint: bytes, language: str
+    ) -> bytes | OperationRow:
         """Store the intent, hand the documents in, store the outcome: the answer, or who has the key already."""
         head = papers[0].document
         try:
             reserved = await self._store.reserve(
                 Intent(
                     device_n=self._n,
-                    kind=KIND,
+                    kind=kind,
                     task=head.caller.task,
                     key=key,
                     fingerprint=fingerprint,
@@ -378,7 +382,7 @@ class SoftwareRegister:
 
     async def _last_document(self) -> Document | None:
         found = await self._store.find_documents(
-            DocumentQuery(devices=[self._n], kinds=sorted(totals.RECEIPTS), limit=1)
+            DocumentQuery(devices=[self._n], number=self._state.last_receipt, limit=1)
         )
         return documents.decode(found.documents[0].value) if found.documents else None
 
@@ -450,13 +454,13 @@ class SoftwareRegister:
         """Number documents ourselves from now on: see `IRegister`."""
         await self.resolve()
         begin = self._drafting.offline_begin(self._state, self._channel.key_days_left())
-        await self._do([await self._paper(begin)], f"{begin.kind} {begin.number}", b"", language)
+        await self._do([await self._paper(begin)], UNTAGGED, f"{begin.kind} {begin.number}", b"", language)
 
     async def go_online(self, language: str) -> None:
         """Hand in what was made offline: see `IRegister`."""
         await self.resolve()
         end = self._drafting.offline_end(self._state)
-        await self._do([await self._paper(end)], f"{end.kind} {end.number}", b"", language)
+        await self._do([await self._paper(end)], UNTAGGED, f"{end.kind} {end.number}", b"", language)
 
     def _warnings(self, language: str) -> list[Warning]:
         """What should be seen to before it becomes an error."""

@@ -21,6 +21,8 @@ def document_form(document: Document, fiscal_number: str, copy: bool = False) ->
         fiscal_number=fiscal_number,
         shift=document.shift,
         dtype=document.dtype,
+        copy=copy,
+        isoffline=document.offline is not None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from dmtwisted.clock import ServiceClock, span
+from dmtwisted.clock import ServiceClock, kyiv, span
 from dmtwisted.printing.forms import check_barcode, report_form, service_form, summary_form
 from dmtwisted.printing.model import Element
 from dmtwisted.registers import documents, infos, totals
@@ -36,8 +36,8 @@ Told = tuple[object, list[Element] | None]
 MOST_REPORTS = 4000
 """Z-reports that one summary takes together: more than ten years of days."""
 
-LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: ""}
-"""``qr_type`` of a line: text, EAN-13, Code 128, QR (http-api 2.8); barcodes with rules of their own by name."""
+LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
+"""``qr_type`` of a line: text, EAN-13, Code 128, QR (http-api 2.8); what is no text by its name."""
 
 
 class _Stored(msgspec.Struct):
@@ -130,7 +130,7 @@ class LocalTasks:
             newest_first=False,
             limit=MOST_REPORTS,
         )
-        period = f"{fiscal.dt_from or '...'} - {fiscal.dt_to or '...'}"
+        period = f"{_day(at_from)} - {_day(at_to)}"
         return await self._summary(SUMMARY_BY_DATE, query, period, fiscal, state)
 
     async def _summary(
@@ -176,7 +176,7 @@ class LocalTasks:
         return self._standing(infos.last_numbers_info, LAST_NUMBERS, fiscal, state), None
 
     async def _last_copy(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        return await self._copy_of(DocumentQuery(devices=[self._n], kinds=sorted(totals.RECEIPTS), limit=1))
+        return await self._copy_of(DocumentQuery(devices=[self._n], number=state.last_receipt, limit=1))
 
     async def _copy(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
         if not fiscal.fiscal_number:
@@ -201,6 +201,11 @@ class LocalTasks:
         return make(self._header, task, fiscal.cashier, self._clock.now(), self._dtype, state)
 
 
+def _day(at: int | None) -> str:
+    """The day of a moment as people write it; an open end is left open."""
+    return "..." if at is None else f"{kyiv(at):%d-%m-%Y}"
+
+
 def _z_of(row: FoundDocument) -> tuple[Document, ShiftTotals]:
     """A stored Z with its totals.
 
@@ -208,7 +213,7 @@ def _z_of(row: FoundDocument) -> tuple[Document, ShiftTotals]:
     """
     try:
         document = documents.decode(row.value)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Refused(Res.Z_CORRUPTED) from None
     if document.report is None:
         raise Refused(Res.Z_CORRUPTED)

@@ -6,7 +6,7 @@ document's outcome; so X, Z and the sum of the receipts cannot part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -84,6 +84,8 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     session: Session | None = None
     offline: Offline | None = None
     last: LastDocument = msgspec.field(default_factory=LastDocument)
+    last_receipt: int = 0
+    """The local number of the last document that moved money; 0 before the first."""
     totals: ShiftTotals = msgspec.field(default_factory=ShiftTotals)
 
     @property
@@ -135,7 +137,9 @@ def apply(
     if kind == STORNO:
         assert document.reverses is not None
         _count(state, document.reverses.kind, document, -1)
+        _drop_empty(state.totals)
     elif kind in RECEIPTS:
+        state.last_receipt = document.number
         if kind == SALE:
             state.totals.last_docno_p = document.number
         elif kind == RETURN:
@@ -166,6 +170,21 @@ def _count(state: RegisterState, kind: str, document: Document, sign: int) -> No
             totals.count_14 += sign
         _add(totals.cash if kind == WITHDRAWAL else totals.money, cash.type, cash.name, came_in, sign * cash.sum)
         state.safe += (sign if came_in else -sign) * cash.sum
+
+
+def _drop_empty(totals: ShiftTotals) -> None:
+    """Take out lines that came to nothing: a report does not tell of what was taken back."""
+    for name in _LINES:
+        lines: dict[int, PaySum | TaxSum] = getattr(totals, name)
+        for code in [code for code, line in lines.items() if not any(_sums(line))]:
+            del lines[code]
+
+
+def _sums(line: PaySum | TaxSum) -> Iterator[int]:
+    for name in line.__struct_fields__:
+        value = getattr(line, name)
+        if isinstance(value, int) and not name.endswith("percent"):
+            yield value
 
 
 def _cash_of(receipt: Receipt) -> int:

@@ -166,6 +166,7 @@ def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocumen
             values += wanted
     for condition, value in (
         ("d.fiscal_number = ?", query.fiscal_number or None),
+        ("d.number = ?", query.number),
         ("d.shift >= ?", query.shift_from),
         ("d.shift <= ?", query.shift_to),
         ("d.at >= ?", query.at_from),

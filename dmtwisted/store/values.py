@@ -144,6 +144,7 @@ class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):
     newest_first: bool = True
     limit: int = 100
     offset: int = 0
+    number: int | None = None
 
 
 class FoundDocument(msgspec.Struct, frozen=True, array_like=True):
