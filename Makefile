@@ -1,4 +1,4 @@
-# The whole project by five words: run, test, lint, crash, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, bench, docs, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs crash bench venv clean
+.PHONY: run test lint docs demo deep crash bench venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -22,7 +22,14 @@ lint: $(VENV)/.tested            ## ruff and strict mypy
 
 docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m dmtwisted.config > docs/configuration.md
+	$(BIN)/python -m dmtwisted.result_page > docs/result-codes.md
 	$(BIN)/python -m tests.traceability
+
+demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X, Z, and the books beside them
+	$(BIN)/python -m tests.demo
+
+deep: $(VENV)/.tested            ## a million random receipts against the oracle
+	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history
 
 crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100

@@ -313,6 +313,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
         elif exact:
             raise Refused(Res.ZERO_PAYMENT, pay_type.name)
     sums = [pay.sum for pay, _ in pays]
+    shares = [0] * len(pays)
     in_cash = [pay_type.code == CASH for _, pay_type in pays]
     given = sum(sums)
     if asked.autoround and any(in_cash):
@@ -321,13 +322,24 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
         rounding = rounded(exact_cash, step) - exact_cash
         if cash == exact_cash:
             # Cash named to the kopeck says what is owed, not what was laid on the counter.
-            sums[in_cash.index(True)] += rounding
+            shares = _shares(rounding, sums, in_cash)
+            sums = [amount + share for amount, share in zip(sums, shares, strict=True)]
+    if rounding and pays and not any(shares):
+        shares[in_cash.index(True) if any(in_cash) else 0] = rounding
     changes = _changes(sums, [pay.change for pay, _ in pays], in_cash, exact + rounding)
-    bearer = in_cash.index(True) if any(in_cash) else 0
     return [
-        _payment(pay, pay_type, amount - change, amount, change, rounding if index == bearer else 0)
-        for index, ((pay, pay_type), amount, change) in enumerate(zip(pays, sums, changes, strict=True))
+        _payment(pay, pay_type, amount - change, amount, change, share)
+        for (pay, pay_type), amount, change, share in zip(pays, sums, changes, shares, strict=True)
     ]
+
+
+def _shares(rounding: int, sums: list[int], in_cash: list[bool]) -> list[int]:
+    """What each payment bears of ``rounding``: the first cash payment all of it, unless it is too small for that."""
+    shares = []
+    for amount, is_cash in zip(sums, in_cash, strict=True):
+        shares.append(max(rounding, -amount) if is_cash else 0)
+        rounding -= shares[-1]
+    return shares
 
 
 def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int) -> list[int]:
