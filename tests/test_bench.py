@@ -14,24 +14,9 @@ from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import bench
-from dmtwisted.commands.bench import (
-    USUAL_SIZES,
-    BenchOptions,
-    Cpu,
-    Round,
-    Share,
-    Sizes,
-    cpu_of,
-    filesystem,
-    keep_sales,
-    numbers,
-    per_sale,
-    row_of,
-    scratch_folder,
-    sizes_kept,
-    stat_cpu,
-    table,
-)
+from dmtwisted.commands.bench import BenchOptions, Round, Share, numbers, row_of, table
+from dmtwisted.commands.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
+from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
 from dmtwisted.commands.load import Load
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.migrate import ddl
@@ -91,9 +76,9 @@ class RowTests(SynchronousTestCase):
     """From rounds to the table."""
 
     rounds = (
-        Round(load(1000, 1.0, 9.0), load(2000), (300.0, 100.0)),
-        Round(load(900, 3.0, 7.0), load(3000), (500.0, 120.0)),
-        Round(load(1200, 2.0, 8.0), load(1500), (400.0, 110.0)),
+        Round(load(1000, 1.0, 9.0), load(1250), load(2000), (300.0, 100.0)),
+        Round(load(900, 3.0, 7.0), load(1000), load(3000), (500.0, 120.0)),
+        Round(load(1200, 2.0, 8.0), load(2000), load(1500), (400.0, 110.0)),
     )
 
     def test_medians(self) -> None:
@@ -101,10 +86,12 @@ class RowTests(SynchronousTestCase):
         row = row_of(8, self.rounds, 4000)
         self.assertEqual((row.connections, row.sales_per_s, row.p50_ms, row.p99_ms), (8, 1000, 2.0, 8.0))
         self.assertEqual((row.service_cpu_us, row.writer_cpu_us), (400.0, 110.0))
+        self.assertEqual(row.without_engine_per_s, 1250)
         self.assertEqual((row.plain_per_s, row.writer_per_s, row.of_writer), (2000, 4000, 0.25))
 
     def test_share_of_each_round(self) -> None:
-        """The share of the plain resource is taken within each round: the machine is noisy for both."""
+        """The share of a peer is taken within each round: the machine is noisy for both."""
+        self.assertEqual(row_of(8, self.rounds, 4000).of_without_engine, Share(0.8, 0.6, 0.9))
         self.assertEqual(row_of(8, self.rounds, 4000).of_plain, Share(0.5, 0.3, 0.8))
 
     def test_table(self) -> None:
@@ -113,15 +100,17 @@ class RowTests(SynchronousTestCase):
         lines = table(rows).splitlines()
         self.assertEqual(len(lines), 3)
         self.assertIn("service µs/sale", lines[0])
-        self.assertEqual(" ".join(lines[2].split()), "64 1000 2.0 8.0 400 110 0.50 (0.30..0.80) 0.25")
+        self.assertEqual(
+            " ".join(lines[2].split()), "64 1000 2.0 8.0 400 110 0.80 (0.60..0.90) 0.50 (0.30..0.80) 0.25"
+        )
         self.assertEqual(len({len(line) for line in lines}), 1)
 
     def test_table_without_processors(self) -> None:
         """Where nobody knows what a process took, its columns are left out."""
-        rounds = [Round(one.sales, one.plain, None) for one in self.rounds]
+        rounds = [Round(one.sales, one.without_engine, one.plain, None) for one in self.rounds]
         lines = table([row_of(1, rounds, 4000)]).splitlines()
         self.assertNotIn("µs", lines[0])
-        self.assertEqual(" ".join(lines[1].split()), "1 1000 2.0 8.0 0.50 (0.30..0.80) 0.25")
+        self.assertEqual(" ".join(lines[1].split()), "1 1000 2.0 8.0 0.80 (0.60..0.90) 0.50 (0.30..0.80) 0.25")
 
 
 class ProcessTests(SynchronousTestCase):
@@ -178,7 +167,7 @@ class NotStartedTests(SynchronousTestCase):
         said: list[str] = []
 
         def refuse(*_: object) -> list[bench.Row]:
-            raise bench.NotStarted("the service ended with status 1: port in use")
+            raise NotStarted("the service ended with status 1: port in use")
 
         self.patch(bench, "_sales", refuse)
         self.patch(sys.stderr, "write", said.append)

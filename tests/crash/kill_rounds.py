@@ -39,7 +39,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from dmtwisted.commands.bench import (
+from dmtwisted.commands.children import (
     HOST,
     BenchFailed,
     NotStarted,
