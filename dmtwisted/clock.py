@@ -6,7 +6,7 @@ Fiscal documents carry local time (fiscal-server 10), so the zone is Kyiv whatev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -60,14 +60,23 @@ def span(stamp: str) -> tuple[int, int]:
         raise ValueError("the beginning of YYYYMMDDHHMMSS is expected")
     given = len(stamp)
     first = datetime.strptime(stamp + "00000101000000"[given:], "%Y%m%d%H%M%S").replace(tzinfo=KYIV)
-    if given == 4:
-        after = first.replace(year=first.year + 1)
-    elif given == 6:
-        after = (first + timedelta(days=32)).replace(day=1)
-    else:
-        step = {8: timedelta(days=1), 10: timedelta(hours=1), 12: timedelta(minutes=1), 14: timedelta(seconds=1)}
-        after = first + step[given]
-    return int(first.timestamp() * 1000), int(after.timestamp() * 1000) - 1
+    try:
+        if given == 4:
+            after = first.replace(year=first.year + 1)
+        elif given == 6:
+            after = (first + timedelta(days=32)).replace(day=1)
+        else:
+            step = {8: timedelta(days=1), 10: timedelta(hours=1), 12: timedelta(minutes=1), 14: timedelta(seconds=1)}
+            after = first + step[given]
+        last = int(after.timestamp() * 1000) - 1
+    except (OverflowError, ValueError):
+        last = _LAST
+    return max(int(first.timestamp() * 1000), _FIRST), max(last, _FIRST)
+
+
+_FIRST = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
+_LAST = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=KYIV).timestamp()) * 1000 + 999
+"""The moments that a calendar can show; "since ever" and "until ever" reach so far and no further."""
 
 
 def stamp14(at: int) -> str:

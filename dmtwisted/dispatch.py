@@ -37,7 +37,7 @@ class Dispatcher:
         self._devices, self._store, self._clock = devices, store, clock
         self._running = 0
         self._stopping = False
-        self._all_done: Deferred[None] | None = None
+        self._finishing: list[Deferred[None]] = []
 
     async def execute(self, body: bytes, language: str) -> bytes:
         """The answer to a request body, as JSON text; never raises."""
@@ -67,8 +67,9 @@ class Dispatcher:
         """Refuse new tasks from now on; return when the running ones have ended."""
         self._stopping = True
         if self._running:
-            self._all_done = Deferred()
-            await self._all_done
+            all_done: Deferred[None] = Deferred()
+            self._finishing.append(all_done)
+            await all_done
 
     async def resolve(self) -> None:
         """Ask once after every operation whose outcome is unknown, all devices at the same time."""
@@ -91,9 +92,12 @@ class Dispatcher:
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
+        turns = device.turns
         try:
-            await device.turns.take()
+            await turns.take()
             try:
+                # Who waited for its turn may have waited for a change: the device as it was is closed then.
+                device = self._devices.by_id(device.row.dev_id)
                 answer: bytes
                 if request.fiscal is not None and request.fiscal.receipts is not None:
                     answer = await list_receipts(request, self._devices, self._store, self._clock.now())
@@ -103,11 +107,13 @@ class Dispatcher:
                     answer = await device.built.perform(request, language)
                 return answer
             finally:
-                device.turns.give_back()
+                turns.give_back()
         finally:
             self._running -= 1
-            if self._all_done is not None and not self._running:
-                self._all_done.callback(None)
+            if self._finishing and not self._running:
+                finishing, self._finishing = self._finishing, []
+                for all_done in finishing:
+                    all_done.callback(None)
 
     def _refusal(self, error: Exception) -> Refused:
         """What a caller hears of ``error``."""

@@ -14,7 +14,8 @@ LARGEST = 10**15
 """The largest scaled amount that is taken: ten trillion hryvnias. Beyond it a number is a mistake."""
 
 _NUMERIC = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_WHOLE = Decimal(1)
+_LAST_DIGIT = {100: Decimal("0.01"), 1000: Decimal("0.001")}
+"""The smallest step of what is scaled by a factor."""
 
 
 class NotANumber(ValueError):
@@ -36,7 +37,7 @@ def number(value: object) -> Decimal | int:
 
 
 def scaled(value: object, factor: int) -> int:
-    """``value`` times ``factor`` as a whole number, halves rounded away from zero.
+    """``value`` times ``factor``, 100 or 1000, as a whole number, halves rounded away from zero.
 
     :raises NotANumber: when ``value`` is no number or is out of all proportion.
     """
@@ -49,7 +50,8 @@ def scaled(value: object, factor: int) -> int:
         # A tail beyond this is dust: 0.1 + 0.2 of a till that calculates in binary.
         if digits and digits.adjusted() < -9:
             return 0
-        whole = int((digits * factor).quantize(_WHOLE, ROUND_HALF_UP))
+        # Rounded before it is multiplied: a product of many digits would be rounded to 28 of them first.
+        whole = int(digits.quantize(_LAST_DIGIT[factor], ROUND_HALF_UP) * factor)
     if not -LARGEST <= whole <= LARGEST:
         raise NotANumber("the number is too large")
     return whole

@@ -51,8 +51,11 @@ def read_json(body: bytes) -> Members:
         root = _decode(body)
     except UnicodeDecodeError:
         raise malformed("", "the body is not UTF-8") from None
-    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+    except msgspec.DecodeError as error:
         raise malformed("", f"the body is not JSON ({error})") from None
+    except (ValueError, ArithmeticError):
+        # What Python's numbers cannot hold; its own words for that are no help to a till.
+        raise malformed("", "the body is not JSON (a number is out of range)") from None
     if not isinstance(root, dict):
         raise malformed("", "the body is not a JSON object")
     return Members(root, "")
@@ -120,10 +123,9 @@ class Members:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """An array of texts; empty when absent."""
-        return tuple(
-            Members({"": value}, f"{self.path(name)}[{index}]").text("")
-            for index, value in enumerate(self._list(name))
-        )
+        named = {f"{name}[{index}]": value for index, value in enumerate(self._list(name))}
+        entries = Members(named, self._path)
+        return tuple(entries.text(entry) for entry in named)
 
     def integer(self, name: str, default: int = 0) -> int:
         """A whole number, also spelled as text; ``default`` when absent or empty."""

@@ -6,9 +6,6 @@ they came, for a while. Patience is the only difference, so there is one mechani
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from twisted.internet.defer import DeferredLock, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 
@@ -33,17 +30,14 @@ class Turns:
         """Whether a task is running now."""
         return self._lock.locked
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """The device is the caller's alone inside of the ``async with``, however long that takes to come.
+    def turn(self) -> DeferredLock:
+        """The device is the caller's alone inside of ``async with turns.turn()``, however long that takes to come.
 
         For what is no task: only task endpoints answer 1105 (specification 1.9).
         """
-        await self._lock.acquire()
-        try:
-            yield
-        finally:
-            self.give_back()
+        # The lock as it is. Around it, a generator could be collected before the coroutine that stands inside of it,
+        # and closing that coroutine would then end in "generator didn't stop after athrow()".
+        return self._lock
 
     async def take(self) -> None:
         """Begin the turn of a task; whoever took it gives it back.

@@ -122,6 +122,11 @@ class SpanTests(SynchronousTestCase):
         """The hour that comes twice in autumn is meant as a whole."""
         self.assertEqual(span("2026102503"), (AUTUMN - 3_600_000, AUTUMN + 3_600_000 - 1))
 
+    def test_end_of_the_calendar(self) -> None:
+        """The last year, month, day, hour, minute and second of the calendar end with it, as "until ever" does."""
+        for stamp in ("9999", "999912", "99991231", "9999123123", "999912312359", "99991231235959"):
+            self.assertEqual(span(stamp)[1], utc(9999, 12, 31, 21, 59, 59, 999), stamp)
+
     def test_no_stamps(self) -> None:
         """What is no beginning of a stamp, or no date, is a `ValueError`."""
         for stamp in (
@@ -133,20 +138,22 @@ class SpanTests(SynchronousTestCase):
 
     @given(st.text(alphabet="0123459 -٠", max_size=15))
     @example("0001")
-    @example("000101")
+    @example("00010101000000")
     @example("9999")
     @example("999912")
     @example("99991231")
     @example("9999123123")
     @example("99991231235959")
     def test_any(self, stamp: str) -> None:
-        """Whatever a till sends is a span of time or a `ValueError`, at both ends of the calendar too."""
+        """Whatever a till sends is a span of time that can be shown, or a `ValueError`."""
         try:
             first, last = span(stamp)
         except ValueError:
             return
         # The hour that is left out in spring is a span of no length.
         self.assertGreaterEqual(last + 1, first, stamp)
+        self.assertEqual(kyiv(first).year, int(stamp[:4]), stamp)
+        self.assertEqual(kyiv(last).year, int(stamp[:4]), stamp)
 
 
 class ServiceClockTests(SynchronousTestCase):

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
@@ -20,10 +19,11 @@ from dmtwisted.devices import drivers
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import KINDS, BadSettings, Driver, Surroundings, find_drivers
 from dmtwisted.registers.drivers.training import TrainingSettings
+from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, StoreFailed
-from tests.shop import Shop
+from tests.shop import Shop, sale
 from tests.specification import promises
 
 MOMENT = 2**-10
@@ -77,7 +77,9 @@ class _WithDevices(SynchronousTestCase):
         return devices
 
     def build(self, row: DeviceRow, settings: Any, around: Surroundings) -> Plain:
-        """Build a device and note it."""
+        """Build a device and note it; one with a hundred copies cannot be built."""
+        if settings.copies == 100:
+            raise OSError("no such port")
         self.built.append(Plain(row, settings))
         return self.built[-1]
 
@@ -92,7 +94,7 @@ class _WithDevices(SynchronousTestCase):
 
     def change(self, device: Device, name: str | None = None, **changes: Any) -> Device:
         """A device with other settings or another name."""
-        changed: Device = self.done(self.devices.change(device, name, changes))
+        changed: Device = self.done(self.devices.change(device.row.dev_id, name, changes))
         return changed
 
     def refused(self, doing: Coroutine[Any, Any, Any]) -> int:
@@ -230,17 +232,12 @@ class OpenTests(_WithDevices):
         self.assertEqual([device.row for device in self.devices], before)
         self.assertEqual([device.settings.title for device in self.devices], list(KINDS))
 
-    def test_driver_gone(self) -> None:
-        """A device whose driver is gone is left out, which is logged, and the others work."""
-        self.add("a", "printer")
-        self.add("b", "terminal")
-        with capturedLogs() as events:
-            self.devices = self.house("terminal")
-        self.assertEqual(self.names(), ["b"])
-        self.assertEqual(
-            [(event["device"], event["driver"]) for event in events if "driver" in event], [("a", "plain")]
-        )
-        self.assertEqual(len(self.stored()), 2)
+    def test_order(self) -> None:
+        """Devices are told in the order in which they were made."""
+        for name in "cab":
+            self.add(name)
+        self.devices = self.house()
+        self.assertEqual([device.name for device in self.devices], ["c", "a", "b"])
 
     def test_closed(self) -> None:
         """When the house closes, each device is let go of once and none is found."""
@@ -251,6 +248,91 @@ class OpenTests(_WithDevices):
         self.assertEqual([built.closed for built in self.built], [1, 1, 1, 1])
         self.assertEqual(self.names(), [])
         self.assertRaises(Refused, self.devices.by_name, "printer")
+
+    def test_badly_closed(self) -> None:
+        """A device that cannot be let go of, which is logged, does not keep the others."""
+
+        def fail() -> None:
+            raise OSError("the line is stuck")
+
+        self.patch(self.add("a").built, "close", fail)
+        self.add("b")
+        self.devices.close()
+        self.assertEqual((self.built[1].closed, self.names()), (1, []))
+        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+
+
+class UnusableTests(_WithDevices):
+    """A device that cannot be built."""
+
+    def assertUnusable(self, name: str, why: str) -> Device:
+        """A device is there, says why it cannot be used, and refuses whatever it is asked with 430 and the reason."""
+        (failure,) = self.flushLoggedErrors()
+        self.assertIn(why, str(failure.value))
+        device = self.devices.by_name(name)
+        self.assertIs(self.devices.by_id(device.row.dev_id), device)
+        self.assertIn(why, self.done(device.built.state())["error"])
+        self.assertIsNone(device.simulator)
+        self.assertIsNone(self.done(device.built.resolve()))
+        asked = TaskRequest(device=name, type=1, tag="t", source="")
+        for doing in (
+            *(device.built.perform(asked, "uk"), device.built.look_up(asked), device.built.check()),
+            *(device.built.go_offline("uk"), device.built.go_online("uk")),
+        ):
+            failed = self.failureResultOf(Deferred.fromCoroutine(doing), Refused)
+            assert isinstance(failed.value, Refused)
+            self.assertEqual(failed.value.res.code, 430)
+            self.assertIn(why, failed.value.errortxt("uk"))
+        return device
+
+    def test_driver_gone(self) -> None:
+        """A device whose driver is gone does not keep the others from working; its settings are not shown."""
+        self.add("a", "printer", title="Каса")
+        self.add("b", "terminal")
+        self.devices = self.house("terminal")
+        device = self.assertUnusable("a", "there is no driver plain for a printer")
+        # Nobody can say any more which of them are secret.
+        self.assertEqual(msgspec.to_builtins(device.settings), {})
+        self.assertIsInstance(self.devices.by_name("b").built, Plain)
+        self.devices = self.house()
+        self.assertEqual(self.devices.by_name("a").settings, PlainSettings("Каса"))
+
+    def test_settings_of_another_version(self) -> None:
+        """A device whose stored settings do not fit any more can be seen with them, and mended."""
+        row = self.add("a").row
+        self.done(self.store.change_device(row.n, "a", b'{"copies":0}'))
+        self.devices = self.house()
+        device = self.assertUnusable("a", "settings.copies")
+        self.assertEqual(device.settings, {"copies": 0})
+        self.assertEqual(self.change(device, copies=3).settings, PlainSettings("", 3))
+        self.assertIs(self.devices.by_name("a").built, self.built[-1])
+
+    def test_cannot_be_built(self) -> None:
+        """A device that cannot be built when it is added or changed is kept all the same, and can be mended."""
+        device = self.add("a", copies=100)
+        self.assertUnusable("a", "no such port")
+        self.change(device, copies=1)
+        self.change(device, copies=100)
+        self.assertUnusable("a", "no such port")
+        self.assertEqual([built.closed for built in self.built], [1])
+        self.devices = self.house()
+        self.assertUnusable("a", "no such port")
+        self.done(self.devices.remove(device.row.dev_id))
+        self.assertEqual(self.stored(), [])
+
+    def test_start(self) -> None:
+        """A service with a register that cannot be built starts, and answers its tasks and look-ups with 430."""
+        shop = Shop(self)
+        shop.add("bar")
+        row = shop.core.devices.by_name("bar").row
+        self.done(shop.store.change_device(row.n, "bar", b'{"setting_of_tomorrow":1}'))
+        shop.crash()
+        self.flushLoggedErrors(BadSettings)
+        self.assertTrue(shop.core.ready)
+        for answer in (shop.fiscal(18, device="bar"), shop.look_up("t", "bar")):
+            self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (430, 3, 3))
+            self.assertIn("setting_of_tomorrow", answer["errortxt"])
+        self.assertEqual(shop.fiscal(18)["res"], 0)
 
 
 class ChangeTests(_WithDevices):
@@ -292,7 +374,7 @@ class ChangeTests(_WithDevices):
     def test_name_taken(self) -> None:
         """A device cannot take another one's name: 2002, and both stay as they were."""
         first, second = self.add("a", "register"), self.add("b", "terminal", copies=2)
-        self.assertEqual(self.refused(self.devices.change(second, "a", {"copies": 5})), 2002)
+        self.assertEqual(self.refused(self.devices.change(second.row.dev_id, "a", {"copies": 5})), 2002)
         self.assertIs(self.devices.by_name("a"), first)
         self.assertIs(self.devices.by_name("b"), second)
         self.assertEqual((second.settings.copies, [built.closed for built in self.built]), (2, [0, 0]))
@@ -306,9 +388,9 @@ class ChangeTests(_WithDevices):
         """A setting or a name that does not fit is refused with its path, and the device stays as it was."""
         device = self.add("a", copies=2)
         before = self.stored()
-        self.assertEqual(self.bad(self.devices.change(device, None, {"copies": 0})), "settings.copies")
-        self.assertEqual(self.bad(self.devices.change(device, None, {"copy": 1})), "settings.copy")
-        self.assertEqual(self.bad(self.devices.change(device, "", {})), "device")
+        self.assertEqual(self.bad(self.devices.change(device.row.dev_id, None, {"copies": 0})), "settings.copies")
+        self.assertEqual(self.bad(self.devices.change(device.row.dev_id, None, {"copy": 1})), "settings.copy")
+        self.assertEqual(self.bad(self.devices.change(device.row.dev_id, "", {})), "device")
         self.assertIs(self.devices.by_name("a"), device)
         self.assertEqual((self.stored(), device.built.closed), (before, 0))
 
@@ -316,44 +398,39 @@ class ChangeTests(_WithDevices):
         """A change that could not be stored leaves the device as it was, and free."""
         device = self.add("a", copies=2)
         self.store.broken = True
-        doing = Deferred.fromCoroutine(self.devices.change(device, "b", {"copies": 3}))
+        doing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, "b", {"copies": 3}))
         self.failureResultOf(doing, StoreFailed)
         self.store.broken = False
         self.assertIs(self.devices.by_name("a"), device)
         self.assertEqual((device.settings.copies, device.built.closed, device.turns.busy), (2, 0, False))
         self.change(device, "b", copies=3)
 
-    def test_busy_register(self) -> None:
-        """A register that works is neither changed nor renamed nor removed: 1105 at once."""
-        device = self.add("a", "register")
-        self.done(device.turns.take())
-        for doing in (
-            self.devices.change(device, None, {"copies": 2}),
-            self.devices.change(device, "b", {}),
-            self.devices.remove(device),
-        ):
-            self.assertEqual(self.refused(doing), 1105)
-        self.assertEqual((self.devices.by_name("a"), device.built.closed), (device, 0))
-        device.turns.give_back()
-        self.change(device, "b")
+    @promises("1.9e.1.2")
+    def test_busy(self) -> None:
+        """A change of a device that works waits for its task, however long that takes."""
+        for kind in KINDS:
+            device = self.add(kind, kind)
+            self.done(device.turns.take())
+            changing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, None, {"copies": 2}))
+            self.clock.advance(1000)
+            self.assertNoResult(changing)
+            self.assertIs(self.devices.by_name(kind), device)
+            self.assertEqual((device.settings.copies, device.built.closed), (1, 0))
+            device.turns.give_back()
+            self.assertEqual(self.successResultOf(changing).settings.copies, 2)
 
-    def test_busy_printer(self) -> None:
-        """A change of a printer that works waits for it as a task does."""
-        device = self.add("a")
-        self.done(device.turns.take())
-        changing = Deferred.fromCoroutine(self.devices.change(device, None, {"copies": 2}))
-        self.clock.advance(14)
-        self.assertNoResult(changing)
-        self.assertEqual(self.devices.by_name("a").settings.copies, 1)
-        device.turns.give_back()
-        self.assertEqual(self.successResultOf(changing).settings.copies, 2)
+    def test_unknown(self) -> None:
+        """A device that there is not is neither changed nor removed: 1091."""
+        name = self.add("a").name
+        for doing in (self.devices.change(name, "b", {}), self.devices.remove(name)):
+            self.assertEqual(self.refused(doing), 1091)
 
     def test_two_changes_that_wait(self) -> None:
         """Two changes that wait for a busy device both hold, one after the other."""
         device = self.add("a")
         self.done(device.turns.take())
-        first = Deferred.fromCoroutine(self.devices.change(device, None, {"copies": 2}))
-        second = Deferred.fromCoroutine(self.devices.change(device, None, {"title": "Каса"}))
+        first = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, None, {"copies": 2}))
+        second = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, None, {"title": "Каса"}))
         device.turns.give_back()
         self.successResultOf(first)
         self.successResultOf(second)
@@ -364,13 +441,26 @@ class ChangeTests(_WithDevices):
         """A device that is removed while a change waits before it is let go of as it then is."""
         device = self.add("a")
         self.done(device.turns.take())
-        changing = Deferred.fromCoroutine(self.devices.change(device, "b", {}))
-        removing = Deferred.fromCoroutine(self.devices.remove(device))
+        changing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, "b", {}))
+        removing = Deferred.fromCoroutine(self.devices.remove(device.row.dev_id))
         device.turns.give_back()
         self.successResultOf(changing)
         self.successResultOf(removing)
         self.assertEqual((self.names(), self.stored()), ([], []))
         self.assertEqual([built.closed for built in self.built], [1, 1])
+
+    def test_change_behind_a_removal(self) -> None:
+        """A change that waits before a device which is then removed is refused with 1091, and brings nothing back."""
+        device = self.add("a")
+        self.done(device.turns.take())
+        removing = Deferred.fromCoroutine(self.devices.remove(device.row.dev_id))
+        changing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, "b", {}))
+        device.turns.give_back()
+        self.successResultOf(removing)
+        failure = self.failureResultOf(changing, Refused)
+        assert isinstance(failure.value, Refused)
+        self.assertEqual(failure.value.res.code, 1091)
+        self.assertEqual((self.names(), self.stored(), device.turns.busy), ([], [], False))
 
 
 class RemoveTests(_WithDevices):
@@ -380,7 +470,7 @@ class RemoveTests(_WithDevices):
         """A removed device is let go of and found no more, after a restart neither."""
         self.add("a")
         device = self.add("b")
-        self.done(self.devices.remove(device))
+        self.done(self.devices.remove(device.row.dev_id))
         self.assertEqual((self.names(), device.built.closed), (["a"], 1))
         self.assertRaises(Refused, self.devices.by_name, "b")
         self.assertRaises(Refused, self.devices.by_id, device.row.dev_id)
@@ -390,7 +480,7 @@ class RemoveTests(_WithDevices):
     def test_name_is_free(self) -> None:
         """The name of a removed device can be given again; the new device is another one."""
         first = self.add("a")
-        self.done(self.devices.remove(first))
+        self.done(self.devices.remove(first.row.dev_id))
         second = self.add("a", "terminal")
         self.assertNotEqual((first.row.n, first.row.dev_id), (second.row.n, second.row.dev_id))
         self.assertGreater(second.row.n, first.row.n)
@@ -399,7 +489,7 @@ class RemoveTests(_WithDevices):
         """A device whose removal could not be stored stays."""
         device = self.add("a")
         self.store.broken = True
-        self.failureResultOf(Deferred.fromCoroutine(self.devices.remove(device)), StoreFailed)
+        self.failureResultOf(Deferred.fromCoroutine(self.devices.remove(device.row.dev_id)), StoreFailed)
         self.store.broken = False
         self.assertIs(self.devices.by_name("a"), device)
         self.assertEqual((device.built.closed, device.turns.busy), (0, False))
@@ -420,7 +510,7 @@ class HistoryTests(SynchronousTestCase):
     def rename(self, old: str, new: str) -> None:
         """Give a register another name."""
         devices = self.shop.core.devices
-        self.done(devices.change(devices.by_name(old), new, {}))
+        self.done(devices.change(devices.by_name(old).row.dev_id, new, {}))
 
     def test_first_start(self) -> None:
         """A service in training mode starts with one training register, and only the first time."""
@@ -466,7 +556,7 @@ class HistoryTests(SynchronousTestCase):
     def test_removed_and_added(self) -> None:
         """A register with the name of a removed one has a history of its own, which begins with number 1."""
         devices = self.shop.core.devices
-        self.done(devices.remove(devices.by_name("test")))
+        self.done(devices.remove(devices.by_name("test").row.dev_id))
         self.assertEqual(self.shop.look_up("t")["res"], 1091)
         self.shop.add("test")
         self.assertEqual(self.shop.look_up("t")["res"], 1058)
@@ -476,17 +566,16 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(self.shop.sell(5, "t")["task_status"], 1)
 
     def test_busy(self) -> None:
-        """A register that works on a task is not changed: 1105, and its task ends well."""
+        """A register is renamed after its task, which ends well and is found under the new name."""
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 1000})
-        sale = {"sum": 5, "rows": [{"name": "Чай", "cnt": 1, "price": 5}], "pays": [{"sum": 5}]}
-        due = self.shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale}})
+        due = self.shop.asked({"device": "test", "tag": "slow", "type": 1, "fiscal": {"task": 1, "receipt": sale(5)}})
         devices = self.shop.core.devices
-        changing = Deferred.fromCoroutine(devices.change(devices.by_name("test"), "bar", {}))
-        failure = self.failureResultOf(changing, Refused)
-        assert isinstance(failure.value, Refused)
-        self.assertEqual(failure.value.res.code, 1105)
+        changing = Deferred.fromCoroutine(devices.change(devices.by_name("test").row.dev_id, "bar", {}))
+        self.assertNoResult(changing)
         self.shop.clock.advance(1)
         self.assertIn(b'"res":0', self.successResultOf(due))
+        self.assertEqual(self.successResultOf(changing).name, "bar")
+        self.assertEqual(self.shop.look_up("slow", "bar")["task_status"], 2)
 
 
 class DriverTests(SynchronousTestCase):

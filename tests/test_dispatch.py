@@ -11,7 +11,9 @@ from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted import dispatch
+from dmtwisted.core import LATEST_READY
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.turns import Turns
 from protocols.simulators import tax_service
 from protocols.simulators.scenario import Scenario
 from tests.shop import Shop, sale
@@ -163,6 +165,35 @@ class LanguageTests(_WithShop):
         """A body that cannot be read is answered in the caller's language too."""
         self.assertIn("Malformed request", self.shop.ask(b"?", "en")["errortxt"])
         self.assertIn("Некоректний запит", self.shop.ask(b"?", "uk")["errortxt"])
+
+
+class ChangeTests(_WithShop):
+    """A device that is changed while a task waits for it, as tasks for printers and terminals do."""
+
+    def sold_after(self, change: Callable[[str], Coroutine[Any, Any, Any]]) -> dict[str, Any]:
+        """The answer to a sale that waited for a busy device, and behind ``change``, which is given its id."""
+        device = self.shop.core.devices.by_name("test")
+        turns = Turns(self.shop.clock, 15.0)
+        self.patch(device, "turns", turns)
+        self.successResultOf(Deferred.fromCoroutine(turns.take()))
+        changing = Deferred.fromCoroutine(change(device.row.dev_id))
+        due = self.shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale()}})
+        self.assertNoResult(changing)
+        self.assertNoResult(due)
+        turns.give_back()
+        self.successResultOf(changing)
+        answer: dict[str, Any] = json.loads(self.successResultOf(due))
+        return answer
+
+    def test_changed(self) -> None:
+        """The task is done by the device as it then is, not by the one that was closed."""
+        answer = self.sold_after(lambda dev_id: self.shop.core.devices.change(dev_id, "bar", {"shopname": "Нова"}))
+        self.assertEqual((answer["res"], answer["info"]["printinfo"]["shopname"]), (0, "Нова"))
+        self.assertEqual(len(self.shop.ledger("bar", kind="sale")), 1)
+
+    def test_removed(self) -> None:
+        """A task for a device that was removed is refused with 1091."""
+        self.assertEqual(self.sold_after(self.shop.core.devices.remove)["res"], 1091)
 
 
 class LogTests(_WithShop):
@@ -319,7 +350,7 @@ class ResolveTests(SynchronousTestCase):
         self.assertEqual(self.probes(), [])
 
     def test_one_is_silent(self) -> None:
-        """A register that cannot be told does not keep the others, or the service, waiting for ever."""
+        """A tax service that is silent for one register keeps neither the others nor the service waiting for ever."""
         scenarios = iter([[{"on": "probe", "then": "lost_before"}], [{"on": "probe", "then": "silent"}], []])
 
         def followed() -> Scenario:
@@ -331,8 +362,10 @@ class ResolveTests(SynchronousTestCase):
         self.shop.crash()
         self.assertFalse(self.shop.core.ready)
         self.assertEqual(self.shop.look_up("t", "test")["task_status"], 2)
-        self.shop.clock.advance(8)
+        self.assertEqual(self.shop.look_up("t", "cafe")["task_status"], 2)
+        self.shop.clock.advance(LATEST_READY)
         self.assertTrue(self.shop.core.ready)
+        self.shop.clock.advance(8 - LATEST_READY)
         for name in ("bar", "cafe"):
             self.assertEqual(self.shop.look_up("t", name)["task_status"], 2)
 
@@ -347,11 +380,15 @@ class ResolveTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(Mishap)), 1)
 
     def test_busy(self) -> None:
-        """A register that works is left alone: its own next task asks."""
+        """A register that works is asked about when it has finished, and the others meanwhile."""
         asked: list[str] = []
         for name in ("test", "bar", "cafe"):
             self.patch(self.shop.core.devices.by_name(name).built, "resolve", noting(asked, name))
         turns = self.shop.core.devices.by_name("bar").turns
         self.successResultOf(Deferred.fromCoroutine(turns.take()))
-        self.successResultOf(Deferred.fromCoroutine(self.shop.core.dispatcher.resolve()))
+        resolved = Deferred.fromCoroutine(self.shop.core.dispatcher.resolve())
         self.assertEqual(asked, ["test", "cafe"])
+        self.assertNoResult(resolved)
+        turns.give_back()
+        self.successResultOf(resolved)
+        self.assertEqual(asked, ["test", "cafe", "bar"])

@@ -143,9 +143,11 @@ class FileTests(_Ledger, SynchronousTestCase):
         self.assertEqual((len(again), list(again.entries())), (0, []))
         self.assertEqual(self.path.read_bytes(), b"")
 
-    def test_closed_twice(self) -> None:
-        """Closing a ledger again does nothing."""
+    def test_closed(self) -> None:
+        """A ledger that was closed can be read and takes no more entries; closing it again does nothing."""
         ledger = self.ledger()
-        ledger.close()
-        ledger.close()
-        self.assertEqual(self.path.read_bytes(), b"")
+        before = ledger.add(*OPENED)
+        for _ in range(2):
+            ledger.close()
+            self.assertRaises(ValueError, ledger.add, *SOLD)
+            self.assertEqual((ledger.entry(1), list(ledger.entries()), len(ledger)), (before, [before], 1))

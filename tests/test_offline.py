@@ -219,7 +219,7 @@ class GoOnlineTests(OfflineCase):
             self.shop.store.broken = True
             await broken(outcome)
 
-        self.shop.store.conclude = fails  # type: ignore[method-assign,assignment]
+        self.shop.store.conclude = fails  # type: ignore[method-assign]
         self.assertEqual(self.shop.sell(9, "cut")["res"], Res.STORE_FAILED.code)
         self.shop.store.broken = False
         self.shop.store.conclude = broken  # type: ignore[method-assign]

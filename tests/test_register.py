@@ -1206,7 +1206,8 @@ class LookUpTests(_WithShop):
     def test_type_1_without_task(self) -> None:
         """A request of type 1 that names nothing but a known tag is a look-up."""
         first = self.shop.sell(10, "t")
-        for shape in ({}, {"fiscal": {}}, {"fiscal": None}):
+        shapes: tuple[dict[str, Any], ...] = ({}, {"fiscal": {}}, {"fiscal": None})
+        for shape in shapes:
             answer = self.shop.ask({"device": "test", "tag": "t", "type": 1, **shape})
             self.assertEqual(answer, {**first, "task_status": 2}, shape)
 
@@ -1348,7 +1349,8 @@ class RefusalTests(_WithShop):
 
     def test_no_rows(self) -> None:
         """1097: a sum to pay without items."""
-        for rows in ({"rows": []}, {"rows": None}):
+        empty: tuple[dict[str, Any], ...] = ({"rows": []}, {"rows": None})
+        for rows in empty:
             self.assertRefused(self.shop.sell(10, **rows), 1097)
         self.assertRefused(self.shop.fiscal(1, receipt={"sum": 1, "pays": [{"type": 0, "sum": 1}]}), 1097)
 
@@ -1378,7 +1380,8 @@ class RefusalTests(_WithShop):
         self.assertRefused(self.shop.sell(10, pays=[{"type": 2, "sum": 10.01}]), 1102)
         self.assertRefused(self.shop.sell(10, pays=[{"type": 0, "sum": 9.99}]), 1102)
         self.assertRefused(self.shop.sell(10, disc=1, pays=[{"type": 2, "sum": 10}]), 1102)
-        for pays in ({"pays": []}, {"pays": None}):
+        empty: tuple[dict[str, Any], ...] = ({"pays": []}, {"pays": None})
+        for pays in empty:
             self.assertRefused(self.shop.sell(10, **pays), 1102)
 
     def test_no_name(self) -> None:

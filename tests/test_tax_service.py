@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
+from protocols.fiscal.offline import control_number, document_hash, fiscal_number
 from protocols.simulators.tax_service import Paper, TaxService, Ticket
 
 REGISTER = "4000000007"
 
-ALREADY_OPENED, NOT_OPENED, LAST_MUST_BE_Z, WRONG_NUMBER, Z_REGISTERED, INVALID = 4, 5, 6, 7, 8, 9
+ALREADY_OPENED, NOT_OPENED, LAST_MUST_BE_Z, WRONG_NUMBER, Z_REGISTERED, INVALID, PACKAGE = 4, 5, 6, 7, 8, 9, 10
 """Error codes of protocol A, as the tax service publishes them."""
 
 
@@ -63,10 +65,9 @@ class AcceptedTests(_WithService):
 
     def test_ticket(self) -> None:
         """A ticket has the code 0 and a number of its own for each document, marked as a test."""
-        self.assertEqual(
-            self.service.submit(paper("open", 1)), Ticket(code=0, number="TEST_400000000700000001", text="")
-        )
-        self.assertEqual(self.service.submit(paper("sale", 2)).number, "TEST_400000000700000002")
+        opened = self.service.submit(paper("open", 1))
+        self.assertEqual((opened.code, opened.number, opened.text), (0, "TEST_400000000700000001", ""))
+        self.assertEqual(self.service.submit(paper("sale", 2)), Ticket(code=0, number="TEST_400000000700000002"))
 
     def test_entry(self) -> None:
         """What was taken is in the ledger with amount, numbers and time."""
@@ -183,6 +184,116 @@ class RulesTests(_WithService):
         self.assertEqual(self.service.refuse(paper("sale", 2), 12, "підпис"), Ticket(12, "", "підпис"))
         self.assertEqual(self.told()[1:], [(2, "sale", "refused", "2")])
         self.assertEqual(self.code("sale", 2), 0)
+
+
+class OfflineTests(_WithService):
+    """Documents that were made offline, and are handed in as a package."""
+
+    def setUp(self) -> None:
+        """An open shift, and the session that came with it."""
+        super().setUp()
+        self.granted(self.service.submit(paper("open", 1)))
+
+    def granted(self, ticket: Ticket) -> None:
+        """Go by the session of ``ticket`` from now on."""
+        self.assertTrue(ticket.session and ticket.seed)
+        self.session, self.seed = ticket.session, ticket.seed
+        self.ordinal, self.hash = 0, ""
+
+    def made(self, kind: str, number: int, amount: int | None = None) -> bytes:
+        """The next document of the session, numbered as registers do it."""
+        self.ordinal += 1
+        total = "" if amount is None else f"{amount // 100}.{amount % 100:02d}"
+        control = control_number(self.seed, "21092026", "090000", number, REGISTER, "1", total, self.hash)
+        sent = msgspec.json.encode(
+            msgspec.structs.replace(
+                paper(kind, number, amount or 0),
+                offline=fiscal_number(self.session, self.ordinal, control),
+                hash=self.hash,
+                has_total=amount is not None,
+            )
+        )
+        self.hash = "" if kind == "offline_begin" else document_hash(sent)
+        return sent
+
+    def package(self) -> list[bytes]:
+        """A whole session with two receipts."""
+        return [
+            *(self.made("offline_begin", 2), self.made("sale", 3, 1050), self.made("cash_in", 4, 5)),
+            self.made("offline_end", 5),
+        ]
+
+    def changed(self, sent: bytes, **members: str) -> bytes:
+        """A document with other members than its register gave it."""
+        return msgspec.json.encode(msgspec.structs.replace(msgspec.json.decode(sent, type=Paper), **members))
+
+    def test_session(self) -> None:
+        """A session comes with an opening, again when the opening is asked after, and is the same after a restart."""
+        opened = self.service.look_up(1)
+        assert opened is not None
+        self.assertEqual((opened.session, opened.seed), (self.session, self.seed))
+        self.restart()
+        self.assertEqual(self.service.look_up(1), opened)
+
+    def test_taken(self) -> None:
+        """A package is taken with the numbers that the register gave; begin and end are no entries."""
+        self.assertEqual(self.service.take_package(self.package()).code, 0)
+        self.assertEqual(self.told()[1:], [(2, "sale", "accepted", "3"), (3, "cash_in", "accepted", "4")])
+        sold = self.service.entries()[1]
+        self.assertEqual((sold.sum, sold.number.split(".")[:2]), (1050, [self.session, "2"]))
+        self.assertEqual(self.service.look_up(3), Ticket(code=0, number=sold.number))
+        self.assertEqual(self.code("sale", 6), 0)
+
+    def test_next_session(self) -> None:
+        """The end of a session grants another one, by which the next package is taken, after a restart too."""
+        first = self.session
+        self.granted(self.service.take_package(self.package()))
+        self.assertNotEqual(self.session, first)
+        self.restart()
+        again = [self.made("offline_begin", 6), self.made("sale", 7, 100), self.made("offline_end", 8)]
+        self.assertEqual(self.service.take_package(again).code, 0)
+
+    def test_again(self) -> None:
+        """A package that is handed in again, also cut otherwise and after a restart, is taken once."""
+        sent = self.package()
+        for package in (sent[:2], sent[:3], sent[1:3], sent, sent):
+            self.assertEqual(self.service.take_package(package).code, 0)
+            self.restart()
+        self.assertEqual([kind for _, kind, _, _ in self.told()], ["open", "sale", "cash_in"])
+
+    def test_all_or_none(self) -> None:
+        """A package with one wrong document is refused whole, the document is named, and nothing stays of it."""
+        sent = self.package()
+        ticket = self.service.take_package([*sent[:3], self.changed(sent[3], hash="0" * 64)])
+        self.assertEqual((ticket.code, ticket.number, ticket.text[:3]), (PACKAGE, "", "5: "))
+        self.assertEqual(len(self.service.entries()), 1)
+        self.assertEqual(self.service.take_package(sent).code, 0)
+
+    def test_wrong(self) -> None:
+        """Begin, number, hash and control number of each document have to be right, and the rules hold for each."""
+        begin, sold, put, end = self.package()
+        other = self.changed(sold, offline=f"{self.session}.2.0")
+        self.granted(Ticket(0, "", "", self.session, self.seed))
+        closing = [self.made("offline_begin", 2), self.made("close", 3)]
+        for package in (
+            *([sold, put, end], [begin, begin], [begin, put, end], [begin, put, sold, end], [begin, other]),
+            *([begin, self.changed(sold, hash="0" * 64)], [self.changed(begin, kind="sale")], closing),
+        ):
+            self.assertEqual(self.service.take_package(package).code, PACKAGE)
+            self.assertEqual(len(self.service.entries()), 1)
+
+    def test_another_document(self) -> None:
+        """A package that holds another document under a number that was taken is refused."""
+        sent = self.package()
+        self.assertEqual(self.service.take_package(sent[:2]).code, 0)
+        foreign = self.changed(sent[1], offline=f"{self.session}.2.0")
+        self.assertEqual(self.service.take_package([sent[0], foreign, *sent[2:]]).code, PACKAGE)
+
+    def test_handed_in_alone(self) -> None:
+        """A document that was made offline is not taken outside of a package."""
+        self.made("offline_begin", 2)
+        sold = msgspec.json.decode(self.made("sale", 2), type=Paper)
+        self.assertEqual(self.service.submit(sold).code, INVALID)
 
 
 class LookUpTests(_WithService):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any
+import gc
+import sys
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -26,9 +26,13 @@ class _TurnsCase(SynchronousTestCase):
         self.turns = Turns(self.clock, self.patience)
         self.said: list[str] = []
 
-    def task(self, name: str) -> Working:
+    def task(self, name: str) -> Task:
         """Begin a task."""
-        return Working(self, name)
+        return Task(self, name)
+
+    def work(self, name: str) -> Work:
+        """Begin something that is no task."""
+        return Work(self, name)
 
     def assertBusy(self, finished: Deferred[None]) -> None:
         """The task of ``finished`` was refused with 1105, which may be repeated."""
@@ -42,31 +46,42 @@ class _TurnsCase(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
-class Working:
-    """A task at a device; ``finished`` fires when its turn is over or refused."""
+class Work:
+    """Work at a device that is no task; ``finished`` fires when its turn is over."""
 
     def __init__(self, case: _TurnsCase, name: str) -> None:
         self._case, self._name = case, name
-        self._work: Deferred[None] = Deferred()
+        self._ended: Deferred[None] = Deferred()
         self.finished: Deferred[None] = Deferred.fromCoroutine(self._run())
 
     async def _run(self) -> None:
         async with self._case.turns.turn():
-            self._case.said.append(f"{self._name} begins")
-            await _result_of(self._work)
-            self._case.said.append(f"{self._name} ends")
+            await self._body()
+
+    async def _body(self) -> None:
+        self._case.said.append(f"{self._name} begins")
+        await self._ended
+        self._case.said.append(f"{self._name} ends")
 
     def end(self) -> None:
-        """Let the task end well."""
-        self._work.callback(None)
+        """Let the work end well."""
+        self._ended.callback(None)
 
     def fail(self, error: Exception) -> None:
         """Let the body of the turn raise ``error``."""
-        self._work.errback(error)
+        self._ended.errback(error)
 
 
-async def _result_of(work: Awaitable[Any]) -> None:
-    await work
+class Task(Work):
+    """A task at a device; ``finished`` fires when its turn is over or refused."""
+
+    async def _run(self) -> None:
+        turns = self._case.turns
+        await turns.take()
+        try:
+            await self._body()
+        finally:
+            turns.give_back()
 
 
 class RegisterTests(_TurnsCase):
@@ -121,14 +136,6 @@ class RegisterTests(_TurnsCase):
         task = self.task("first")
         task.finished.cancel()
         self.failureResultOf(task.finished, CancelledError)
-        self.assertIdle()
-
-    def test_taken_and_given_back(self) -> None:
-        """A turn may be taken and given back in two places."""
-        self.successResultOf(Deferred.fromCoroutine(self.turns.take()))
-        self.assertTrue(self.turns.busy)
-        self.assertBusy(Deferred.fromCoroutine(self.turns.take()))
-        self.turns.give_back()
         self.assertIdle()
 
     def test_devices_are_apart(self) -> None:
@@ -281,4 +288,76 @@ class OtherPatienceTests(_TurnsCase):
         self.clock.advance(0.1)
         self.assertBusy(second.finished)
         first.end()
+        self.assertIdle()
+
+
+class ManagementTests(_TurnsCase):
+    """What is no task waits for its turn however long that takes, and hears no 1105."""
+
+    @promises("1.9e.1.2")
+    def test_waits(self) -> None:
+        """Work that is no task waits for a register that has one, for hours, and no clock runs for it."""
+        task, change = self.task("task"), self.work("change")
+        self.clock.advance(10_000)
+        self.assertNoResult(change.finished)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        task.end()
+        self.assertEqual(self.said, ["task begins", "task ends", "change begins"])
+        change.end()
+        self.successResultOf(change.finished)
+        self.assertIdle()
+
+    def test_task_meanwhile(self) -> None:
+        """A task that comes meanwhile hears that the register is busy, and may come again afterwards."""
+        change = self.work("change")
+        self.assertBusy(self.task("task").finished)
+        change.end()
+        self.task("task").end()
+        self.assertEqual(self.said, ["change begins", "change ends", "task begins", "task ends"])
+        self.assertIdle()
+
+    def test_in_line_with_tasks(self) -> None:
+        """At a printer tasks and other work are served in the order in which they came."""
+        self.turns = Turns(self.clock, MINI_QUEUE)
+        works = [self.task("a"), self.work("b"), self.task("c")]
+        for work in works:
+            work.end()
+        self.assertEqual(self.said, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"])
+        self.assertIdle()
+
+    def test_body_raises(self) -> None:
+        """Work that fails gives the turn back, and its failure is told as it is."""
+        change, error = self.work("change"), Refused(Res.UNKNOWN_DEVICE)
+        change.fail(error)
+        self.assertIs(self.failureResultOf(change.finished).value, error)
+        self.assertIdle()
+
+    def test_called_off(self) -> None:
+        """Work that is called off leaves the line when it waits, and gives the turn back when it has it."""
+        first, second = self.work("first"), self.work("second")
+        for work in (second, first):
+            work.finished.cancel()
+            self.failureResultOf(work.finished, CancelledError)
+        self.assertEqual(self.said, ["first begins"])
+        self.assertIdle()
+
+    def test_forgotten(self) -> None:
+        """Work that nobody holds any more gives its turn back when it is collected, and nothing else is heard."""
+        heard: list[object] = []
+        self.patch(sys, "unraisablehook", lambda unraisable: heard.append(unraisable.exc_value))
+        begun: list[object] = []
+
+        async def work(turn: DeferredLock, begun: list[object]) -> None:
+            async with turn:
+                due: Deferred[None] = Deferred()
+                begun.append(due)
+                await due
+
+        # A ring of objects, so that the collector picks the order; the turn is older than the work.
+        turn = self.turns.turn()
+        begun.append(Deferred.fromCoroutine(work(turn, begun)))
+        self.assertTrue(self.turns.busy)
+        del turn, begun
+        gc.collect()
+        self.assertEqual(heard, [])
         self.assertIdle()

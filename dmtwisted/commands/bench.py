@@ -249,8 +249,9 @@ def _sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int
                     before = cpu_of(selling.pid)
                     sales = _load(selling, number, seconds, f"sales-{number}-{turn}")
                     cpu = per_sale(before, cpu_of(selling.pid), sales.count)
-                    others = [_load(child, number, seconds, "peer") for child in (without_engine, plain)]
-                    measured[number].append(Round(sales, *others, cpu))
+                    kept_alone = _load(without_engine, number, seconds, "peer")
+                    answered = _load(plain, number, seconds, "peer")
+                    measured[number].append(Round(sales, kept_alone, answered, cpu))
     return [
         row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
         for number in sorted(set(connections))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -61,19 +61,18 @@ class Devices:
             driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
             settings = msgspec.json.decode(row.settings)
             try:
-                self._take_in(row, driver, driver.read(settings))
-            except Exception as error:
-                self.log.failure("{device} cannot be used", device=row.name)
-                why = f"{type(error).__name__}: {error}"
-                self._keep(Device(row, driver, settings, Unusable(why), self._turns_of(row)))
+                value = driver.read(settings)
+            except BadSettings as error:
+                self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
+            else:
+                self._take_in(row, driver, value)
 
     def close(self) -> None:
         """Let go of every device."""
-        for device in self._by_id.values():
-            device.built.close()
-        self._by_name, self._by_id = {}, {}
+        for device in self:
+            self._leave_out(device)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Device]:
         return iter(list(self._by_id.values()))
 
     def by_name(self, name: str) -> Device:
@@ -141,7 +140,7 @@ class Devices:
             scenario = device.simulator.scenario if device.simulator is not None else None
             self._leave_out(device)
             changed = self._take_in(row, device.driver, value)
-            if scenario is not None:
+            if scenario is not None and changed.simulator is not None:
                 changed.simulator.scenario.take_over(scenario)
             return changed
 
@@ -157,8 +156,15 @@ class Devices:
             del self._turns[device.row.n]
 
     def _take_in(self, row: DeviceRow, driver: Driver, settings: Any) -> Device:
-        built = driver.build(row, settings, self._around)
+        try:
+            built = driver.build(row, settings, self._around)
+        except Exception as error:
+            built = self._unusable(row, error)
         return self._keep(Device(row, driver, settings, built, self._turns_of(row)))
+
+    def _unusable(self, row: DeviceRow, error: Exception) -> Unusable:
+        self.log.failure("{device} cannot be used", device=row.name)
+        return Unusable(f"{type(error).__name__}: {error}")
 
     def _keep(self, device: Device) -> Device:
         self._by_name[device.name] = self._by_id[device.row.dev_id] = device
@@ -173,7 +179,11 @@ class Devices:
 
     def _leave_out(self, device: Device) -> None:
         del self._by_name[device.name], self._by_id[device.row.dev_id]
-        device.built.close()
+        try:
+            device.built.close()
+        except Exception:
+            # The store knows already that it is gone or changed, and the other devices are to be let go of too.
+            self.log.failure("{device} was not closed well", device=device.name)
 
 
 class Unusable:

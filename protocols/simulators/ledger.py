@@ -64,11 +64,16 @@ class Ledger:
                 self._end += len(line)
 
     def add(self, kind: str, status: str, number: str, amount: int, ref: str, dt: str, hash: str = "") -> Entry:
-        """Write the next entry; it is in the file when this returns."""
+        """Write the next entry; it is in the file when this returns.
+
+        :raises ValueError: when the ledger was closed.
+        """
         entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt, hash)
         line = _encode(entry) + b"\n"
-        if self._file is None:
+        if self._path is None:
             self._lines.append(line)
+        elif self._file is None:
+            raise ValueError("the ledger is closed")
         else:
             self._file.write(line)
             self._starts.append(self._end)
@@ -77,9 +82,8 @@ class Ledger:
 
     def entry(self, n: int) -> Entry:
         """The entry number ``n``, from 1."""
-        if self._file is None:
+        if self._path is None:
             return _decode(self._lines[n - 1])
-        assert self._path is not None
         with self._path.open("rb") as file:
             file.seek(self._starts[n - 1])
             return _decode(file.readline())

@@ -71,12 +71,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: str
     then: Then
     times: int = 1
-    code: str | int = ""
+    code: str = ""
     delay_ms: int = 0
 
 
 class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rules: list[Rule]
+    rules: list[Any]
 
 
 class Scenario:
@@ -92,11 +92,10 @@ class Scenario:
         :raises ScenarioError: when it is no scenario; the old rules stay.
         """
         try:
-            rules = msgspec.convert(document, _Rules).rules
+            given = msgspec.convert(document, _Rules).rules
         except msgspec.ValidationError as error:
             raise ScenarioError(*explain(error)) from None
-        for index, rule in enumerate(rules):
-            _check(rule, f"rules[{index}]")
+        rules = [_read(rule, f"rules[{index}]") for index, rule in enumerate(given)]
         self._rules, self._left = rules, [rule.times for rule in rules]
 
     def take_over(self, other: Scenario) -> None:
@@ -122,7 +121,7 @@ class Scenario:
                     "on": rule.on,
                     "then": str(rule.then),
                     "times": left,
-                    "code": str(rule.code),
+                    "code": rule.code,
                     "delay_ms": rule.delay_ms,
                 }
                 for rule, left in zip(self._rules, self._left, strict=True)
@@ -130,10 +129,19 @@ class Scenario:
         }
 
 
-def _check(rule: Rule, path: str) -> None:
+def _read(given: Any, path: str) -> Rule:
+    """The rule at ``path``, whose code may be a text or a number."""
+    if isinstance(given, dict) and type(given.get("code")) is int:
+        given = {**given, "code": str(given["code"])}
+    try:
+        rule = msgspec.convert(given, Rule)
+    except msgspec.ValidationError as error:
+        inside, text = explain(error)
+        raise ScenarioError(f"{path}.{inside}" if inside else path, text) from None
     if rule.on not in OPERATIONS:
         raise ScenarioError(f"{path}.on", f"one of {', '.join(OPERATIONS)} is expected")
     if rule.times < 0:
         raise ScenarioError(f"{path}.times", "a number from 0 is expected")
     if not 0 <= rule.delay_ms <= LONGEST_DELAY_MS:
         raise ScenarioError(f"{path}.delay_ms", f"a number from 0 to {LONGEST_DELAY_MS} is expected")
+    return rule

@@ -27,7 +27,7 @@ CONTROL_NUMBERS = (
     ControlVector(
         "179620581609376,12032021,175253,1836,4000000202,6",
         "21182.1.9536",
-        "official package of seven documents, no. 1 (102 begin offline), with a seed equivalent to the unpublished one",
+        "official package of seven documents, no. 1 (102 begin offline), its seed equivalent to the unpublished one",
     ),
     ControlVector(
         "179620581609376,12032021,175253,1837,4000000202,6",

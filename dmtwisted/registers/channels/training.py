@@ -115,9 +115,9 @@ class TrainingChannel:
         """Look the number up in the ledger, unless a rule for `probe` stands in the way."""
         rule = self._service.scenario.take("probe")
         if rule is not None:
-            silent = rule.then is Then.SILENT
+            silent = rule.then is Then.SILENT or rule.delay_ms / 1000 > self._patience
             await self._pause(self._patience if silent else rule.delay_ms / 1000)
-            if rule.then is not Then.ACCEPT:
+            if silent or rule.then is not Then.ACCEPT:
                 return Unknown(f"the question after document {number} was not answered")
         ticket = self._service.look_up(number)
         return Absent() if ticket is None else _accepted(ticket)
@@ -134,9 +134,10 @@ class TrainingChannel:
         return outcome
 
     async def _pause(self, seconds: float) -> None:
+        """Wait, but never longer than a real line would be waited for."""
         if seconds > 0:
             over: Deferred[None] = Deferred()
-            self._clock.callLater(seconds, over.callback, None)
+            self._clock.callLater(min(seconds, self._patience), over.callback, None)
             await over
 
 

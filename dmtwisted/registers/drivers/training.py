@@ -35,10 +35,10 @@ class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True
             description="Last day of a signing key that is not there, to try its warnings; empty is never",
         ),
     ] = ""
-    name: str = "ТОВ «Навчальна крамниця»"
-    shopname: str = "Навчальна каса"
-    shopad: str = "м. Київ, вул. Прикладна, 1"
-    fis_code: str = "1234567890"
+    name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = "ТОВ «Навчальна крамниця»"
+    shopname: Annotated[str, Meta(description="Name of the outlet")] = "Навчальна каса"
+    shopad: Annotated[str, Meta(description="Address of the outlet")] = "м. Київ, вул. Прикладна, 1"
+    fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = "1234567890"
 
 
 class TrainingRegister(SoftwareRegister):
