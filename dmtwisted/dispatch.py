@@ -102,9 +102,9 @@ class Dispatcher:
                 if request.fiscal is not None and request.fiscal.receipts is not None:
                     answer = await list_receipts(request, self._devices, self._store, self._clock.now())
                 elif request.type == TYPE_LOOKUP:
-                    answer = await device.built.look_up(request)
+                    answer = (await device.built.look_up(request)).answer
                 else:
-                    answer = await device.built.perform(request, language)
+                    answer = (await device.built.perform(request, language)).answer
                 return answer
             finally:
                 turns.give_back()

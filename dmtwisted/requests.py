@@ -316,10 +316,32 @@ class FiscalRequest(msgspec.Struct, frozen=True):
     receipts: ListRequest | None = None
 
 
+class PayTask(msgspec.Struct, frozen=True):
+    """``pay``: what a terminal is asked for (http-api 3.2), in kopecks. ``task`` is `None` when none is named.
+
+    ``cash`` is the part of task 14 that is handed out; ``proceed`` is task 7's wish to go on.
+    """
+
+    task: int | None
+    sum: int = 0
+    cash: int = 0
+    refundid: str = ""
+    cancelid: str = ""
+    merchant: str = ""
+    agreement: str = ""
+    parts: int = 0
+    service: str = ""
+    param: str = ""
+    proceed: bool = True
+
+
 class Forms(msgspec.Struct, frozen=True):
     """Which print forms the answer shall carry: 0 as the settings say, 1 none, 2 this one (http-api 1.2)."""
 
     text: int = 0
+    image: int = 0
+    pdf: int = 0
+    doccmd: int = 0
 
 
 class TaskRequest(msgspec.Struct, frozen=True):
@@ -331,13 +353,20 @@ class TaskRequest(msgspec.Struct, frozen=True):
     source: str
     fiscal: FiscalRequest | None = None
     forms: Forms = Forms()
+    pay: PayTask | None = None
+    doc: Members | None = None
+    transaction_id: str = ""
+    transaction_search: int = 0
+    skipprint: bool = False
 
     @property
     def task(self) -> int:
-        """The number of the task to echo; -1 when none is named."""
+        """The number of the task to echo; -1 when none is named, 0 for documents, which have none."""
         if self.fiscal is not None and self.fiscal.task is not None:
             return self.fiscal.task
-        return -1
+        if self.type == TYPE_PAY and self.pay is not None and self.pay.task is not None:
+            return self.pay.task
+        return 0 if self.type == TYPE_DOC else -1
 
 
 TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY = 0, 1, 2, 3
@@ -368,10 +397,22 @@ def read_task(root: Members) -> TaskRequest:
     :raises Refused: 2000 with the path of the first member that does not fit.
     """
     request = read_root(root)
-    if request.type != TYPE_FISCAL:
-        return request
-    fiscal = root.read("fiscal", _read_fiscal)
-    return request if fiscal is None else msgspec.structs.replace(request, fiscal=fiscal)
+    if request.type == TYPE_FISCAL:
+        fiscal = root.read("fiscal", _read_fiscal)
+        return request if fiscal is None else msgspec.structs.replace(request, fiscal=fiscal)
+    if request.type == TYPE_PAY:
+        search = root.integer("transaction_search")
+        if search not in (0, 1, 2):
+            raise malformed("transaction_search", "0, 1 or 2 is expected")
+        return msgspec.structs.replace(
+            request,
+            pay=root.read("pay", _read_pay_task),
+            transaction_id=root.text("transaction_id"),
+            transaction_search=search,
+        )
+    if request.type == TYPE_DOC:
+        return msgspec.structs.replace(request, doc=root.object("doc"))
+    return request
 
 
 def echo_of(body: bytes) -> TaskRequest:
@@ -380,11 +421,14 @@ def echo_of(body: bytes) -> TaskRequest:
         root = read_json(body)
     except Refused:
         return TaskRequest(device="", type=0, tag="", source="")
-    fiscal = None
+    fiscal, pay = None, None
     try:
         members = root.object("fiscal")
         if members is not None and members.has("task"):
             fiscal = FiscalRequest(task=members.integer("task"))
+        members = root.object("pay")
+        if members is not None and members.has("task"):
+            pay = PayTask(task=members.integer("task"))
     except Refused:
         pass
     return TaskRequest(
@@ -393,6 +437,7 @@ def echo_of(body: bytes) -> TaskRequest:
         tag=_or(root.text, "tag", ""),
         source=_or(root.text, "source", ""),
         fiscal=fiscal,
+        pay=pay,
     )
 
 
@@ -404,12 +449,16 @@ def _or(read: Callable[[str], T], name: str, default: T) -> T:
 
 
 def _read_forms(root: Members) -> Forms:
-    wish = root.integer("need_pf_txt")
-    if wish not in (0, 1, 2):
-        raise malformed("need_pf_txt", "0, 1 or 2 is expected")
-    return Forms(text=wish) if wish else _FORMS_OF_SETTINGS
+    wishes = [root.integer(name) for name in _WISHES]
+    if not any(wishes):
+        return _FORMS_OF_SETTINGS
+    for name, wish in zip(_WISHES, wishes, strict=True):
+        if wish not in (0, 1, 2):
+            raise malformed(name, "0, 1 or 2 is expected")
+    return Forms(*wishes)
 
 
+_WISHES = ("need_pf_txt", "need_pf_img", "need_pf_pdf", "need_pf_doccmd")
 _FORMS_OF_SETTINGS = Forms()
 
 
@@ -441,6 +490,25 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
 
 _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
 """Tasks that mind cashier, receipt and cash alone; tills send leftovers of others with them (http-api 0.3.14)."""
+
+
+def _read_pay_task(pay: Members) -> PayTask:
+    action = pay.integer("oper_action", 1)
+    if action not in (0, 1):
+        raise malformed(pay.path("oper_action"), "0 or 1 is expected")
+    return PayTask(
+        task=pay.integer("task") if pay.has("task") else None,
+        sum=pay.amount("sum"),
+        cash=pay.amount("cash"),
+        refundid=pay.text("refundid") or pay.text("rrn"),
+        cancelid=pay.text("cancelid"),
+        merchant=pay.text("merch"),
+        agreement=pay.text("agreementNum"),
+        parts=pay.integer("parts"),
+        service=pay.text("srvnum"),
+        param=pay.text("param"),
+        proceed=action == 1,
+    )
 
 
 def _read_line(line: Members) -> LineRequest:

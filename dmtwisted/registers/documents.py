@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from dmtwisted.registers.catalogue import CASH
+
 OPEN, SALE, RETURN, CASH_IN, CASH_OUT = "open", "sale", "return", "cash_in", "cash_out"
 OFFLINE_BEGIN, OFFLINE_END = "offline_begin", "offline_end"
 WITHDRAWAL, INCOME, EXPENSE, STORNO, Z, CLOSE = "withdrawal", "income", "expense", "storno", "z", "close"
@@ -242,6 +244,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def has_total(self) -> bool:
         """Whether the document states a total, which then enters its control number (fiscal-server 7.4)."""
         return self.kind != STORNO and (self.receipt is not None or self.cash is not None)
+
+    @property
+    def moves_cash(self) -> bool:
+        """Whether money goes into the drawer or out of it."""
+        if self.cash is not None:
+            return self.cash.type == CASH or self.kind == WITHDRAWAL
+        return self.receipt is not None and any(pay.type == CASH for pay in self.receipt.pays)
 
     @property
     def sum(self) -> int:

@@ -23,7 +23,6 @@ from zope.interface import implementer
 
 from dmtwisted.answers import Answer, Warning, amount, render, repeated, with_member
 from dmtwisted.clock import ServiceClock, stamp17
-from dmtwisted.printing.model import Element
 from dmtwisted.printing.text import as_data_uri, render_text
 from dmtwisted.registers import documents, infos, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
@@ -31,7 +30,7 @@ from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
 from dmtwisted.registers.documents import Document, Header
 from dmtwisted.registers.drafting import LONGEST_OFFLINE, Drafting
 from dmtwisted.registers.forms import document_form
-from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, IRegister
+from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
@@ -93,8 +92,19 @@ class SoftwareRegister:
 
     # What the rooms above ask
 
-    async def perform(self, request: TaskRequest, language: str) -> bytes:
+    async def perform(self, request: TaskRequest, language: str) -> Done:
         """Do one task: see `IRegister`."""
+        return self._with_forms(await self._perform(request, language), request)
+
+    async def look_up(self, request: TaskRequest) -> Done:
+        """The stored answer of a tag: see `IRegister`."""
+        await self.resolve()
+        known = await self._known(request.tag)
+        if known is None:
+            raise Refused(Res.TAG_NOT_FOUND)
+        return self._with_forms(self._again(known, repeated(known.answer)), request)
+
+    async def _perform(self, request: TaskRequest, language: str) -> Done:
         fiscal = request.fiscal
         if fiscal is None or fiscal.task is None:
             return await self._nameless(request)
@@ -117,15 +127,7 @@ class SoftwareRegister:
                 info=info,
             )
         )
-        return answer if form is None else self._with_form(answer, request, form)
-
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """The stored answer of a tag: see `IRegister`."""
-        await self.resolve()
-        known = await self._store.find(self._n, KIND, request.tag) if request.tag else None
-        if known is None:
-            raise Refused(Res.TAG_NOT_FOUND)
-        return self._with_document_form(repeated(known.answer), request, known)
+        return Done(answer, None if form is None else lambda: form)
 
     async def resolve(self) -> None:
         """Ask after every document whose outcome is unknown: see `IRegister`."""
@@ -183,12 +185,12 @@ class SoftwareRegister:
 
     # Tasks without a document
 
-    async def _nameless(self, request: TaskRequest) -> bytes:
+    async def _nameless(self, request: TaskRequest) -> Done:
         """A body without ``fiscal.task``: a look-up when the tag is known, else incomplete."""
         await self.resolve()
         known = await self._known(request.tag)
         if known is not None:
-            return self._with_document_form(repeated(known.answer), request, known)
+            return self._again(known, repeated(known.answer))
         if request.fiscal is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal")
         raise malformed("fiscal.task", "a task number is expected")
@@ -205,7 +207,7 @@ class SoftwareRegister:
 
     # Tasks that make documents
 
-    async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> bytes:
+    async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> Done:
         fingerprint = hashlib.blake2b(_fingerprint(fiscal), digest_size=16).digest()
         await self._settle(request, fingerprint)
         try:
@@ -229,9 +231,7 @@ class SoftwareRegister:
         done = await self._do(papers, kind, key, fingerprint, language)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
-        if not self._wants_form(request):
-            return done
-        return self._with_form(done, request, document_form(draft, papers[0].fiscal_number))
+        return _done(done, draft, papers[0].fiscal_number)
 
     async def _paper(self, draft: Document) -> _Paper:
         return _Paper(draft, await self._channel.prepare(draft))
@@ -405,14 +405,19 @@ class SoftwareRegister:
     async def _known(self, tag: str) -> OperationRow | None:
         return await self._store.find(self._n, KIND, tag) if tag else None
 
-    def _repeat(self, known: OperationRow, request: TaskRequest, fingerprint: bytes, language: str) -> bytes:
+    def _repeat(self, known: OperationRow, request: TaskRequest, fingerprint: bytes, language: str) -> Done:
         """The earlier answer; with a warning when the request says something else than the earlier one."""
         warning = None
         if _says_else(known, request, fingerprint):
             if self._settings.strict_tags:
                 raise Refused(Res.TAG_KNOWN)
             warning = Warning.of(Res.TAG_KNOWN, language)
-        return self._with_document_form(repeated(known.answer, warning), request, known)
+        return self._again(known, repeated(known.answer, warning))
+
+    def _again(self, known: OperationRow, answer: bytes) -> Done:
+        """The ``answer`` of a task that was done before, with the paper that belongs to it."""
+        row = known.documents[0]
+        return _done(answer, documents.decode(row.value), row.fiscal_number)
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
@@ -484,22 +489,23 @@ class SoftwareRegister:
 
     # Print forms
 
-    def _wants_form(self, request: TaskRequest) -> bool:
+    def _with_forms(self, done: Done, request: TaskRequest) -> Done:
+        """``done`` with the print forms that the request or the settings want in its answer (http-api 2.21)."""
         wish = request.forms.text
-        return wish == FORM_WANTED or (wish == FORM_AS_SET and self._settings.pf_text)
+        if done.form is None or not (wish == FORM_WANTED or (wish == FORM_AS_SET and self._settings.pf_text)):
+            return done
+        text = render_text(done.form(), self._settings.pf_charcount)
+        return done._replace(answer=with_member(done.answer, "pf_text", as_data_uri(text)))
 
-    def _with_form(self, answer: bytes, request: TaskRequest, form: list[Element]) -> bytes:
-        """``answer`` with the print forms that the request or the settings want (http-api 2.21)."""
-        if not self._wants_form(request):
-            return answer
-        text = render_text(form, self._settings.pf_charcount)
-        return with_member(answer, "pf_text", as_data_uri(text))
 
-    def _with_document_form(self, answer: bytes, request: TaskRequest, known: OperationRow) -> bytes:
-        if not self._wants_form(request) or not known.documents:
-            return answer
-        row = known.documents[0]
-        return self._with_form(answer, request, document_form(documents.decode(row.value), row.fiscal_number))
+def _done(answer: bytes, document: Document, fiscal_number: str) -> Done:
+    """What there is to tell and to print of ``document``, accepted as ``fiscal_number``."""
+    return Done(
+        answer,
+        lambda: document_form(document, fiscal_number),
+        f"{document.header.fisid}/{document.number}",
+        document.moves_cash,
+    )
 
 
 def _left(language: str, number: int, uk: str, en: str) -> str:

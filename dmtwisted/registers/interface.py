@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from zope.interface import Interface
 
+from dmtwisted.printing.model import Element
 from dmtwisted.requests import TaskRequest
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
@@ -16,16 +20,32 @@ TAGGED = frozenset({OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, Z_REPORT, WITHD
 """Tasks that are done once for a ``tag`` (specification 3.3)."""
 
 
+PRINTED = frozenset({*range(1, 6), *range(10, 18), LAST_COPY, COPY})
+"""Tasks whose paper a printer shall print (http-api 5); of the others nobody wants one."""
+
+
+class Done(NamedTuple):
+    """A task that succeeded."""
+
+    answer: bytes
+    form: Callable[[], list[Element]] | None = None
+    """What can be printed of it, made only for whoever wants it."""
+    paper: str = ""
+    """What its paper is known by: a repeat of the task is the same paper. Empty when each request is one of its own."""
+    cash: bool = False
+    """Whether cash changed hands, so that the drawer opens."""
+
+
 class IRegister(Interface):
     """A fiscal register. Its caller holds the device's turn, so one task runs at a time."""
 
-    async def perform(request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 1 and return its answer.
+    async def perform(request: TaskRequest, language: str) -> Done:
+        """Do a task of ``type`` 1.
 
         :raises Refused: when it ended with a result other than success.
         """
 
-    async def look_up(request: TaskRequest) -> bytes:
+    async def look_up(request: TaskRequest) -> Done:
         """The stored answer for the request's ``tag`` (specification 3.3).
 
         :raises Refused: 1058 when there is none.
