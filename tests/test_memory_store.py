@@ -8,8 +8,8 @@ from twisted.trial.unittest import TestCase
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.memory import MemoryStore
-from dmtwisted.store.values import DocumentQuery, State, StoreFailed
-from tests.store_contract import TILL, StoreCase, StoreContract, intent, outcome
+from dmtwisted.store.values import State, StoreFailed
+from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
 
 
 class _Memory(StoreCase):
@@ -56,23 +56,8 @@ class ForgettingTests(_Memory, TestCase):
         store = await self.opened()
         n = (await store.reserve(intent(TILL, "a"))).n
         self.store.broken = True
-        for asked in (
-            store.devices(),
-            store.add_device("id-1", "till", "register", "training", b"{}"),
-            store.change_device(1, "till", b"{}"),
-            store.remove_device(1),
-            store.settings(),
-            store.change_settings({"a": b"1"}),
-            store.reserve(intent(TILL, "b")),
-            store.conclude(outcome(n)),
-            store.accept_document(n, 1, "F"),
-            store.find(TILL, "fiscal", "a"),
-            store.find_documents(DocumentQuery()),
-            store.sold_codes(TILL, 1),
-            store.unresolved(None),
-            store.register_state(TILL),
-        ):
-            await self.refused(asked, StoreFailed)
+        for verb, arguments in ARGUMENTS.items():
+            await self.refused(getattr(store, verb)(*arguments), StoreFailed)
         self.store.broken = False
         self.assertEqual([(known.n, known.state) for known in await store.unresolved(None)], [(n, State.INTENDED)])
         self.assertEqual((await store.devices(), await store.settings()), ([], {}))

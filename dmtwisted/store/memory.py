@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred, execute, fail
 from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.store.wire import BY_NAME, DONE, Deframer, failure, frame, pack
+from dmtwisted.store.wire import BY_NAME, Deframer, Verb, frame
 from dmtwisted.store.writer import run_batch
 
 
@@ -39,11 +39,11 @@ class MemoryStore(Verbs):
         assert self._db is not None, "the store is not open"
         if self.broken:
             return fail(StoreFailed("database or disk is full"))
-        known = BY_NAME[verb]
+        return execute(self._run, self._db, BY_NAME[verb], arguments)
+
+    def _run(self, db: sqlite3.Connection, verb: Verb, arguments: tuple[Any, ...]) -> Any:
         # Through the same frames as the writer process, so that nobody shares an object with the store.
-        asked = frame(1, known.index, pack(arguments))
-        batch = [(seq, known, body) for seq, _, body in Deframer().feed(asked)]
-        [(_, status, body)] = list(Deframer().feed(b"".join(run_batch(self._db, batch))))
-        if status == DONE:
-            return succeed(known.decode_value(body))
-        return fail(failure(status, body))
+        asked = frame(1, verb.index, verb.pack_arguments(arguments))
+        batch = [(seq, verb, body) for seq, _, body in Deframer().feed(asked)]
+        [(_, status, body)] = Deframer().feed(b"".join(run_batch(db, batch)))
+        return verb.value(status, body)

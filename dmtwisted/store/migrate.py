@@ -12,8 +12,15 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 HERE = Path(__file__).parent / "migrations"
+
+SQLITE = "sqlite:///"
+"""How the URL of a SQLite file begins; what follows is its path."""
 
 
 def head() -> str:
@@ -25,11 +32,12 @@ def head() -> str:
 def sqlite_revision(path: Path) -> str | None:
     """The revision of a SQLite file; `None` when it is absent or empty.
 
+    :raises OSError: when the system does not take the path.
     :raises sqlite3.Error: when it is no readable database.
     """
     if not path.exists():
         return None
-    with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=5)) as db:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=5)) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
             return None
         row = db.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -37,14 +45,38 @@ def sqlite_revision(path: Path) -> str | None:
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Run every revision that ``url`` has not seen yet, up to ``revision``."""
+    """Run every revision that the database at ``url`` has not seen yet, up to ``revision``.
+
+    :raises sqlalchemy.exc.SQLAlchemyError: when the database does not let us.
+    :raises alembic.util.CommandError: when it has a revision that we do not know.
+    :raises ImportError: when its driver is not installed.
+    """
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(HERE))
-    config.attributes["url"] = url
+    # A doubled %, for alembic reads its options as those of an ini file.
+    config.set_main_option("script_location", str(HERE).replace("%", "%%"))
+    config.attributes["url"] = _parsed(url)
     command.upgrade(config, revision)
+
+
+def _parsed(url: str) -> URL:
+    from sqlalchemy.engine import URL, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    if url.startswith(SQLITE):
+        # The rest is the path as it stands: a folder may be named with what means something in a URL.
+        return URL.create("sqlite", database=url.removeprefix(SQLITE))
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        parsed = None
+    # An @ within a password makes its end part of the host, which drivers tell in their complaints.
+    if parsed is None or "@" in (parsed.host or ""):
+        # Not with the words of the parser, who may repeat what is a password.
+        raise ArgumentError("this is no URL of a database; write signs in names and passwords as %40 and the like")
+    return parsed
 
 
 def ddl() -> list[str]:
@@ -64,20 +96,21 @@ def ddl() -> list[str]:
 
 
 def main(url: str) -> int:
-    """Upgrade ``url``; one clear line when it cannot be done."""
+    """Upgrade the database at ``url``; one clear line, without a password, when it cannot be done."""
+    from alembic.util import CommandError
     from sqlalchemy.exc import SQLAlchemyError
 
     from dmtwisted.store.writer import LOCK_PATIENCE, Locked, take_lock
 
     try:
-        if url.startswith("sqlite:///"):
-            with take_lock(f"{url.removeprefix('sqlite:///')}.lock", LOCK_PATIENCE):
+        if url.startswith(SQLITE):
+            with take_lock(f"{url.removeprefix(SQLITE)}.lock", LOCK_PATIENCE):
                 upgrade(url)
         else:
             upgrade(url)
-    except (Locked, OSError, SQLAlchemyError) as error:
+    except (Locked, OSError, ImportError, CommandError, SQLAlchemyError) as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
-        print(f"{url}: the database could not be brought up to date: {why}", file=sys.stderr)
+        print(f"the database could not be brought up to date: {why}", file=sys.stderr)
         return 1
     return 0
 

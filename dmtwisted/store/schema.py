@@ -82,7 +82,7 @@ Index(
 document = Table(
     "document",
     metadata,
-    Column("n", _number, primary_key=True, autoincrement=True),
+    Column("n", _number, primary_key=True, autoincrement=True, comment="order in which they were drawn up"),
     Column("operation_n", _number, ForeignKey("operation.n"), nullable=False, comment="operation it is part of"),
     Column("device_n", _number, nullable=False, comment="the register"),
     Column("number", BigInteger, nullable=False, comment="local number, continuous over the register's life"),

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, DeferredLock, fail
 from twisted.internet.error import ProcessExitedAlready
-from twisted.internet.interfaces import IReactorProcess, IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorProcess, IReactorTime
 from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
@@ -23,9 +24,9 @@ from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import head, sqlite_revision
-from dmtwisted.store.values import StoreFailed
-from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame, pack
+from dmtwisted.store.migrate import SQLITE, head, sqlite_revision
+from dmtwisted.store.values import NameTaken, StoreFailed
+from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
 
 RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
@@ -42,8 +43,11 @@ class SqliteStore(Verbs):
 
     def __init__(self, reactor: Any, path: Path) -> None:
         self._reactor, self._path = reactor, path
-        self._writer: _Writer | None = None
+        self._turn = DeferredLock()  # opening, closing and starting again: one after the other
         self._closing = False
+        self._starting: _Writer | None = None
+        self._writer: _Writer | None = None
+        self._again: IDelayedCall | None = None
         assert IReactorProcess.providedBy(reactor) and IReactorTime.providedBy(reactor)
 
     async def open(self) -> None:
@@ -51,23 +55,31 @@ class SqliteStore(Verbs):
 
         :raises StoreFailed: when the file is damaged, locked by another service or not to be written.
         """
-        self._closing = False
-        try:
-            current = sqlite_revision(self._path)
-        except sqlite3.Error as error:
-            raise StoreFailed(f"{self._path}: {error}") from error
-        if current is not None and current > head():
-            raise StoreFailed(f"{self._path} was made by a newer version (revision {current})")
-        if current != head():
-            await self._migrate()
-        await self._start()
+        async with self._turn:
+            self._closing = False
+            self._forget_restart()
+            if self._writer is not None:
+                return
+            try:
+                current = sqlite_revision(self._path)
+            except (OSError, sqlite3.Error) as error:
+                raise StoreFailed(f"{self._path}: {error}") from error
+            if current is not None and current > head():
+                raise StoreFailed(f"{self._path} was made by a newer version (revision {current})")
+            if current != head():
+                await self._migrate()
+            await self._start()
 
     async def close(self) -> None:
-        """Let the writer finish what it has and end."""
+        """Let the writer finish what it has and end; afterwards there is no process and no call to come."""
         self._closing = True
-        if self._writer is not None:
+        self._forget_restart()
+        if self._starting is not None:
+            self._starting.kill()
+        async with self._turn:
             writer, self._writer = self._writer, None
-            await writer.finish()
+            if writer is not None:
+                await writer.finish()
 
     @property
     def writer_pid(self) -> int | None:
@@ -75,52 +87,80 @@ class SqliteStore(Verbs):
         return None if self._writer is None else self._writer.pid
 
     async def _migrate(self) -> None:
-        _, complaint, status = await getProcessOutputAndValue(
-            sys.executable,
-            ["-m", "dmtwisted.store.migrate", f"sqlite:///{self._path}"],
-            _environment(),
-            reactor=self._reactor,
-        )
+        try:
+            ended = getProcessOutputAndValue(
+                sys.executable,
+                ["-m", "dmtwisted.store.migrate", f"{SQLITE}{self._path}"],
+                _environment(),
+                reactor=self._reactor,
+            )
+            # When a signal ended it, the same three things come as a failure that holds no exception.
+            _, complaint, status = await ended.addErrback(lambda reason: reason.value)
+        except OSError as error:
+            raise StoreFailed(f"no process for the database: {error}") from error
         if status:
             last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise StoreFailed(last[0] if last else "the database could not be brought up to date")
+            raise StoreFailed(f"{self._path}: {last[0] if last else 'it could not be brought up to date'}")
 
     async def _start(self) -> None:
-        writer = _Writer(self._ended)
-        self._reactor.spawnProcess(
-            writer,
-            sys.executable,
-            [sys.executable, "-m", "dmtwisted.store.writer", str(self._path)],
-            _environment(),
-            childFDs={0: "w", 1: "r", 2: 2},
-        )
-        await writer.ready
+        """Start a writer; when this fails it has left no process.
+
+        :raises StoreFailed: when it cannot open the file, or the store is closed meanwhile.
+        """
+        if self._closing:
+            raise StoreFailed("the database is being closed")
+        self._starting = writer = _Writer(self._ended)
+        try:
+            self._reactor.spawnProcess(
+                writer,
+                sys.executable,
+                [sys.executable, "-m", "dmtwisted.store.writer", str(self._path)],
+                _environment(),
+            )
+            await writer.ready
+        except OSError as error:
+            raise StoreFailed(f"no process for the database: {error}") from error
+        except StoreFailed:
+            await writer.gone
+            raise
+        finally:
+            self._starting = None
         self._writer = writer
 
     def _ended(self, writer: _Writer) -> None:
         if self._writer is writer:
             self._writer = None
             self.log.error("the writer of {path} ended; starting it again", path=self._path)
-            if not self._closing:
-                self._reactor.callLater(RESTART_PAUSE, self._restart)
+            self._restart_after(RESTART_PAUSE)
 
-    def _restart(self) -> None:
-        if self._closing:
-            return
-        Deferred.fromCoroutine(self._start()).addErrback(self._not_restarted)
+    def _restart_after(self, pause: float) -> None:
+        if not self._closing:
+            self._again = self._reactor.callLater(pause, lambda: Deferred.fromCoroutine(self._restart()))
 
-    def _not_restarted(self, reason: Failure) -> None:
-        self.log.error("the writer does not start: {why}", why=reason.getErrorMessage())
-        self._reactor.callLater(RESTART_PAUSE * 10, self._restart)
+    def _forget_restart(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
+    async def _restart(self) -> None:
+        self._again = None
+        async with self._turn:
+            try:
+                await self._start()
+            except StoreFailed as error:
+                self.log.error("the writer does not start: {why}", why=str(error))
+                self._restart_after(RESTART_PAUSE * 10)
 
     def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
         if self._writer is None:
             return fail(StoreFailed("the database is being opened again"))
-        return self._writer.ask(BY_NAME[verb], pack(arguments))
+        return self._writer.ask(BY_NAME[verb], arguments)
 
 
 class _Writer(ProcessProtocol):
     """One life of the writer process: what it was asked and has not answered."""
+
+    log = Logger()
 
     def __init__(self, ended: Any) -> None:
         self._report_end = ended
@@ -129,10 +169,14 @@ class _Writer(ProcessProtocol):
         self._seq = READY
         self.pid: int | None = None
         self.ready: Deferred[None] = Deferred()
-        self._gone: Deferred[None] = Deferred()
+        self.gone: Deferred[None] = Deferred()
 
-    def ask(self, verb: Verb, body: bytes) -> Deferred[Any]:
+    def ask(self, verb: Verb, arguments: tuple[Any, ...]) -> Deferred[Any]:
         """Send one question; fire with its value or fail with what the writer says."""
+        try:
+            body = verb.pack_arguments(arguments)
+        except StoreFailed as error:
+            return fail(error)
         self._seq = seq = (self._seq + 1) & 0xFFFFFFFF or 1
         due: Deferred[Any] = Deferred()
         self._waiting[seq] = verb, due
@@ -144,7 +188,13 @@ class _Writer(ProcessProtocol):
         """Close the writer's input; return when it has ended."""
         assert self.transport is not None
         self.transport.closeStdin()
-        await self._gone
+        await self.gone
+
+    def kill(self) -> None:
+        """End it at once, as long as it has not been asked for anything."""
+        assert self.transport is not None
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess("KILL")
 
     def connectionMade(self) -> None:
         """The process runs; its first frame tells whether it could open the file."""
@@ -162,10 +212,16 @@ class _Writer(ProcessProtocol):
                     self.ready.errback(failure(status, body))
                 continue
             verb, due = self._waiting.pop(seq)
-            if status == DONE:
-                due.callback(verb.decode_value(body))
+            try:
+                value = verb.value(status, body)
+            except (StoreFailed, NameTaken) as error:
+                due.errback(error)
             else:
-                due.errback(failure(status, body))
+                due.callback(value)
+
+    def errReceived(self, data: bytes) -> None:
+        """What it complains about when it dies of a fault of ours."""
+        self.log.error("the writer of the database: {text}", text=data.decode(errors="replace"))
 
     def processEnded(self, reason: Failure) -> None:
         """Nobody will answer any more: whoever waits is told so."""
@@ -176,7 +232,7 @@ class _Writer(ProcessProtocol):
             self.ready.errback(lost)
         for _, due in waiting.values():
             due.errback(lost)
-        self._gone.callback(None)
+        self.gone.callback(None)
 
 
 def _widen(transport: Any) -> None:

@@ -40,6 +40,29 @@ class Verb:
         self.decode_arguments = msgspec.msgpack.Decoder(arguments).decode
         self.decode_value = msgspec.msgpack.Decoder(result).decode
 
+    def pack_arguments(self, arguments: tuple[Any, ...]) -> bytes:
+        """The body of a question.
+
+        :raises StoreFailed: when a number or a text is none that could be kept.
+        """
+        try:
+            return _encode(arguments)
+        except (OverflowError, UnicodeError) as error:
+            raise StoreFailed(f"{self.name}: {error}") from error
+
+    def value(self, status: int, body: bytes) -> Any:
+        """What an answer with ``status`` brings.
+
+        :raises StoreFailed: when the store says so, or a row holds what our rows never hold.
+        :raises NameTaken: when the store says so.
+        """
+        if status != DONE:
+            raise failure(status, body)
+        try:
+            return self.decode_value(body)
+        except msgspec.DecodeError as error:
+            raise StoreFailed(f"{self.name}: a damaged row: {error}") from error
+
 
 TABLE = [Verb(index, name) for index, name in enumerate(VERBS)]
 BY_NAME = {verb.name: verb for verb in TABLE}

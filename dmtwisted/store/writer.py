@@ -111,29 +111,25 @@ def run_batch(db: sqlite3.Connection, batch: list[Question]) -> list[bytes]:
     try:
         db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
     except sqlite3.Error as error:
-        if not writes:
-            return _all_failed(batch, error)
-        # No writing now, but a till that asks what became of its receipt shall hear it.
-        reads = [question for question in batch if question[1].name in READS]
-        refused = _all_failed([question for question in batch if question[1].name not in READS], error)
-        return refused + (run_batch(db, reads) if reads else [])
+        return _not_written(db, batch, error)
     answers = []
     for seq, verb, body in batch:
         try:
             answers.append(frame(seq, DONE, _run_one(db, verb, body)))
         except NameTaken as taken:
             answers.append(frame(seq, TAKEN, pack(str(taken))))
-        except sqlite3.Error as error:
+        except Exception as error:
+            # Any exception: what one caller sent must not take their receipts from the others.
             if not db.in_transaction:
                 # A full disk makes SQLite give up the whole transaction, with what had succeeded before.
-                return _all_failed(batch, error)
+                return _not_written(db, batch, error)
             answers.append(frame(seq, FAILED, pack(str(error))))
     try:
         db.execute("COMMIT")
     except sqlite3.Error as error:
         if db.in_transaction:
             db.execute("ROLLBACK")
-        return _all_failed(batch, error)
+        return _not_written(db, batch, error)
     return answers
 
 
@@ -143,7 +139,7 @@ def _run_one(db: sqlite3.Connection, verb: Verb, body: bytes) -> bytes:
     db.execute("SAVEPOINT one")
     try:
         value = verb.run(db, *verb.decode_arguments(body))
-    except (NameTaken, sqlite3.Error):
+    except Exception:
         if db.in_transaction:
             db.execute("ROLLBACK TO one")
             db.execute("RELEASE one")
@@ -152,8 +148,16 @@ def _run_one(db: sqlite3.Connection, verb: Verb, body: bytes) -> bytes:
     return pack(value)
 
 
-def _all_failed(batch: list[Question], error: Exception) -> list[bytes]:
-    return [frame(seq, FAILED, pack(str(error))) for seq, _, _ in batch]
+def _not_written(db: sqlite3.Connection, batch: list[Question], error: Exception) -> list[bytes]:
+    """The answers to ``batch`` when nothing of it was written because of ``error``.
+
+    A till that asks what became of its receipt shall hear it all the same: look-ups that came together with
+    writes are run once more, alone.
+    """
+    reads = [question for question in batch if question[1].name in READS]
+    alone = len(reads) == len(batch)
+    failed = [frame(seq, FAILED, pack(str(error))) for seq, verb, _ in batch if alone or verb.name not in READS]
+    return failed if alone or not reads else failed + run_batch(db, reads)
 
 
 def _write(data: bytes) -> None:

@@ -1,0 +1,1 @@
+"""One module for each wire that a terminal speaks."""
