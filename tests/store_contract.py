@@ -18,6 +18,7 @@ from dmtwisted.store.values import (
     FoundDocuments,
     Intent,
     NameTaken,
+    OperationQuery,
     OperationRow,
     Outcome,
     Reserved,
@@ -111,6 +112,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "conclude": (outcome(1, answer=b"{}", fiscal_numbers={1: "F"}, register_state=b"s", shift=1, sold={"ї": 1}),),
     "accept_document": (1, 2, "TEST_2"),
     "find": (1, "fiscal", "Ї🧾"),
+    "note": (1, b"\x00how far"),
+    "latest": (1, "pay", "Ї🧾"),
+    "find_operations": (OperationQuery(devices=[1], kinds=["pay"], states=[State.UNKNOWN], key="Ї", n=1, at_to=2),),
     "find_documents": (DocumentQuery(devices=[1], kinds=["z"], shift_to=2, newest_first=False),),
     "sent_documents": (1, 2, 100),
     "sold_codes": (1, 2),
@@ -147,9 +151,9 @@ class StoreCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc]
             await store.conclude(outcome(number, state, answer=b"{}", fiscal_numbers=numbers))
         return number
 
-    async def found(self, store: IStore, key: str) -> OperationRow:
+    async def found(self, store: IStore, key: str, kind: str = "fiscal") -> OperationRow:
         """The receipt of `TILL` that is done under ``key``."""
-        found = await store.find(TILL, "fiscal", key)
+        found = await store.find(TILL, kind, key)
         assert found is not None, key
         return found
 
@@ -521,6 +525,66 @@ class StoreContract(StoreCase):
         found = await store.find(TILL, "pay", "5d0b")
         assert found is not None
         self.assertEqual((found.n, found.at), (numbers[1], AT + 1))
+
+    @promises("2.2.transaction_id.4")
+    async def test_latest(self) -> None:
+        """The latest operation of a terminal is found under its label whatever became of it, and without one."""
+        store = await self.opened()
+        first = await self.operation(store, "5d0b", State.DONE, kind="pay")
+        for state in (State.REFUSED, State.UNKNOWN, State.INTENDED):
+            n = await self.operation(store, "5d0b", state, kind="pay")
+            known = await store.latest(TILL, "pay", "5d0b")
+            assert known is not None
+            self.assertEqual((known.n, known.state), (n, state))
+        other = await self.operation(store, "77aa", State.DONE, kind="pay")
+        await self.operation(store, "a job", State.DONE, kind="doc")
+        known = await store.latest(TILL, "pay", "")
+        assert known is not None
+        self.assertEqual(known.n, other)
+        self.assertEqual((await self.found(store, "5d0b", "pay")).n, first)
+        for device_n, kind, key in ((OTHER, "pay", ""), (OTHER, "pay", "5d0b"), (TILL, "pay", "5D0B")):
+            self.assertIs(await store.latest(device_n, kind, key), None)
+
+    async def test_request(self) -> None:
+        """What was asked is kept from the intent on, replaced by a note, and by an outcome that brings more."""
+        store = await self.opened()
+        n = (await store.reserve(intent(TILL, "5d0b", kind="pay", request=b"order"))).n
+
+        async def kept_request() -> bytes:
+            known = await store.latest(TILL, "pay", "5d0b")
+            assert known is not None
+            return known.request
+
+        self.assertEqual(await kept_request(), b"order")
+        await store.note(n, b"order, sent")
+        self.assertEqual(await kept_request(), b"order, sent")
+        await store.conclude(outcome(n, State.UNKNOWN, res=411, answer=b"{}"))
+        self.assertEqual(await kept_request(), b"order, sent")
+        await store.conclude(outcome(n, answer=b"{}", request=b"order, sent, approved"))
+        self.assertEqual(await kept_request(), b"order, sent, approved")
+
+    async def test_find_operations(self) -> None:
+        """Operations are listed newest first, narrowed by all that is named, page by page."""
+        store = await self.opened()
+        pay = [
+            await self.operation(store, f"p{later}", state, kind="pay", at=AT + later)
+            for later, state in enumerate((State.DONE, State.REFUSED, State.UNKNOWN))
+        ]
+        sale = await self.operation(store, "s", State.DONE, at=AT + 5)
+        elsewhere = (await store.reserve(intent(OTHER, "s", at=AT + 6))).n
+
+        async def listed(**members: Any) -> tuple[int, list[int]]:
+            found = await store.find_operations(OperationQuery(**members))
+            return found.total, [known.n for known in found.operations]
+
+        self.assertEqual(await listed(), (5, [elsewhere, sale, *reversed(pay)]))
+        self.assertEqual(await listed(limit=2, offset=1), (5, [sale, pay[2]]))
+        self.assertEqual(await listed(devices=[TILL], kinds=["pay"]), (3, pay[::-1]))
+        self.assertEqual(await listed(states=[State.UNKNOWN, State.INTENDED]), (2, [elsewhere, pay[2]]))
+        self.assertEqual(await listed(key="s", devices=[TILL]), (1, [sale]))
+        self.assertEqual(await listed(at_from=AT + 1, at_to=AT + 5), (3, [sale, pay[2], pay[1]]))
+        self.assertEqual(await listed(n=pay[0]), (1, [pay[0]]))
+        self.assertEqual(await listed(kinds=["doc"]), (0, []))
 
     async def _documents(self, store: IStore) -> None:
         """Accepted documents of two registers, and some that were not accepted."""

@@ -6,7 +6,17 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.store.values import DeviceRow, DocumentQuery, FoundDocuments, Intent, OperationRow, Outcome, Reserved
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    FoundDocuments,
+    FoundOperations,
+    Intent,
+    OperationQuery,
+    OperationRow,
+    Outcome,
+    Reserved,
+)
 
 
 class Verbs:
@@ -63,6 +73,20 @@ class Verbs:
     async def unresolved(self, device_n: int | None) -> list[OperationRow]:
         """Operations whose outcome nobody knows."""
         found: list[OperationRow] = await self._ask("unresolved", device_n)
+        return found
+
+    async def note(self, n: int, request: bytes) -> None:
+        """Keep how far an operation came."""
+        await self._ask("note", n, request)
+
+    async def latest(self, device_n: int, kind: str, key: str) -> OperationRow | None:
+        """The latest operation with that key, whatever became of it."""
+        found: OperationRow | None = await self._ask("latest", device_n, kind, key)
+        return found
+
+    async def find_operations(self, query: OperationQuery) -> FoundOperations:
+        """Operations, newest first."""
+        found: FoundOperations = await self._ask("find_operations", query)
         return found
 
     async def find_documents(self, query: DocumentQuery) -> FoundDocuments:

@@ -12,7 +12,17 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from dmtwisted.store.values import DeviceRow, DocumentQuery, FoundDocuments, Intent, OperationRow, Outcome, Reserved
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    FoundDocuments,
+    FoundOperations,
+    Intent,
+    OperationQuery,
+    OperationRow,
+    Outcome,
+    Reserved,
+)
 
 
 class IStore(Interface):
@@ -68,6 +78,15 @@ class IStore(Interface):
 
     async def unresolved(device_n: int | None) -> list[OperationRow]:
         """Operations intended or unknown, oldest first, of one device or of all, with their documents."""
+
+    async def note(n: int, request: bytes) -> None:
+        """Keep how far the operation ``n`` came, in place of what was kept of its request."""
+
+    async def latest(device_n: int, kind: str, key: str) -> OperationRow | None:
+        """The latest operation of that kind with that key, whatever became of it; of all keys when it is empty."""
+
+    async def find_operations(query: OperationQuery) -> FoundOperations:
+        """Operations, newest first, without their documents."""
 
     async def find_documents(query: DocumentQuery) -> FoundDocuments:
         """Accepted documents, by their time."""

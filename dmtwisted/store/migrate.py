@@ -11,6 +11,7 @@ import re
 import sqlite3
 import sys
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,8 @@ def _parsed(url: str) -> URL:
     return parsed
 
 
-def ddl() -> list[str]:
+@cache
+def ddl() -> tuple[str, ...]:
     """The statements that make the whole schema in an empty SQLite database."""
     from sqlalchemy.dialects import sqlite
     from sqlalchemy.schema import CreateIndex, CreateTable
@@ -92,7 +94,7 @@ def ddl() -> list[str]:
         statements.append(str(CreateTable(table).compile(dialect=dialect)))
         indexes = sorted(table.indexes, key=lambda index: str(index.name))
         statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
-    return statements
+    return tuple(statements)
 
 
 def main(url: str) -> int:

@@ -48,7 +48,7 @@ operation = Table(
     metadata,
     Column("n", _number, primary_key=True, autoincrement=True, comment="order of the journal"),
     Column("device_n", _number, nullable=False, comment="the device; stays when the device is deleted"),
-    Column("kind", String(8), nullable=False, comment="fiscal, pay, doc, pkg"),
+    Column("kind", String(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg"),
     Column("task", Integer, nullable=False, comment="task number inside the kind"),
     Column("key", String(200), nullable=False, comment="tag or transaction_id"),
     Column("fingerprint", LargeBinary, nullable=False, comment="hash of what was asked for"),
@@ -57,6 +57,7 @@ operation = Table(
     Column("ended_at", BigInteger, nullable=True, comment="outcome, milliseconds since 1970"),
     Column("res", Integer, nullable=False, server_default="0", comment="result code of the outcome"),
     Column("answer", LargeBinary, nullable=True, comment="the answer as it was given, byte for byte"),
+    Column("request", LargeBinary, nullable=True, comment="JSON: what was asked for, and how far it came"),
     Index("operation_key", "device_n", "kind", "key"),
     sqlite_autoincrement=True,
 )
@@ -65,11 +66,12 @@ operation = Table(
 Index(
     "operation_fiscal_tag",
     operation.c.device_n,
+    operation.c.kind,
     operation.c.key,
     unique=True,
-    sqlite_where=text("kind = 'fiscal' AND state <> 'refused'"),
-    postgresql_where=text("kind = 'fiscal' AND state <> 'refused'"),
-    mssql_where=text("kind = 'fiscal' AND state <> 'refused'"),
+    sqlite_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
+    postgresql_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
+    mssql_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
 )
 Index(
     "operation_unresolved",
@@ -77,6 +79,16 @@ Index(
     sqlite_where=text("state IN ('intended', 'unknown')"),
     postgresql_where=text("state IN ('intended', 'unknown')"),
     mssql_where=text("state IN ('intended', 'unknown')"),
+)
+
+# The last payment of a terminal, the last jobs of a printer: what a sale writes stays out of it.
+Index(
+    "operation_latest",
+    operation.c.device_n,
+    operation.c.n,
+    sqlite_where=text("kind IN ('pay', 'doc')"),
+    postgresql_where=text("kind IN ('pay', 'doc')"),
+    mssql_where=text("kind IN ('pay', 'doc')"),
 )
 
 document = Table(

@@ -7,7 +7,7 @@ file does. A function neither begins nor commits: whoever calls it owns the tran
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dmtwisted.store.values import (
@@ -16,8 +16,10 @@ from dmtwisted.store.values import (
     DocumentRow,
     FoundDocument,
     FoundDocuments,
+    FoundOperations,
     Intent,
     NameTaken,
+    OperationQuery,
     OperationRow,
     Outcome,
     Reserved,
@@ -26,7 +28,8 @@ from dmtwisted.store.values import (
 
 _DEVICE = "SELECT n, dev_id, name, kind, driver, settings FROM device"
 _OPERATION = (
-    "SELECT n, device_n, kind, task, \"key\", fingerprint, state, at, res, coalesce(answer, x'') FROM operation"
+    "SELECT n, device_n, kind, task, \"key\", fingerprint, state, at, res, coalesce(answer, x''), "
+    "coalesce(request, x'') FROM operation"
 )
 _DOCUMENT = (
     "SELECT number, kind, shift, at, sum, state, fiscal_number, value, sent FROM document "
@@ -79,9 +82,17 @@ def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
     """:meth:`IStore.reserve`"""
     added = db.execute(
-        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at) '
-        "VALUES (?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
-        (intent.device_n, intent.kind, intent.task, intent.key, intent.fingerprint, intent.at),
+        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at, request) '
+        "VALUES (?, ?, ?, ?, ?, 'intended', ?, ?) ON CONFLICT DO NOTHING RETURNING n",
+        (
+            intent.device_n,
+            intent.kind,
+            intent.task,
+            intent.key,
+            intent.fingerprint,
+            intent.at,
+            intent.request or None,
+        ),
     ).fetchone()
     if added is None:
         known = db.execute(
@@ -114,6 +125,8 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
         "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ? WHERE n = ?",
         (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.n),
     )
+    if outcome.request:
+        note(db, outcome.n, outcome.request)
     for number, fiscal_number in outcome.fiscal_numbers.items():
         db.execute(
             "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
@@ -138,6 +151,11 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
         )
 
 
+def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
+    """:meth:`IStore.note`"""
+    db.execute("UPDATE operation SET request = ? WHERE n = ?", (request, n))
+
+
 def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: str) -> None:
     """:meth:`IStore.accept_document`"""
     db.execute(
@@ -153,6 +171,47 @@ def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operatio
         (device_n, kind, key),
     ).fetchone()
     return None if row is None else _operation(db, row)
+
+
+def latest(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.latest`"""
+    named = 'INDEXED BY operation_key WHERE device_n = ? AND kind = ? AND "key" = ?'
+    of_all = "INDEXED BY operation_latest WHERE device_n = ? AND kind = ? AND kind IN ('pay', 'doc')"
+    row = db.execute(
+        f"{_OPERATION} {named if key else of_all} ORDER BY n DESC LIMIT 1",
+        (device_n, kind, key) if key else (device_n, kind),
+    ).fetchone()
+    return None if row is None else _operation(db, row)
+
+
+def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOperations:
+    """:meth:`IStore.find_operations`"""
+    conditions = ["1 = 1"]
+    values: list[int | str] = []
+    wanted: tuple[tuple[str, Sequence[int | str]], ...] = (
+        ("device_n", query.devices),
+        ("kind", query.kinds),
+        ("state", query.states),
+    )
+    for column, given in wanted:
+        if given:
+            conditions.append(f"{column} IN ({', '.join('?' * len(given))})")
+            values += given
+    for condition, value in (
+        ('"key" = ?', query.key or None),
+        ("n = ?", query.n),
+        ("at >= ?", query.at_from),
+        ("at <= ?", query.at_to),
+    ):
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
+    where = " AND ".join(conditions)
+    (total,) = db.execute(f"SELECT count(*) FROM operation WHERE {where}", values).fetchone()
+    rows = db.execute(
+        f"{_OPERATION} WHERE {where} ORDER BY n DESC LIMIT ? OFFSET ?", (*values, query.limit, query.offset)
+    ).fetchall()
+    return FoundOperations(total, [OperationRow(*(*row[:-1], [], row[-1])) for row in rows])
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
@@ -229,7 +288,7 @@ def register_state(db: sqlite3.Connection, device_n: int) -> bytes | None:
 
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
-    return OperationRow(*(*row, [DocumentRow(*paper) for paper in papers]))
+    return OperationRow(*(*row[:-1], [DocumentRow(*paper) for paper in papers], row[-1]))
 
 
 VERBS: dict[str, Callable[..., Any]] = {
@@ -245,6 +304,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         conclude,
         accept_document,
         find,
+        note,
+        latest,
+        find_operations,
         find_documents,
         sent_documents,
         sold_codes,

@@ -60,7 +60,10 @@ class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Intent(msgspec.Struct, frozen=True, array_like=True):
-    """An operation about to have an effect (specification 1.10): its key, and what it will send."""
+    """An operation about to have an effect (specification 1.10): its key, and what it will send.
+
+    ``request`` is what its device is asked for, as only the device's service understands it.
+    """
 
     device_n: int
     kind: str
@@ -69,6 +72,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: bytes
     at: int
     documents: list[DocumentIntent]
+    request: bytes = b""
 
 
 class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
@@ -99,6 +103,7 @@ class OperationRow(msgspec.Struct, frozen=True, array_like=True):
     res: int
     answer: bytes
     documents: list[DocumentRow]
+    request: bytes = b""
 
 
 class Reserved(msgspec.Struct, frozen=True, array_like=True):
@@ -113,7 +118,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
     ``fiscal_numbers`` maps local numbers of its documents to fiscal numbers; ``register_state`` is the state of
     the register that follows from it, `None` when it stays as it was; ``sold`` are item codes with their tax
-    groups that the shift number ``shift`` had not sold before.
+    groups that the shift number ``shift`` had not sold before; ``request`` replaces what was asked, unless empty.
     """
 
     n: int
@@ -126,6 +131,31 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     register_state: bytes | None
     shift: int = 0
     sold: dict[str, int] = {}
+    request: bytes = b""
+
+
+class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
+    """Which operations are looked for, newest first; members that are empty or `None` narrow nothing.
+
+    Times are milliseconds since 1970, both ends included.
+    """
+
+    devices: list[int] = []
+    kinds: list[str] = []
+    states: list[State] = []
+    key: str = ""
+    n: int | None = None
+    at_from: int | None = None
+    at_to: int | None = None
+    limit: int = 100
+    offset: int = 0
+
+
+class FoundOperations(msgspec.Struct, frozen=True, array_like=True):
+    """One page of the operations that were looked for, without their documents, and how many there are in all."""
+
+    total: int
+    operations: list[OperationRow]
 
 
 class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):

@@ -19,7 +19,18 @@ from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 
 READS = frozenset(
-    {"devices", "settings", "find", "find_documents", "sent_documents", "sold_codes", "unresolved", "register_state"}
+    {
+        "devices",
+        "settings",
+        "find",
+        "latest",
+        "find_operations",
+        "find_documents",
+        "sent_documents",
+        "sold_codes",
+        "unresolved",
+        "register_state",
+    }
 )
 """Verbs that change nothing; they are served even when the disk takes no more writes."""
 

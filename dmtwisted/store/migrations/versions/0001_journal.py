@@ -14,7 +14,8 @@ depends_on = None
 
 _number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _not_refused = "state <> 'refused'"
-_fiscal_tag = "kind = 'fiscal' AND state <> 'refused'"
+_fiscal_tag = "kind IN ('fiscal', 'untagged') AND state <> 'refused'"
+_latest = "kind IN ('pay', 'doc')"
 _unresolved = "state IN ('intended', 'unknown')"
 
 
@@ -52,10 +53,13 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.BigInteger, nullable=True),
         sa.Column("res", sa.Integer, nullable=False, server_default="0"),
         sa.Column("answer", sa.LargeBinary, nullable=True),
+        sa.Column("request", sa.LargeBinary, nullable=True),
         sqlite_autoincrement=True,
     )
     op.create_index("operation_key", "operation", ["device_n", "kind", "key"])
-    op.create_index("operation_fiscal_tag", "operation", ["device_n", "key"], unique=True, **_where(_fiscal_tag))
+    fiscal_tag = ["device_n", "kind", "key"]
+    op.create_index("operation_fiscal_tag", "operation", fiscal_tag, unique=True, **_where(_fiscal_tag))
+    op.create_index("operation_latest", "operation", ["device_n", "n"], **_where(_latest))
     op.create_index("operation_unresolved", "operation", ["device_n"], **_where(_unresolved))
     op.create_table(
         "document",
