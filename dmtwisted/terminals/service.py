@@ -208,7 +208,7 @@ class TerminalService:
             await self._conclude(row, kept, verdict)
 
         try:
-            verdict = await self._driver.perform(kept.order, kept.snapshot, keep)
+            verdict: Verdict = await self._driver.perform(kept.order, kept.snapshot, keep)
         except Refused as refused:
             await self._close(row, kept, refused)
             raise
@@ -233,9 +233,9 @@ class TerminalService:
             await self._close(row, kept, refused)
             raise
         except WireError as error:
-            refused = nothing_sent(error)
-            await self._close(row, kept, refused)
-            raise refused from error
+            not_sent = nothing_sent(error)
+            await self._close(row, kept, not_sent)
+            raise not_sent from error
         sent = msgspec.structs.replace(kept, sent=True, snapshot=snapshot)
         self._open = True
         await self._store.note(row.n, encode_kept(sent))
