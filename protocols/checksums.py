@@ -1,0 +1,28 @@
+"""Checksums that several devices share."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import xor
+
+_REFLECTED_CCITT = 0x8408
+"""The polynomial of `crc_kermit`, mirrored because bits go out lowest first (terminals.md 7.2)."""
+
+
+def lrc(data: bytes, start: int = 0) -> int:
+    """XOR of all bytes, 0 to 255.
+
+    :param start: what the register holds before the first byte: 0 for SSI and Concert V2, 7F hex for ECR17
+        (terminals.md 5.1, 8, 10).
+    """
+    return reduce(xor, data, start)
+
+
+def crc_kermit(data: bytes, start: int = 0) -> int:
+    """The 16-bit CRC of serial ZVT, 0 to 65535; it goes out low byte first (terminals.md 7.2)."""
+    register = start
+    for byte in data:
+        register ^= byte
+        for _ in range(8):
+            register = register >> 1 ^ (_REFLECTED_CCITT if register & 1 else 0)
+    return register

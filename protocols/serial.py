@@ -1,0 +1,256 @@
+"""Lines to devices, serial and TCP, both opened by ``connect(factory)``.
+
+Either end fails with `protocols.errors.NotReached` and a plain reason when the line cannot be opened. pyserial is
+imported when a port is opened, so the module loads anywhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.error import (
+    ConnectError,
+    ConnectionAborted,
+    ConnectionRefusedError,
+    DNSLookupError,
+    NoProtocol,
+    NoRouteError,
+    TimeoutError,
+    UserError,
+)
+from twisted.internet.interfaces import IAddress, IProtocol, IProtocolFactory, IStreamClientEndpoint, ITCPTransport
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from protocols.errors import NotReached
+
+if TYPE_CHECKING:
+    import serial
+
+CONNECT_TIMEOUT = 5.0
+"""Seconds to open a TCP line (terminals.md rule 10)."""
+
+KEEPALIVE_IDLE, KEEPALIVE_INTERVAL = 10, 1
+"""Seconds of silence before TCP asks whether the device is still there, and between such questions
+(terminals.md 4.1)."""
+
+
+@implementer(IAddress)
+@dataclass(frozen=True)
+class SerialAddress:
+    """Where a serial line leads: the port's name."""
+
+    port: str
+
+
+@dataclass(frozen=True)
+class SerialSettings:
+    """How a serial line is opened; the defaults are 9600 8N1 without handshake lines."""
+
+    port: str
+    """``/dev/ttyUSB0``, ``/dev/serial/by-id/…``, ``COM3``."""
+    baudrate: int = 9600
+    bytesize: int = 8
+    parity: str = "N"
+    """``N``, ``E``, ``O``, ``M`` or ``S``."""
+    stopbits: float = 1
+    """1, 1.5 or 2."""
+    rtscts: bool = False
+    """Hardware handshake."""
+    xonxoff: bool = False
+    """Software handshake; wrong for protocols with free bytes."""
+    dtr: bool | None = None
+    """Level of DTR from the moment of opening; `None` leaves it as pyserial does: on."""
+    rts: bool | None = None
+    """Level of RTS, likewise."""
+    exclusive: bool = True
+    """Refuse to share the port: two programs on one port steal each other's bytes. Windows never shares."""
+
+
+def _new_port() -> serial.Serial:
+    import serial
+
+    return serial.Serial()
+
+
+@implementer(IStreamClientEndpoint)
+class SerialEndpoint:
+    """A serial port as something to connect to.
+
+    :param new_port: makes a closed port; a stand-in in tests.
+    """
+
+    def __init__(
+        self, reactor: Any, settings: SerialSettings, new_port: Callable[[], serial.Serial] = _new_port
+    ) -> None:
+        self._reactor, self._settings, self._new_port = reactor, settings, new_port
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Open the port for a new protocol; whatever the port had received before is thrown away.
+
+        :raises NotReached: when the port cannot be opened; the Deferred fails with it.
+        """
+        address = SerialAddress(self._settings.port)
+        protocol = protocolFactory.buildProtocol(address)
+        if protocol is None:
+            return fail(NoProtocol())
+        try:
+            _transport(self._reactor, protocol, address, self._open)
+        except (OSError, ValueError, ImportError) as error:
+            return fail(NotReached(f"{address.port}: {_serial_reason(error)}"))
+        return succeed(protocol)
+
+    def _open(self, timeout: float | None) -> serial.Serial:
+        """The port, open; settings come first, so that no modem line twitches.
+
+        :param timeout: of reads, as Twisted's transport wants it: 0 on POSIX, `None` on Windows.
+        """
+        settings, port = self._settings, self._new_port()
+        port.port = settings.port
+        port.baudrate = settings.baudrate
+        port.bytesize, port.parity, port.stopbits = settings.bytesize, settings.parity, settings.stopbits
+        port.rtscts, port.xonxoff = settings.rtscts, settings.xonxoff
+        port.timeout = timeout
+        if settings.dtr is not None:
+            port.dtr = settings.dtr
+        if settings.rts is not None:
+            port.rts = settings.rts
+        if settings.exclusive:
+            port.exclusive = True
+        try:
+            port.open()
+        except OSError:
+            raise
+        except Exception as error:  # termios.error of a path that is no terminal is no OSError
+            raise OSError(*error.args) from error
+        return port
+
+
+def _transport(
+    reactor: Any, protocol: IProtocol, address: SerialAddress, opener: Callable[[float | None], serial.Serial]
+) -> None:
+    """Put Twisted's transport for serial ports between the port and the protocol."""
+    from twisted.internet import serialport
+
+    # Its class depends on the platform and carries no annotations.
+    port: Any = serialport.SerialPort
+
+    class Line(port):  # type: ignore[misc]
+        """A serial port that can be dropped, and that knows its name."""
+
+        @staticmethod
+        def _serialFactory(*_: object, timeout: float | None = 0, **__: object) -> serial.Serial:
+            return opener(timeout)
+
+        def abortConnection(self) -> None:
+            """Close without waiting for what is still to be written: a device that is off never reads it."""
+            if self.connected:
+                reactor.callLater(0, self._dropped)
+
+        def _dropped(self) -> None:
+            if not self.disconnected:
+                self.connectionLost(Failure(ConnectionAborted()))
+
+        def getHost(self) -> SerialAddress:
+            """The port."""
+            return address
+
+        def getPeer(self) -> SerialAddress:
+            """The port; who sits behind it nobody can tell."""
+            return address
+
+    Line(protocol, address.port, reactor)
+
+
+def _serial_reason(error: Exception) -> str:
+    """Why a port did not open, in plain words."""
+    if isinstance(error, ImportError):
+        return f"serial ports need {error.name or error}"
+    if isinstance(error, ValueError):
+        return str(error)
+    number, text = getattr(error, "errno", None), str(error)
+    if number == errno.ENOENT or "FileNotFoundError" in text:
+        return "there is no such port"
+    # Windows says "permission" when another program holds the port.
+    if number in (errno.EAGAIN, errno.EBUSY) or "PermissionError" in text:
+        return "another program uses the port"
+    if number in (errno.EACCES, errno.EPERM):
+        return "no permission to open the port"
+    if number in (errno.ENOTTY, errno.EINVAL) or "Could not configure port" in text:
+        return "this is no serial port"
+    if number in (errno.ENXIO, errno.ENODEV, errno.EIO):
+        return "the port is there and its device is not"
+    return text
+
+
+@implementer(IStreamClientEndpoint)
+class TcpEndpoint:
+    """A TCP line to a device: small packets go out at once, and a silent break is noticed."""
+
+    def __init__(self, reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> None:
+        self._reactor, self._where, self._timeout = reactor, f"{host}:{port}", connect_timeout
+        self._endpoint: IStreamClientEndpoint
+        if isIPAddress(host):
+            self._endpoint = TCP4ClientEndpoint(reactor, host, port, connect_timeout)
+        elif isIPv6Address(host):
+            self._endpoint = TCP6ClientEndpoint(reactor, host, port, connect_timeout)
+        else:
+            self._endpoint = HostnameEndpoint(reactor, host, port, connect_timeout)
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect within the limit.
+
+        :raises NotReached: when no connection comes about; the Deferred fails with it.
+        """
+        connecting: Deferred[IProtocol] = self._endpoint.connect(protocolFactory)
+        # The look-up of a name has no limit of its own.
+        connecting.addTimeout(self._timeout, self._reactor, self._too_late)
+        return connecting.addCallbacks(_lively, self._not_reached)
+
+    def _too_late(self, _: object, seconds: float) -> Failure:
+        return Failure(NotReached(f"{self._where}: no answer in {seconds:g} s"))
+
+    def _not_reached(self, failure: Failure) -> IProtocol | Failure:
+        if failure.check(ConnectError, DNSLookupError, UserError, OSError, ValueError) is None:
+            return failure
+        return Failure(NotReached(f"{self._where}: {_tcp_reason(failure.value, self._timeout)}"))
+
+
+def tcp_endpoint(reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> TcpEndpoint:
+    """A TCP line to ``host``, a name or an address, within ``connect_timeout`` seconds."""
+    return TcpEndpoint(reactor, host, port, connect_timeout)
+
+
+def _lively(protocol: IProtocol) -> IProtocol:
+    """Set the socket's options for short questions and answers."""
+    transport = getattr(protocol, "transport", None)
+    if ITCPTransport.providedBy(transport):
+        line = cast(Any, transport)
+        line.setTcpNoDelay(True)
+        line.setTcpKeepAlive(True)
+        handle = line.getHandle() if hasattr(line, "getHandle") else None
+        if isinstance(handle, socket.socket):
+            for name, seconds in (("TCP_KEEPIDLE", KEEPALIVE_IDLE), ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL)):
+                if hasattr(socket, name):
+                    handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
+    return protocol
+
+
+def _tcp_reason(error: BaseException | None, timeout: float) -> str:
+    """Why no connection came about, in plain words."""
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, TimeoutError):
+        return f"no answer in {timeout:g} s"
+    if isinstance(error, NoRouteError):
+        return "no way to this address"
+    if isinstance(error, DNSLookupError):
+        return "the name is unknown"
+    return str(error) or type(error).__name__

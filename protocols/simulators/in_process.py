@@ -1,0 +1,152 @@
+"""A line to a simulator in the same process: no socket, and every byte as over TCP."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IProtocol,
+    IProtocolFactory,
+    IPullProducer,
+    IPushProducer,
+    IReactorTime,
+    IStreamClientEndpoint,
+    ITransport,
+)
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from protocols.errors import NotReached
+
+
+@implementer(IAddress)
+class InProcessAddress:
+    """The place of a simulator in this process."""
+
+
+@implementer(ITransport, IConsumer, IPushProducer)
+class Pipe:
+    """One end of a line in memory; what is written arrives at the other end in the reactor's next turn."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._incoming: deque[bytes] = deque()
+        self._due = self._paused = self._ended = self._closed = False
+        self._puller: IPullProducer | None = None
+        self.disconnecting = False
+        self.protocol: IProtocol | None = None
+        self.other: Pipe | None = None
+
+    # What the protocol at this end does.
+
+    def write(self, data: bytes) -> None:
+        """Send ``data``; a closed line swallows it."""
+        if data and self.other is not None and not self.disconnecting and not self._closed:
+            self.other._incoming.append(bytes(data))
+            self.other._soon()
+
+    def writeSequence(self, data: Iterable[bytes]) -> None:
+        """Send all of ``data``."""
+        self.write(b"".join(data))
+
+    def loseConnection(self) -> None:
+        """Close the line once everything written has arrived."""
+        if not self._closed and not self.disconnecting:
+            self.disconnecting = True
+            self._soon()
+            if self.other is not None:
+                self.other._ended = True
+                self.other._soon()
+
+    def abortConnection(self) -> None:
+        """Close the line; what has not arrived is lost."""
+        if self.other is not None and not self._closed:
+            self.other._incoming.clear()
+        self.loseConnection()
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """Take what ``producer`` writes; one that waits to be asked is asked in each turn."""
+        if not streaming:
+            self._puller = producer
+            self._soon()
+
+    def unregisterProducer(self) -> None:
+        """The producer is done."""
+        self._puller = None
+
+    def pauseProducing(self) -> None:
+        """Let what arrives wait."""
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        """Tell what arrives, and what waited."""
+        self._paused = False
+        self._soon()
+
+    def stopProducing(self) -> None:
+        """Close the line."""
+        self.loseConnection()
+
+    def getPeer(self) -> IAddress:
+        """The simulator's place."""
+        return InProcessAddress()
+
+    def getHost(self) -> IAddress:
+        """This process."""
+        return InProcessAddress()
+
+    # What happens in the next turn.
+
+    def _soon(self) -> None:
+        if not self._due and not self._closed:
+            self._due = True
+            self._clock.callLater(0, self._turn)
+
+    def _turn(self) -> None:
+        self._due = False
+        if self._puller is not None:
+            self._puller.resumeProducing()
+            self._soon()
+        while self._incoming and not self._paused and not self.disconnecting:
+            data = self._incoming.popleft()
+            if self.protocol is not None:
+                self.protocol.dataReceived(data)
+        if self.disconnecting or (self._ended and not self._incoming):
+            self._close()
+
+    def _close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._incoming.clear()
+            if self.protocol is not None:
+                self.protocol.connectionLost(Failure(ConnectionDone()))
+
+
+@implementer(IStreamClientEndpoint)
+class InProcessEndpoint:
+    """Opens lines to the simulator that ``device`` builds protocols for; a device that builds none is not reached."""
+
+    def __init__(self, device: IProtocolFactory, clock: IReactorTime) -> None:
+        self._device, self._clock = device, clock
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Open a line.
+
+        :raises NotReached: when the simulator takes no call; the Deferred fails with it.
+        """
+        far = self._device.buildProtocol(InProcessAddress())
+        near = protocolFactory.buildProtocol(InProcessAddress()) if far is not None else None
+        if far is None or near is None:
+            return fail(NotReached("the simulator takes no call"))
+        here, there = Pipe(self._clock), Pipe(self._clock)
+        here.other, there.other = there, here
+        here.protocol, there.protocol = near, far
+        far.makeConnection(there)
+        near.makeConnection(here)
+        return succeed(near)

@@ -1,0 +1,890 @@
+"""The messages of ZVT as values that encode and decode themselves, those of the till and those of the terminal.
+
+The till is master until it sends a command; then the terminal is, until its completion or abort (terminals.md 7.3)::
+
+    till        06 01  authorisation         ->
+    terminal                                 <-  80 00  taken
+    terminal                                 <-  04 FF  insert the card        till -> 80 00
+    terminal                                 <-  04 0F  approved, receipt 473  till -> 80 00 once it is stored
+    terminal                                 <-  06 D1  a line of the slip     till -> 80 00
+    terminal                                 <-  06 0F  done                   till -> 80 00
+
+`decode` turns any APDU into its message; one that is not known becomes `Unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from protocols.errors import Garbled
+from protocols.terminals.zvt import fields as f
+from protocols.terminals.zvt.apdu import Apdu
+from protocols.terminals.zvt.fields import NO_FIELDS, Fields, bcd, from_bcd, masked_pan
+from protocols.terminals.zvt.tlv import Tlv, decode_all, find, read_length
+
+UNKNOWN_CURRENCY = 0
+"""Currency of a message that names none."""
+
+RECEIPT_IN_STEP = 0x1F1F
+"""Data object with the last receipt number that the till knows (terminals.md 7.8)."""
+RECEIPT_KIND, BLOCK, LINE, ATTRIBUTE = 0x1F07, 0x25, 0x07, 0x09
+"""Data objects of a block of print lines."""
+TEXTS, COMMANDS = 0x24, 0x26
+"""Data objects: texts for a display, and the list of commands that the till understands."""
+SEQUENCE = 0x1F73
+"""Data object with the number of a message, where both sides number them."""
+
+PRINTS_PAYMENTS, PRINTS_REPORTS, WANTS_STATES = 0x02, 0x04, 0x08
+RULES_PAYMENT, RULES_ADMINISTRATION, WANTS_LINES = 0x10, 0x20, 0x80
+"""Bits of the registration: what the till prints, hears and reserves for itself (terminals.md 7.4)."""
+
+WITHOUT_VERSION = 0x02
+"""Service of a status enquiry: the answer is the status alone."""
+SEND_AGAIN, DO_NOT_PRINT = 0x01, 0x02
+"""Services of a repeat receipt; both together ask for the last result without a sound."""
+
+CARD_JUST_READ = 0x02
+"""Payment type: use the card that was read before."""
+
+
+def in_step(receipt: int) -> Tlv:
+    """The last receipt number that we know of; 0 for none, which is told without a value (terminals.md 7.8)."""
+    return Tlv(RECEIPT_IN_STEP, bcd(receipt, 2) if receipt else b"")
+
+
+def _password(data: bytes) -> tuple[str, bytes]:
+    if len(data) < 3:
+        raise Garbled("the password is cut short", data)
+    return f"{from_bcd(data[:3]):06d}", data[3:]
+
+
+def _pw(password: str) -> bytes:
+    if len(password) != 6 or not password.isdecimal():
+        raise ValueError("a password has six digits")
+    return bytes.fromhex(password)
+
+
+def _nothing(apdu: Apdu) -> None:
+    if apdu.data:
+        raise Garbled(f"{apdu.control:04X} carries no data", apdu.data)
+
+
+# Answers to a message, of either side.
+
+
+@dataclass(frozen=True)
+class Acknowledge:
+    """``80 00``: taken. In a numbered session it carries its number."""
+
+    control: ClassVar[int] = 0x8000
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Acknowledge:
+        """The message of an APDU."""
+        return cls(Fields.decode(apdu.data))
+
+
+@dataclass(frozen=True)
+class Negative:
+    """``84 xx``: not taken, or taken with a remark; ``84 00`` counts as positive (terminals.md 7.3)."""
+
+    code: int
+    data: bytes = b""
+
+    @property
+    def positive(self) -> bool:
+        """Whether it says yes after all."""
+        return self.code == 0
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(0x8400 | self.code, self.data)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Negative:
+        """The message of an APDU."""
+        return cls(apdu.control & 0xFF, apdu.data)
+
+
+# Commands of the till.
+
+
+@dataclass(frozen=True)
+class Registration:
+    """``06 00``: introduce the till; `config` is a sum of the bits above."""
+
+    control: ClassVar[int] = 0x0600
+    password: str
+    config: int
+    currency: int = UNKNOWN_CURRENCY
+    """ISO number, 0 when it is left out."""
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        currency = bcd(self.currency, 2) if self.currency else b""
+        return Apdu(self.control, _pw(self.password) + bytes([self.config]) + currency + self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Registration:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        if not rest:
+            raise Garbled("a registration without its configuration", apdu.data)
+        config, rest = rest[0], rest[1:]
+        # The currency stands without a name; 03 and 06 are the fields that may come instead.
+        currency = UNKNOWN_CURRENCY
+        if len(rest) >= 2 and rest[0] not in (f.SERVICE, f.CONTAINER):
+            currency, rest = from_bcd(rest[:2]), rest[2:]
+        return cls(password, config, currency, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class StatusEnquiry:
+    """``05 01``: how is the terminal? With a password when anything else is said."""
+
+    control: ClassVar[int] = 0x0501
+    password: str = ""
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, (_pw(self.password) if self.password else b"") + self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> StatusEnquiry:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        if not apdu.data:
+            return cls()
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class _OfFields:
+    """A message that is fields and nothing else."""
+
+    control: ClassVar[int]
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, self.fields.encode())
+
+
+def _amount(fields: Fields) -> int | None:
+    raw = fields.get(f.AMOUNT)
+    return None if raw is None else from_bcd(raw)
+
+
+def _currency(currency: int) -> bytes | None:
+    return bcd(currency, 2) if currency else None
+
+
+@dataclass(frozen=True)
+class Authorisation(_OfFields):
+    """``06 01``: take money from a card."""
+
+    control: ClassVar[int] = 0x0601
+
+    @classmethod
+    def of(
+        cls, amount: int, currency: int = UNKNOWN_CURRENCY, payment_type: int | None = None, *tlv: Tlv
+    ) -> Authorisation:
+        """An authorisation of ``amount`` in minor units."""
+        kind = None if payment_type is None else bytes([payment_type])
+        items = ((f.AMOUNT, bcd(amount, 6)), (f.CURRENCY, _currency(currency)), (f.PAYMENT_TYPE, kind))
+        return cls(Fields.of(*items, tlv=tlv))
+
+    @property
+    def amount(self) -> int | None:
+        """The sum in minor units."""
+        return _amount(self.fields)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Authorisation:
+        """The message of an APDU."""
+        return cls(Fields.decode(apdu.data))
+
+
+@dataclass(frozen=True)
+class _WithPassword:
+    """A command that is a password and fields."""
+
+    control: ClassVar[int]
+    password: str
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, _pw(self.password) + self.fields.encode())
+
+    @property
+    def amount(self) -> int | None:
+        """The sum in minor units, when there is one."""
+        return _amount(self.fields)
+
+
+@dataclass(frozen=True)
+class Reversal(_WithPassword):
+    """``06 30``: take back the operation with a receipt number."""
+
+    control: ClassVar[int] = 0x0630
+
+    @classmethod
+    def of(
+        cls, password: str, receipt: int, amount: int | None = None, currency: int = UNKNOWN_CURRENCY, *tlv: Tlv
+    ) -> Reversal:
+        """A reversal of ``receipt``, of the whole sum when none is given."""
+        items = (
+            (f.RECEIPT, bcd(receipt, 2)),
+            (f.AMOUNT, None if amount is None else bcd(amount, 6)),
+            (f.CURRENCY, _currency(currency)),
+        )
+        return cls(password, Fields.of(*items, tlv=tlv))
+
+    @property
+    def receipt(self) -> int | None:
+        """The receipt number."""
+        raw = self.fields.get(f.RECEIPT)
+        return None if raw is None else from_bcd(raw)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Reversal:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class Refund(_WithPassword):
+    """``06 31``: give money back to whoever shows a card."""
+
+    control: ClassVar[int] = 0x0631
+
+    @classmethod
+    def of(cls, password: str, amount: int, currency: int = UNKNOWN_CURRENCY, *tlv: Tlv) -> Refund:
+        """A refund of ``amount`` in minor units."""
+        return cls(password, Fields.of((f.AMOUNT, bcd(amount, 6)), (f.CURRENCY, _currency(currency)), tlv=tlv))
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Refund:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class EndOfDay(_WithPassword):
+    """``06 50``: close the batch."""
+
+    control: ClassVar[int] = 0x0650
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> EndOfDay:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class SendTotals(_WithPassword):
+    """``06 10``: the totals without closing."""
+
+    control: ClassVar[int] = 0x0610
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> SendTotals:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class Initialisation(_WithPassword):
+    """``06 93``: begin the terminal's own initialisation."""
+
+    control: ClassVar[int] = 0x0693
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Initialisation:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class RepeatReceipt(_WithPassword):
+    """``06 20``: the last receipt once more, on paper, as status information, or both."""
+
+    control: ClassVar[int] = 0x0620
+
+    @classmethod
+    def of(cls, password: str, service: int | None = None) -> RepeatReceipt:
+        """A repeat; ``service`` is a sum of `SEND_AGAIN` and `DO_NOT_PRINT`."""
+        return cls(password, Fields.of((f.SERVICE, None if service is None else bytes([service]))))
+
+    @property
+    def service(self) -> int:
+        """The sum of the services, 0 when none is named."""
+        return (self.fields.get(f.SERVICE) or b"\0")[0]
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> RepeatReceipt:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        return cls(password, Fields.decode(rest))
+
+
+@dataclass(frozen=True)
+class ReprintReceipts:
+    """``06 12``: print the receipts from one number to another."""
+
+    control: ClassVar[int] = 0x0612
+    password: str
+    first: int
+    last: int = 0
+    """0 when only one number is told."""
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        last = bcd(self.last, 2) if self.last else b""
+        return Apdu(self.control, _pw(self.password) + bcd(self.first, 2) + last)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> ReprintReceipts:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        password, rest = _password(apdu.data)
+        if len(rest) not in (2, 4):
+            raise Garbled("receipt numbers have two bytes", apdu.data)
+        return cls(password, from_bcd(rest[:2]), from_bcd(rest[2:]) if len(rest) == 4 else 0)
+
+
+@dataclass(frozen=True)
+class ReadCard:
+    """``06 C0``: wait ``timeout`` seconds for a card and tell what is on it."""
+
+    control: ClassVar[int] = 0x06C0
+    timeout: int
+    fields: Fields = NO_FIELDS
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, bcd(self.timeout, 1) + self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> ReadCard:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        if not apdu.data:
+            raise Garbled("no time limit to read a card")
+        return cls(from_bcd(apdu.data[:1]), Fields.decode(apdu.data[1:]))
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """A command without data."""
+
+    control: ClassVar[int]
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control)
+
+
+@dataclass(frozen=True)
+class Abort(_Bare):
+    """``06 B0``: stop what you do."""
+
+    control: ClassVar[int] = 0x06B0
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Abort:
+        """The message of an APDU.
+
+        :raises Garbled: when there are data.
+        """
+        _nothing(apdu)
+        return cls()
+
+
+@dataclass(frozen=True)
+class LogOff(_Bare):
+    """``06 02``: the till leaves."""
+
+    control: ClassVar[int] = 0x0602
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> LogOff:
+        """The message of an APDU.
+
+        :raises Garbled: when there are data.
+        """
+        _nothing(apdu)
+        return cls()
+
+
+@dataclass(frozen=True)
+class Diagnosis(_OfFields):
+    """``06 70``: try the connection to the bank."""
+
+    control: ClassVar[int] = 0x0670
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Diagnosis:
+        """The message of an APDU."""
+        return cls(Fields.decode(apdu.data))
+
+
+# Messages of the terminal.
+
+
+@dataclass(frozen=True)
+class StatusInformation(_OfFields):
+    """``04 0F``: how an operation went, or what a card is; the terminal keeps the booking once it is acknowledged."""
+
+    control: ClassVar[int] = 0x040F
+
+    @property
+    def result(self) -> int:
+        """The result, 0 for success; without one it is a success (end of day, read card)."""
+        return (self.fields.get(f.RESULT) or b"\0")[0]
+
+    @property
+    def amount(self) -> int | None:
+        """Approved sum in minor units; it may be less than was asked."""
+        return _amount(self.fields)
+
+    @property
+    def receipt(self) -> int | None:
+        """Receipt number, the name for a reversal."""
+        return self._number(f.RECEIPT)
+
+    @property
+    def trace(self) -> int | None:
+        """Trace number."""
+        return self._number(f.TRACE)
+
+    @property
+    def currency(self) -> int | None:
+        """ISO number of the currency."""
+        return self._number(f.CURRENCY)
+
+    @property
+    def terminal_id(self) -> str:
+        """Terminal id, eight digits."""
+        return (self.fields.get(f.TERMINAL_ID) or b"").hex()
+
+    @property
+    def pan(self) -> str:
+        """Masked card number."""
+        return masked_pan(self.fields.get(f.PAN) or b"")
+
+    @property
+    def date(self) -> str:
+        """``MMDD``; the year is not told."""
+        return (self.fields.get(f.DATE) or b"").hex()
+
+    @property
+    def time(self) -> str:
+        """``HHMMSS`` of the terminal's clock."""
+        return (self.fields.get(f.TIME) or b"").hex()
+
+    @property
+    def expiry(self) -> str:
+        """``YYMM`` of the card."""
+        return (self.fields.get(f.EXPIRY) or b"").hex()
+
+    @property
+    def authorisation(self) -> str:
+        """The bank's code of the approval."""
+        return _ascii(self.fields.get(f.AUTHORISATION))
+
+    @property
+    def vu_number(self) -> str:
+        """The contract of the shop."""
+        return _ascii(self.fields.get(f.VU_NUMBER))
+
+    @property
+    def card_name(self) -> str:
+        """Name of the card's brand."""
+        return _ascii(self.fields.get(f.CARD_NAME))
+
+    @property
+    def card_type(self) -> int | None:
+        """Number of the card's brand."""
+        raw = self.fields.get(f.CARD_TYPE)
+        return None if raw is None else raw[0]
+
+    @property
+    def totals(self) -> BatchTotals | None:
+        """What an end of day closed."""
+        raw = self.fields.get(f.TOTALS)
+        return None if raw is None else BatchTotals.decode(raw)
+
+    def text(self, charset: str = "cp437") -> str:
+        """The terminal's remark."""
+        return (self.fields.get(f.TEXT) or b"").decode(charset, "replace")
+
+    def _number(self, name: int) -> int | None:
+        raw = self.fields.get(name)
+        return None if raw is None else from_bcd(raw)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> StatusInformation:
+        """The message of an APDU.
+
+        :raises Garbled: when a number in it is none.
+        """
+        message = cls(Fields.decode(apdu.data))
+        # Looked at now, so that whoever reads a message that was taken never meets an error.
+        for name in (f.AMOUNT, f.RECEIPT, f.TRACE, f.CURRENCY):
+            message._number(name)
+        message.totals  # noqa: B018
+        return message
+
+
+def _ascii(raw: bytes | None) -> str:
+    return (raw or b"").split(b"\0")[0].decode("cp437").strip()
+
+
+GROUPS = ("girocard", "jcb", "mastercard", "amex", "visa", "diners", "other")
+"""Card groups of the totals, in their order."""
+
+
+@dataclass(frozen=True)
+class BatchTotals:
+    """Field 60: first and last receipt number, and count and turnover in minor units for each of `GROUPS`."""
+
+    first: int
+    last: int
+    groups: tuple[tuple[int, int], ...]
+
+    def encode(self) -> bytes:
+        """The bytes of the field."""
+        groups = b"".join(bytes([count]) + bcd(turnover, 6) for count, turnover in self.groups)
+        return bcd(self.first, 2) + bcd(self.last, 2) + groups
+
+    @classmethod
+    def decode(cls, raw: bytes) -> BatchTotals:
+        """The totals of the field.
+
+        :raises Garbled: when it is cut short.
+        """
+        if len(raw) < 4 or (len(raw) - 4) % 7:
+            raise Garbled("the totals are cut short", raw)
+        groups = tuple((raw[at], from_bcd(raw[at + 1 : at + 7])) for at in range(4, len(raw), 7))
+        return cls(from_bcd(raw[:2]), from_bcd(raw[2:4]), groups)
+
+
+@dataclass(frozen=True)
+class IntermediateStatus:
+    """``04 FF``: what the terminal does or waits for."""
+
+    control: ClassVar[int] = 0x04FF
+    status: int
+    minutes: int | None = None
+    """How long the next message may take, instead of the usual limit."""
+    fields: Fields = NO_FIELDS
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Lines for a display, as bytes of the terminal's character set."""
+        return tuple(
+            line.value for part in self.fields.tlv if part.tag == TEXTS for line in part.parts if line.tag == LINE
+        )
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        minutes = b"" if self.minutes is None else bcd(self.minutes, 1)
+        return Apdu(self.control, bytes([self.status]) + minutes + self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> IntermediateStatus:
+        """The message of an APDU.
+
+        :raises Garbled: when it is cut short.
+        """
+        if not apdu.data:
+            raise Garbled("an intermediate status without a status")
+        rest = apdu.data[1:]
+        # The limit may be left out; then a container begins at once, and a limit of 06 is told apart by its length.
+        bare = rest[:1] == b"\x06" and _is_container(rest)
+        minutes = from_bcd(rest[:1]) if rest and not bare else None
+        message = cls(apdu.data[0], minutes, Fields.decode(rest if bare else rest[1:]))
+        message.texts  # noqa: B018
+        return message
+
+
+def _is_container(raw: bytes) -> bool:
+    """Whether ``raw`` is a container of data objects and nothing else."""
+    try:
+        size, start = read_length(raw, 1)
+        decode_all(raw[start:])
+    except Garbled:
+        return False
+    return start + size == len(raw)
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    """What a status enquiry is answered: ``status`` 0 is ready; ``version`` of the software may be missing."""
+
+    status: int
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """``06 0F``: the operation is over and the till is master again. What the data mean depends on the command."""
+
+    control: ClassVar[int] = 0x060F
+    data: bytes = b""
+
+    @property
+    def fields(self) -> Fields:
+        """The data as fields: everywhere but after a status enquiry.
+
+        :raises Garbled: when they are none.
+        """
+        return Fields.decode(self.data)
+
+    @property
+    def result(self) -> int:
+        """The result that it carries, 0 when it carries none.
+
+        :raises Garbled: when the data are no fields.
+        """
+        return (self.fields.get(f.RESULT) or b"\0")[0]
+
+    @property
+    def report(self) -> StatusReport:
+        """The data as the answer to a status enquiry.
+
+        :raises Garbled: when they are none.
+        """
+        data, version = self.data, b""
+        # The version has no name, only the three digits of its length.
+        if len(data) >= 3 and all(byte & 0xF0 == 0xF0 for byte in data[:3]):
+            size = int("".join(str(byte & 0x0F) for byte in data[:3]))
+            version, data = data[3 : 3 + size], data[3 + size :]
+        if not data:
+            raise Garbled("the answer to a status enquiry is cut short", self.data)
+        return StatusReport(data[0], _ascii(version))
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, self.data)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Completion:
+        """The message of an APDU."""
+        return cls(apdu.data)
+
+
+@dataclass(frozen=True)
+class AbortReport:
+    """``06 1E``: the operation failed and the till is master again."""
+
+    control: ClassVar[int] = 0x061E
+    result: int
+    data: bytes = b""
+    """What follows: the currency, when that is wrong, or fields."""
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, bytes([self.result]) + self.data)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> AbortReport:
+        """The message of an APDU.
+
+        :raises Garbled: when it is empty.
+        """
+        if not apdu.data:
+            raise Garbled("an abort without a result")
+        return cls(apdu.data[0], apdu.data[1:])
+
+
+@dataclass(frozen=True)
+class PrintLine:
+    """``06 D1``: one line of a slip; `protocols.terminals.zvt.slips` reads the attribute."""
+
+    control: ClassVar[int] = 0x06D1
+    attribute: int
+    text: bytes = b""
+    fields: Fields = NO_FIELDS
+    """Some terminals add a container behind the text (terminals.md 7.9)."""
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, bytes([self.attribute]) + self.text + self.fields.encode())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> PrintLine:
+        """The message of an APDU.
+
+        :raises Garbled: when it is empty.
+        """
+        if not apdu.data:
+            raise Garbled("a print line without its attribute")
+        text = apdu.data[1:]
+        for at in range(len(text)):
+            if text[at] == f.CONTAINER and _is_container(text[at:]):
+                return cls(apdu.data[0], text[:at], Fields.decode(text[at:]))
+        return cls(apdu.data[0], text)
+
+
+@dataclass(frozen=True)
+class PrintBlock(_OfFields):
+    """``06 D3``: a whole slip, as data objects in a container."""
+
+    control: ClassVar[int] = 0x06D3
+
+    @classmethod
+    def of(cls, kind: int, *lines: bytes) -> PrintBlock:
+        """A slip of plain lines, with the cut behind them; for ``kind`` see `PrintBlock.kind`."""
+        parts = (*(Tlv(LINE, line) for line in lines), Tlv(ATTRIBUTE, b"\x81"))
+        return cls(Fields.of(tlv=(Tlv(RECEIPT_KIND, bytes([kind])), Tlv.of(BLOCK, *parts))))
+
+    @property
+    def kind(self) -> int:
+        """1 merchant, 2 customer, 3 administration, 0 when it is not told."""
+        raw = find(self.fields.tlv, RECEIPT_KIND)
+        return raw[0] if raw else 0
+
+    @property
+    def lines(self) -> tuple[tuple[int, bytes], ...]:
+        """Attribute and text of each line; an attribute holds for the lines behind it."""
+        lines = []
+        attribute = 0
+        for part in decode_all(find(self.fields.tlv, BLOCK) or b""):
+            if part.tag == LINE:
+                lines.append((attribute, part.value))
+            elif part.tag == ATTRIBUTE:
+                attribute = part.value[0] if part.value else 0
+                # One with bit 80 is a feed or a cut: a line of its own, without text.
+                if attribute & 0x80:
+                    lines.append((attribute, part.value[1:]))
+                    attribute = 0
+        return tuple(lines)
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> PrintBlock:
+        """The message of an APDU.
+
+        :raises Garbled: when a data object is cut short.
+        """
+        message = cls(Fields.decode(apdu.data))
+        message.lines  # noqa: B018
+        return message
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Any other message: its control field and its data as they are."""
+
+    control: int
+    data: bytes = b""
+
+    def encode(self) -> Apdu:
+        """The APDU."""
+        return Apdu(self.control, self.data)
+
+
+Message = (
+    Acknowledge
+    | Negative
+    | Registration
+    | StatusEnquiry
+    | Authorisation
+    | Reversal
+    | Refund
+    | EndOfDay
+    | SendTotals
+    | Initialisation
+    | RepeatReceipt
+    | ReprintReceipts
+    | ReadCard
+    | Abort
+    | LogOff
+    | Diagnosis
+    | StatusInformation
+    | IntermediateStatus
+    | Completion
+    | AbortReport
+    | PrintLine
+    | PrintBlock
+    | Unknown
+)
+
+_DECODERS: dict[int, Callable[[Apdu], Message]] = {
+    0x8000: Acknowledge.decode,
+    0x0600: Registration.decode,
+    0x0501: StatusEnquiry.decode,
+    0x0601: Authorisation.decode,
+    0x0630: Reversal.decode,
+    0x0631: Refund.decode,
+    0x0650: EndOfDay.decode,
+    0x0610: SendTotals.decode,
+    0x0693: Initialisation.decode,
+    0x0620: RepeatReceipt.decode,
+    0x0612: ReprintReceipts.decode,
+    0x06C0: ReadCard.decode,
+    0x06B0: Abort.decode,
+    0x0602: LogOff.decode,
+    0x0670: Diagnosis.decode,
+    0x040F: StatusInformation.decode,
+    0x04FF: IntermediateStatus.decode,
+    0x060F: Completion.decode,
+    0x061E: AbortReport.decode,
+    0x06D1: PrintLine.decode,
+    0x06D3: PrintBlock.decode,
+}
+
+
+def decode(apdu: Apdu) -> Message:
+    """The message that ``apdu`` is.
+
+    :raises Garbled: when its data are not what its control field promises.
+    """
+    if apdu.control >> 8 == 0x84:
+        return Negative.decode(apdu)
+    decoder = _DECODERS.get(apdu.control)
+    return Unknown(apdu.control, apdu.data) if decoder is None else decoder(apdu)
