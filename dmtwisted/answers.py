@@ -7,6 +7,7 @@ byte for byte; a repeat differs in ``task_status`` alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -97,11 +98,24 @@ def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
     Quotes inside of texts are escaped in JSON, so the first match of a quoted name is the member itself.
     """
     again = stored.replace(_STATUS_EXECUTED, _STATUS_FOUND, 1)
-    if warning is None:
-        return again
-    head, tail = again.split(_WARNINGS, 1)
+    return again if warning is None else warned(again, [warning])
+
+
+_PRINTED, _NOT_PRINTED = b'"isprint":1', b'"isprint":0'
+
+
+def printed(answer: bytes, warnings: Sequence[Warning] = ()) -> bytes:
+    """``answer`` of a task whose paper came out; with ``warnings`` of the printer, if there are any."""
+    return warned(answer.replace(_NOT_PRINTED, _PRINTED, 1), warnings)
+
+
+def warned(answer: bytes, warnings: Sequence[Warning]) -> bytes:
+    """``answer`` with more ``warnings``."""
+    if not warnings:
+        return answer
+    head, tail = answer.split(_WARNINGS, 1)
     separator = b"" if tail.startswith(b"]") else b","
-    return head + _WARNINGS + _encode(warning) + separator + tail
+    return head + _WARNINGS + b",".join(map(_encode, warnings)) + separator + tail
 
 
 def with_member(answer: bytes, name: str, value: str) -> bytes:

@@ -14,8 +14,9 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import REGISTER, Surroundings, find_drivers
+from dmtwisted.devices.drivers import PRINTER, REGISTER, Surroundings, find_drivers
 from dmtwisted.dispatch import Dispatcher
+from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.store.interface import IStore
 
 TRAINING_REGISTER = "test"
@@ -53,6 +54,7 @@ class Core:
         await self.devices.open()
         if self.config.service.training and not list(self.devices):
             await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {})
+            await self.devices.add(DEFAULT_PRINTER, PRINTER, "training", {})
         self._closing.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())

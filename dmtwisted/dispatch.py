@@ -11,12 +11,15 @@ from twisted.logger import Logger
 from dmtwisted import answers
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
+from dmtwisted.papers import Papers
 from dmtwisted.receipts import list_receipts
-from dmtwisted.registers.interface import TAGGED
+from dmtwisted.registers.interface import PRINTED, TAGGED, Done
 from dmtwisted.requests import (
+    TYPE_DOC,
     TYPE_FISCAL,
     TYPE_LOOKUP,
+    TYPE_PAY,
     TaskRequest,
     echo_of,
     malformed,
@@ -35,18 +38,22 @@ class Dispatcher:
 
     def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
         self._devices, self._store, self._clock = devices, store, clock
+        self._papers = Papers(devices)
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
 
-    async def execute(self, body: bytes, language: str) -> bytes:
-        """The answer to a request body, as JSON text; never raises."""
+    async def execute(self, body: bytes, language: str, printer: str = "") -> bytes:
+        """The answer to a request body, as JSON text; never raises.
+
+        :param printer: the name of the printer for the paper of a register's task; empty prints nothing.
+        """
         started = self._clock.seconds()
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
             request = _with_tag(read_task(read_json(body)))
-            answer = await self._perform(request, language)
+            answer = await self._perform(request, language, printer)
         except Exception as error:
             refused = self._refusal(error)
             request = request or echo_of(body)
@@ -74,7 +81,7 @@ class Dispatcher:
     async def resolve(self) -> None:
         """Ask once after every operation whose outcome is unknown, all devices at the same time."""
         await gatherResults(
-            [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind == REGISTER]
+            [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind != OTHER]
         )
 
     async def _resolve(self, device: Device) -> None:
@@ -86,34 +93,40 @@ class Dispatcher:
         except Exception:
             self.log.failure("{device}: could not be resolved", device=device.name)
 
-    async def _perform(self, request: TaskRequest, language: str) -> bytes:
+    async def _perform(self, request: TaskRequest, language: str, printer: str) -> bytes:
         device = self._devices.by_name(request.device)
         _check_kind(device, request)
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
-        turns = device.turns
         try:
-            await turns.take()
-            try:
-                # Who waited for its turn may have waited for a change: the device as it was is closed then.
-                device = self._devices.by_id(device.row.dev_id)
-                answer: bytes
-                if request.fiscal is not None and request.fiscal.receipts is not None:
-                    answer = await list_receipts(request, self._devices, self._store, self._clock.now())
-                elif request.type == TYPE_LOOKUP:
-                    answer = (await device.built.look_up(request)).answer
-                else:
-                    answer = (await device.built.perform(request, language)).answer
-                return answer
-            finally:
-                turns.give_back()
+            done = await self._in_turn(device, request, language)
+            if printer and done.form is not None and request.type == TYPE_FISCAL and request.task in PRINTED:
+                return await self._papers.print(done, printer, language)
+            return done.answer
         finally:
             self._running -= 1
             if self._finishing and not self._running:
                 finishing, self._finishing = self._finishing, []
                 for all_done in finishing:
                     all_done.callback(None)
+
+    async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
+        turns = device.turns
+        await turns.take()
+        try:
+            # Who waited for its turn may have waited for a change: the device as it was is closed then.
+            built = self._devices.by_id(device.row.dev_id).built
+            if request.fiscal is not None and request.fiscal.receipts is not None:
+                return Done(await list_receipts(request, self._devices, self._store, self._clock.now()))
+            if device.kind != REGISTER:
+                return Done(await built.perform(request, language))
+            done: Done = await (
+                built.look_up(request) if request.type == TYPE_LOOKUP else built.perform(request, language)
+            )
+            return done
+        finally:
+            turns.give_back()
 
     def _refusal(self, error: Exception) -> Refused:
         """What a caller hears of ``error``."""
@@ -133,8 +146,11 @@ def _with_tag(request: TaskRequest) -> TaskRequest:
     return request
 
 
+TYPES = {REGISTER: (TYPE_FISCAL, TYPE_LOOKUP), PRINTER: (TYPE_DOC,), TERMINAL: (TYPE_PAY,), OTHER: ()}
+"""The kinds of task that each kind of device takes."""
+
+
 def _check_kind(device: Device, request: TaskRequest) -> None:
-    if device.kind != REGISTER:
-        raise malformed("type", f"{device.name} is a {device.kind} and takes no such task")
-    if request.type not in (TYPE_LOOKUP, TYPE_FISCAL):
-        raise malformed("type", f"{device.name} is a register and takes 0 and 1")
+    if request.type not in TYPES[device.kind]:
+        takes = " and ".join(map(str, sorted(TYPES[device.kind]))) or "no task"
+        raise malformed("type", f"{device.name} is a {device.kind} and takes {takes}")

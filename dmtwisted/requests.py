@@ -102,6 +102,10 @@ class Members:
         """Whether the member is given with anything but ``null``."""
         return self._values.get(name) is not None
 
+    def value(self, name: str) -> Any:
+        """Whatever the member is, for a reader of its own; `None` when absent."""
+        return self._values.get(name)
+
     def text(self, name: str) -> str:
         """A text; numbers are taken as they are spelled, absent is empty."""
         value = self._values.get(name)

@@ -103,3 +103,10 @@ def not_allowed(request: IRequest, allowed: bytes, default_language: str) -> byt
     request.setHeader(b"allow", allowed)
     refused = Refused(Res.MALFORMED, f"use {allowed.decode()}")
     return error_answer(request, 405, refused, language_of(request, default_language))
+
+
+def plain_answer(request: IRequest, kind: bytes, body: bytes) -> bytes:
+    """``body`` as the media type ``kind``: what is to be looked at and not kept."""
+    request.setHeader(b"content-type", kind)
+    request.setHeader(b"cache-control", b"no-store")
+    return body

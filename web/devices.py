@@ -9,10 +9,10 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
-from web.answers import json_answer, language_of
+from web.answers import json_answer, language_of, plain_answer
 from web.management import answer_errors, lasting, read_object
 
 
@@ -119,6 +119,20 @@ class DeviceApi:
     def ledger(self, request: IRequest, dev_id: str) -> bytes:
         """What the far end of a training device believes has happened."""
         return json_answer(request, 200, {"entries": self._simulator(dev_id).entries()})
+
+    @app.route("/dm/api/v3/devices/<dev_id>/strip", methods=["GET"])
+    def strip(self, request: IRequest, dev_id: str) -> bytes:
+        """The paper that came out of a training printer: ``format`` is text, as without it, or png."""
+        simulator = self._simulator(dev_id)
+        if not hasattr(simulator, "mechanism"):
+            raise Refused(Res.UNKNOWN_DEVICE, note="only training printers have a strip")
+        wanted = request.args.get(b"format", [b"text"])[-1]
+        if wanted == b"png":
+            picture: bytes = simulator.mechanism.paper.png()
+            return plain_answer(request, b"image/png", picture)
+        if wanted != b"text":
+            raise BadSettings("format", "png or text is expected")
+        return plain_answer(request, b"text/plain; charset=utf-8", simulator.mechanism.paper.text().encode())
 
     def _simulator(self, dev_id: str) -> Any:
         simulator = self._devices.by_id(dev_id).simulator

@@ -18,6 +18,7 @@ from dmtwisted.results import Refused, Res
 from web.answers import error_answer, language_of, not_found
 from web.devices import DeviceApi
 from web.health import Health
+from web.journal import JournalApi
 from web.tasks import TaskResource
 from web.training import TrainingApi
 
@@ -159,13 +160,16 @@ class Door(Site):
         tasks = TaskResource(core.dispatcher.execute, language)
         self._exact: dict[bytes, IResource] = {
             b"/dm/execute": tasks,
-            b"/dm/execute-prn": tasks,
+            b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, prints=True),
             b"/dm/execute-pkg": tasks,
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
         }
         devices = Management(DeviceApi(core.devices, language).app.resource(), language)
+        journal = Management(JournalApi(core.store, core.devices, language).app.resource(), language)
         self._starts: list[tuple[bytes, IResource]] = [
+            (b"/dm/api/v3/operations", journal),
+            (b"/dm/api/v3/jobs", journal),
             (b"/dm/api/v3/devices", devices),
             (b"/dm/api/v3/drivers", devices),
         ]

@@ -16,22 +16,26 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.logs import clean_request_id, new_request_id, request_id
+from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.requests import MAX_BODY
 from web.answers import JSON, allow_any_origin, language_of, not_allowed
 
 log = Logger()
 
-Execute = Callable[[bytes, str], Coroutine[Any, Any, bytes]]
+Execute = Callable[..., Coroutine[Any, Any, bytes]]
 
 
 class TaskResource(Resource):
-    """One task endpoint; ``execute`` makes the answer out of the body and the language."""
+    """One task endpoint; ``execute`` makes the answer out of the body and the language.
+
+    :param prints: whether the paper goes to the printer that ``dev_id`` names, and ``execute`` is told which.
+    """
 
     isLeaf = True
 
-    def __init__(self, execute: Execute, default_language: str) -> None:
+    def __init__(self, execute: Execute, default_language: str, prints: bool = False) -> None:
         super().__init__()
-        self._execute, self._default_language = execute, default_language
+        self._execute, self._default_language, self._prints = execute, default_language, prints
 
     def render(self, request: Request) -> int | bytes:
         """A task, a pre-flight of a browser, or a method that is not there."""
@@ -52,7 +56,8 @@ class TaskResource(Resource):
         language = language_of(request, self._default_language)
         # The task runs in a copy of this context, so its log lines carry the name and nobody else's do.
         before = request_id.set(name)
-        answer = Deferred.fromCoroutine(self._execute(body, language))
+        more = (_printer(request),) if self._prints else ()
+        answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
 
         def send(answer: bytes) -> None:
@@ -75,3 +80,9 @@ class TaskResource(Resource):
 
         answer.addCallback(send).addErrback(broken)
         return NOT_DONE_YET
+
+
+def _printer(request: Request) -> str:
+    """The printer that the query names (http-api 4)."""
+    named: list[bytes] = request.args.get(b"dev_id", [])
+    return named[-1].decode("utf-8", "replace") if named and named[-1] else DEFAULT_PRINTER

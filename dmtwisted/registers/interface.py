@@ -31,7 +31,7 @@ class Done(NamedTuple):
     form: Callable[[], list[Element]] | None = None
     """What can be printed of it, made only for whoever wants it."""
     paper: str = ""
-    """What its paper is known by: a repeat of the task is the same paper. Empty when each request is one of its own."""
+    """What its paper is known by: a repeat of the task is the same paper; empty when each is one of its own."""
     cash: bool = False
     """Whether cash changed hands, so that the drawer opens."""
 

@@ -1,0 +1,53 @@
+"""Sums on the wire: text with two decimals, behind a point or a comma (terminals.md 4.3)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from protocols.terminals.typed_members import Wire
+
+_AMOUNT = re.compile(r"(?P<whole>[0-9]{1,12})(?:[.,](?P<part>[0-9]{1,2}))?")
+
+
+def amount_text(kopecks: int) -> str:
+    """An amount as the terminal wants it: point and two decimals (terminals.md 4.3)."""
+    return f"{kopecks // 100}.{kopecks % 100:02d}"
+
+
+def kopecks_of(text: str) -> int:
+    """The kopecks of ``"0.60"``, ``"0,60"`` or ``"350"``.
+
+    :raises ValueError: for anything else.
+    """
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"no amount: {text!r}")
+    return int(found["whole"]) * 100 + int((found["part"] or "0").ljust(2, "0"))
+
+
+def _or_none(text: str) -> int | None:
+    try:
+        return kopecks_of(text)
+    except ValueError:
+        return None
+
+
+def _or_blank(kopecks: int | None) -> str:
+    return "" if kopecks is None else amount_text(kopecks)
+
+
+def _none_if_blank(text: str) -> int | None:
+    return kopecks_of(text) if text else None
+
+
+Kopecks = Annotated[int, Wire(amount_text, kopecks_of)]
+"""An amount; a message that asks for one has to have it."""
+
+TOLD = Wire(amount_text, _or_none)
+
+ToldKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
+"""An amount in an answer: blank, or not to be read, is `None`, for the rest of the answer still counts."""
+
+KopecksOrBlank = Annotated[int | None, Wire(_or_blank, _none_if_blank)]
+"""An amount that has to be there, be it blank."""

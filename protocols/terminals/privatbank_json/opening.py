@@ -1,0 +1,104 @@
+"""How a connection to a PrivatBank terminal comes about (terminals.md 4.1, rules 12 and 13 of 3).
+
+The reference sequence is: connect, ping, disconnect, a pause, connect, identify, disconnect, connect and stay. A
+terminal has exactly one client and may hold on to the one that it had before, so silence is met with a pause and the
+whole sequence again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory
+
+from protocols.errors import LineLost, NotReached, Silent, WireError
+from protocols.terminals.privatbank_json.line import LateReply, Pace, PrivatbankLine
+from protocols.terminals.privatbank_json.messages import Reply
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How to begin, as far as models differ."""
+
+    thorough: bool = True
+    """The whole reference sequence; otherwise one connection with a ping, which is enough for many models."""
+    tries: int = 3
+    """How often the sequence is begun before a silent terminal is given up."""
+    pause: float = 1.0
+    """Seconds between two connections; 3 to 5 with Verifone."""
+
+
+OPENING = Opening()
+
+
+def pause(clock: IReactorTime, seconds: float) -> Deferred[None]:
+    """Fire after ``seconds``."""
+    over: Deferred[None] = Deferred(lambda _: call.cancel())
+    call = clock.callLater(seconds, over.callback, None)
+    return over
+
+
+async def open_line(
+    endpoint: IStreamClientEndpoint, clock: IReactorTime, opening: Opening, pace: Pace, late: LateReply
+) -> PrivatbankLine:
+    """A line to a terminal that answered; it may be busy all the same.
+
+    :raises NotReached: when no connection came about.
+    :raises Silent: when the terminal took the connection and answered nothing: another program may hold it.
+    :raises Garbled: when something else listens there, with its first bytes.
+    :raises LineLost: when the terminal hung up at the last try too.
+    """
+    begun = False
+    for attempt in range(1, opening.tries + 1):
+        try:
+            return await _begin(endpoint, clock, opening, pace, late)
+        except (Silent, LineLost):
+            begun = True
+            if attempt == opening.tries:
+                raise
+        except NotReached:
+            # A terminal that took the first connection may be slow to listen again.
+            if not begun or attempt == opening.tries:
+                raise
+        await pause(clock, opening.pause)
+    raise NotReached("no try was allowed")
+
+
+async def _begin(
+    endpoint: IStreamClientEndpoint, clock: IReactorTime, opening: Opening, pace: Pace, late: LateReply
+) -> PrivatbankLine:
+    line = await _connect(endpoint, clock, pace, late)
+    await _or_close(line, line.handshake())
+    if not opening.thorough:
+        return line
+    await line.close()
+    await pause(clock, opening.pause)
+    line = await _connect(endpoint, clock, pace, late)
+    await _or_close(line, line.service("identify"))
+    await line.close()
+    return await _connect(endpoint, clock, pace, late)
+
+
+async def _or_close(line: PrivatbankLine, answer: Deferred[Reply]) -> Reply:
+    """The answer; without one the line does not stay behind, for the terminal serves one client only."""
+    try:
+        return await answer
+    except WireError:
+        await line.close()
+        raise
+
+
+async def _connect(
+    endpoint: IStreamClientEndpoint, clock: IReactorTime, pace: Pace, late: LateReply
+) -> PrivatbankLine:
+    factory: Factory = Factory.forProtocol(lambda: PrivatbankLine(clock, pace, late))
+    try:
+        line = await endpoint.connect(factory)
+    except WireError:
+        raise
+    except Exception as error:
+        raise NotReached(str(error) or type(error).__name__) from error
+    assert isinstance(line, PrivatbankLine)
+    return line

@@ -1,0 +1,321 @@
+"""What register and terminal say to each other, in bytes and as values (terminals.md 5.1 to 5.4).
+
+A frame, on TCP and on a serial line alike::
+
+    02          start
+    66 01       protocol, version
+    00 16       length of the data, two bytes, high byte first
+    7b .. 7d    the data: one JSON object in UTF-8
+    64          XOR of the data
+
+A request that moves money is acknowledged at once by a reply without content; how it goes and how it ended is asked
+for by later requests. Values in ``params`` are text, sums are kopecks without leading zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+
+from protocols.checksums import lrc
+from protocols.errors import Garbled
+from protocols.terminals.loose_json import flag_of, masked, read_object, text_of, texts_of, write_object
+from protocols.terminals.typed_members import Members, Wire
+
+PREFIX = b"\x02\x66\x01"
+
+LONGEST = 65_535
+"""Bytes of data in one frame: what its length can say."""
+
+IDLE, WAITS_FOR_SECOND_STEP = "S00", "S08"
+"""Statuses at which an operation has come to an end, or to its first one (terminals.md 5.4)."""
+
+BUSY, NOT_FOUND, IN_WORK = "E06", "E20", "E22"
+"""Errors that tell of other operations than the one that was asked for."""
+
+HRYVNIA = "980"
+
+_HEAD = len(PREFIX) + 2
+
+
+class Misframed(Garbled):
+    """Bytes that are no frame; ``code`` is the error that a terminal has for it (terminals.md 5.1)."""
+
+    def __init__(self, code: str, what: str, data: bytes) -> None:
+        super().__init__(what, data)
+        self.code = code
+
+
+BAD_PREFIX, BAD_LRC, BAD_JSON = "E01", "E02", "E03"
+
+
+def frame(payload: bytes) -> bytes:
+    """The bytes on the wire for one message.
+
+    :raises ValueError: when it is longer than `LONGEST`.
+    """
+    if len(payload) > LONGEST:
+        raise ValueError(f"{len(payload)} bytes do not fit into a frame")
+    return PREFIX + len(payload).to_bytes(2, "big") + payload + bytes([lrc(payload)])
+
+
+class Deframer:
+    """Takes messages out of a stream that may be cut anywhere; after a fault it takes nothing more."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._fault: Misframed | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The messages that ``data`` completes, in order.
+
+        :raises Misframed: at the first byte that cannot belong to a frame, and ever after: a lost beginning is never
+            looked for inside the stream.
+        """
+        if self._fault is not None:
+            raise self._fault
+        self._rest += data
+        while self._rest:
+            if not (PREFIX.startswith(self._rest) or self._rest.startswith(PREFIX)):
+                raise self._broken(BAD_PREFIX, "no frame of this protocol")
+            length = int.from_bytes(self._rest[len(PREFIX) : _HEAD], "big")
+            if len(self._rest) < _HEAD or len(self._rest) <= _HEAD + length:
+                return
+            payload = bytes(self._rest[_HEAD : _HEAD + length])
+            if self._rest[_HEAD + length] != lrc(payload):
+                raise self._broken(BAD_LRC, "a wrong checksum")
+            del self._rest[: _HEAD + length + 1]
+            yield payload
+
+    def _broken(self, code: str, what: str) -> Misframed:
+        self._fault = Misframed(code, what, bytes(self._rest[:32]))
+        self._rest.clear()
+        return self._fault
+
+
+@dataclass(frozen=True)
+class Request:
+    """A message of the register as it stands on the wire; `params` is `None` where the method has none."""
+
+    method: str
+    params: Mapping[str, str] | None = None
+    step: str = ""
+
+    def encode(self) -> bytes:
+        """The JSON of this message."""
+        message: dict[str, object] = {"method": self.method}
+        if self.step:
+            message["step"] = self.step
+        if self.params is not None:
+            message["params"] = self.params
+        return write_object(message)
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Request:
+        """Read a message of the register.
+
+        :raises Misframed: when it is no message.
+        """
+        message = _object(payload)
+        params = message.get("params")
+        method = text_of(message.get("method"))
+        return cls(method, None if params is None else texts_of(params), text_of(message.get("step")))
+
+    def __repr__(self) -> str:
+        return f"{self.method}{self.step}({masked(self.params or {})})"
+
+
+def _object(payload: bytes) -> dict[str, object]:
+    try:
+        return read_object(payload)
+    except Garbled as garbled:
+        raise Misframed(BAD_JSON, garbled.what, payload) from None
+
+
+class Verdict(Enum):
+    """How an operation ended, as its ``transactionResult`` tells."""
+
+    APPROVED = "approved"
+    FIRST_STEP = "first step"
+    """The card is read and the second step is waited for."""
+    CANCELLED = "cancelled"
+    DECLINED = "declined"
+    UNTOLD = "untold"
+    """There is no such member: nothing can be concluded."""
+
+
+def _verdict(told: str) -> Verdict:
+    word = told.upper().replace("-", "_").replace(" ", "_")
+    if not word:
+        return Verdict.UNTOLD
+    if word.startswith("APPROVED") or word in ("OK", "COMPLETED"):
+        return Verdict.APPROVED
+    if word == "FIRST_STEP_COMPLETED":
+        return Verdict.FIRST_STEP
+    if word.startswith(("CANCELLED", "CANCELED")):
+        return Verdict.CANCELLED
+    return Verdict.DECLINED
+
+
+def _number_or_none(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= 15 else None
+
+
+ToldKopecks = Annotated[int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)]
+
+
+@dataclass(frozen=True)
+class Result(Members):
+    """An operation as the terminal tells of it (terminals.md 5.4); what it does not tell is blank.
+
+    Either ``date`` (DD/MM/YYYY) and ``time`` (HH:MM:SS) are told or ``transaction_date`` (DDMMYYYY) and
+    ``transaction_time`` (HHMMSS), by the terminal's clock: see `at`.
+    """
+
+    original_trn_name: str = ""
+    transaction_result: str = ""
+    trans_amount: ToldKopecks = None
+    cash_amount: ToldKopecks = None
+    auth_code: str = ""
+    rrn: str = ""
+    invoice_num: str = ""
+    """What a later `Void` asks for."""
+    pan: str = ""
+    bin_name: str = ""
+    bank_name: str = ""
+    card_holder_name: str = ""
+    merchant_id: str = ""
+    terminal_id: str = ""
+    pos_entry_mode: str = ""
+    response_code: str = ""
+    transaction_uid: str = ""
+    error_details: str = ""
+    date: str = ""
+    time: str = ""
+    transaction_date: str = ""
+    transaction_time: str = ""
+    receipt: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it ended; hyphens and underscores mean the same."""
+        return _verdict(self.transaction_result)
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was, by the terminal's clock; `None` when that cannot be read."""
+        for told, form in (
+            (f"{self.date} {self.time}", "%d/%m/%Y %H:%M:%S"),
+            (f"{self.transaction_date} {self.transaction_time}", "%d%m%Y %H%M%S"),
+        ):
+            try:
+                return datetime.strptime(told, form)
+            except ValueError:
+                continue
+        return None
+
+    def told(self) -> dict[str, str]:
+        """The members that say something."""
+        return {name: value for name, value in self.params().items() if value}
+
+
+def _nested(name: str, told: str) -> object:
+    """The list of merchants is the one member that is no text."""
+    if name == "merchantList":
+        with suppress(msgspec.MsgspecError, RecursionError):
+            return msgspec.json.decode(told)
+    return told
+
+
+class Merchant(msgspec.Struct, frozen=True, rename="camel"):
+    """One merchant of the terminal."""
+
+    merchant_id: str = ""
+    terminal_id: str = ""
+    merchant_name: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A message of the terminal: an acknowledgement, a refusal, or what was asked for."""
+
+    method: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    error: bool = False
+    error_code: str = ""
+    text: str = ""
+    """The words of the terminal."""
+    status: str = ""
+
+    def encode(self) -> bytes:
+        """The JSON of this message."""
+        message: dict[str, object] = {
+            "method": self.method,
+            "error": self.error,
+            "errorCode": self.error_code,
+            "errorDescription": self.text,
+        }
+        if self.status:
+            message["status"] = self.status
+        return write_object({**message, "params": {name: _nested(name, told) for name, told in self.params.items()}})
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Reply:
+        """Read a message of the terminal.
+
+        :raises Misframed: when it is no message.
+        """
+        message = _object(payload)
+        params = texts_of(message.get("params"))
+        return cls(
+            text_of(message.get("method")),
+            params,
+            flag_of(message.get("error")),
+            text_of(message.get("errorCode")),
+            text_of(message.get("errorDescription")),
+            # Some terminals put the status among the params.
+            (text_of(message.get("status")) or params.get("status", "")).upper(),
+        )
+
+    @property
+    def code(self) -> str:
+        """The error, `E00` to `E22`; empty without one (terminals.md 5.4)."""
+        code = self.error_code.upper()
+        return (code or "E00") if self.error or code.startswith("E") else ""
+
+    @property
+    def result(self) -> Result:
+        """The operation that this reply tells of."""
+        return Result.read(self.params)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How the operation ended that this reply tells of."""
+        return _verdict(self.params.get("transactionResult", ""))
+
+    @property
+    def approved(self) -> bool:
+        """Whether this reply tells of an operation that succeeded."""
+        return self.verdict is Verdict.APPROVED
+
+    @property
+    def waits(self) -> bool:
+        """Whether the operation waits for its second step."""
+        return self.status == WAITS_FOR_SECOND_STEP or self.verdict is Verdict.FIRST_STEP
+
+    @property
+    def merchants(self) -> list[Merchant]:
+        """The merchants of a detailed list; empty when none can be read."""
+        try:
+            return msgspec.json.decode(self.params.get("merchantList", ""), type=list[Merchant], strict=False)
+        except (msgspec.MsgspecError, RecursionError):
+            return []
+
+    def __repr__(self) -> str:
+        return f"{self.method}({masked(self.params)}, code={self.code!r}, status={self.status!r}, text={self.text!r})"

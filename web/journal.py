@@ -1,0 +1,207 @@
+"""``/dm/api/v3/operations`` and ``/dm/api/v3/jobs``: the journal, page by page, and what a person does about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.clock import span, stamp17
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
+from dmtwisted.printing.service import KIND as JOB
+from dmtwisted.printing.service import decode_job, why
+from dmtwisted.results import Refused, Res, Text
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import OperationQuery, OperationRow, State
+from web.answers import json_answer, language_of
+from web.management import answer_errors, lasting, read_object
+
+PAGE_SIZE, LARGEST_PAGE = 50, 1000
+
+UNFINISHED = (State.INTENDED, State.UNKNOWN)
+"""What nobody knows the end of: a person may have to look."""
+
+_ADVICE = {
+    "fiscal": Text(
+        "Повторіть запит із тим самим tag: сервіс спершу з’ясує, чи чек пробито.",
+        "Repeat the request with the same tag: the service first finds out whether the receipt was made.",
+    ),
+    "pay": Text(
+        "Подивіться на сліп термінала і скажіть, чим закінчилася операція.",
+        "Look at the terminal's slip and say how the operation ended.",
+    ),
+    "doc": Text(
+        "Подивіться, чи вийшов друк, і надрукуйте ще раз, якщо ні.",
+        "Look whether it came out, and print it again if it did not.",
+    ),
+}
+
+
+class JournalApi:
+    """Operations and print jobs."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, store: IStore, devices: Devices, default_language: str) -> None:
+        self._store, self._devices, self.default_language = store, devices, default_language
+
+    @app.route("/dm/api/v3/operations", methods=["GET"])
+    async def operations(self, request: IRequest) -> bytes:
+        """Operations of every kind, newest first."""
+        language = language_of(request, self.default_language)
+        return await self._list(request, "operations", lambda row: self._operation(row, language))
+
+    @app.route("/dm/api/v3/jobs", methods=["GET"])
+    async def jobs(self, request: IRequest) -> bytes:
+        """Print jobs, newest first."""
+        language = language_of(request, self.default_language)
+        return await self._list(request, "jobs", lambda row: self._job(row, language), JOB)
+
+    @app.route("/dm/api/v3/jobs/<int:n>/reprint", methods=["POST"])
+    async def reprint(self, request: IRequest, n: int) -> bytes:
+        """Print a job anew; the new one names it."""
+        row = await self._row(n, JOB)
+        device = self._device(row, PRINTER)
+        language = language_of(request, self.default_language)
+
+        async def again() -> Any:
+            async with device.turns.turn():
+                return await self._device(row, PRINTER).built.reprint(n)
+
+        told = await lasting(again())
+        if not told.on_paper:
+            raise told.refused()
+        return json_answer(request, 200, self._job(await self._row(told.n, JOB), language))
+
+    @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
+    async def settle(self, request: IRequest, n: int) -> bytes:
+        """Say how a payment ended that the terminal cannot be asked about (design 10)."""
+        asked = read_object(request, Settlement)
+        if asked.outcome not in ("approved", "refused"):
+            raise BadSettings("outcome", "approved or refused is expected")
+        row = await self._row(n, "pay")
+        device = self._device(row, TERMINAL)
+        language = language_of(request, self.default_language)
+
+        async def said() -> None:
+            async with device.turns.turn():
+                await self._device(row, TERMINAL).built.settle(await self._row(n, "pay"), asked.outcome == "approved")
+
+        await lasting(said())
+        return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))
+
+    async def _list(self, request: IRequest, name: str, record: Any, kind: str = "") -> bytes:
+        query, page = _query(request, self._devices, kind)
+        found = await self._store.find_operations(query)
+        paging = {"page": page, "page_size": query.limit, "total": found.total}
+        return json_answer(request, 200, {"paging": paging, name: [record(row) for row in found.operations]})
+
+    async def _row(self, n: int, kind: str) -> OperationRow:
+        found = await self._store.find_operations(OperationQuery(kinds=[kind], n=n))
+        if not found.operations:
+            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kind} operation {n}")
+        return found.operations[0]
+
+    def _device(self, row: OperationRow, kind: str) -> Device:
+        for device in self._devices:
+            if device.row.n == row.device_n and device.kind == kind:
+                return device
+        raise Refused(Res.UNKNOWN_DEVICE, note="its device is gone")
+
+    def _name(self, row: OperationRow) -> str:
+        return next((device.name for device in self._devices if device.row.n == row.device_n), "")
+
+    def _operation(self, row: OperationRow, language: str) -> dict[str, Any]:
+        told = {
+            "id": row.n,
+            "device": self._name(row),
+            "kind": row.kind,
+            "task": row.task,
+            "key": row.key,
+            "state": str(row.state),
+            "dt": stamp17(row.at),
+            "res": row.res,
+            "answer": msgspec.Raw(row.answer) if row.answer else None,
+        }
+        if row.state in UNFINISHED and row.kind in _ADVICE:
+            told["advice"] = _ADVICE[row.kind].for_language(language)
+        return told
+
+    def _job(self, row: OperationRow, language: str) -> dict[str, Any]:
+        job = decode_job(row.request)
+        return {
+            **{
+                name: value
+                for name, value in self._operation(row, language).items()
+                if name not in ("answer", "kind")
+            },
+            "fate": job.fate or "unknown",
+            "reason": job.reason and why(job.reason, language),
+            "paper": job.paper,
+            "replaces": job.replaces or None,
+        }
+
+
+class Settlement(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a person's word on an operation."""
+
+    outcome: str
+
+
+def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQuery, int]:
+    given = {
+        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
+        for name, values in request.args.items()
+    }
+    page = _number(given, "page", 1, 10**9)
+    size = _number(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
+    states = _states(given.get("state", ""))
+    kinds = [kind] if kind else [given["kind"]] if given.get("kind") else []
+    named = given.get("device")
+    return OperationQuery(
+        devices=[devices.by_name(named).row.n] if named else [],
+        kinds=kinds,
+        states=states,
+        key=given.get("key", ""),
+        at_from=_moment(given, "from", 0),
+        at_to=_moment(given, "to", 1),
+        limit=size,
+        offset=(page - 1) * size,
+    ), page
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _number(given: dict[str, str], name: str, default: int, largest: int) -> int:
+    text = given.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= largest:
+        raise BadSettings(name, f"a number from 1 to {largest} is expected")
+    return int(text)
+
+
+def _states(text: str) -> list[State]:
+    if not text:
+        return []
+    if text == "unfinished":
+        return list(UNFINISHED)
+    try:
+        return [State(text)]
+    except ValueError:
+        raise BadSettings("state", f"unfinished or one of {', '.join(State)} is expected") from None
+
+
+def _moment(given: dict[str, str], name: str, end: int) -> int | None:
+    if not given.get(name):
+        return None
+    try:
+        return span(given[name])[end]
+    except ValueError as error:
+        raise BadSettings(name, str(error)) from None
