@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorThreads, IReactorTime
+from twisted.internet.threads import deferToThreadPool
 from zope.interface import implementer
+
+T = TypeVar("T")
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
@@ -40,6 +44,16 @@ class ServiceClock:
     def seconds(self) -> float:
         """Seconds since 1970, with the offset."""
         return float(self._reactor.seconds()) + self.offset
+
+    async def aside(self, work: Callable[..., T], *arguments: object) -> T:
+        """What ``work`` returns, done in a thread: whatever would keep everybody else waiting.
+
+        A reactor of tests, which has no threads, does it at once.
+        """
+        if not IReactorThreads.providedBy(self._reactor):
+            return work(*arguments)
+        threads: IReactorThreads = self._reactor
+        return await deferToThreadPool(threads, threads.getThreadPool(), work, *arguments)
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""

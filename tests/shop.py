@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -23,17 +24,27 @@ MORNING = 1_789_970_400.0
 
 
 class Shop:
-    """A service in training mode with one register, `test`."""
+    """A service in training mode with one register, `test`.
 
-    def __init__(self, case: SynchronousTestCase, **service: Any) -> None:
+    :param whole: with everything that a fresh service in training mode has: printer and terminal as well.
+    """
+
+    def __init__(self, case: SynchronousTestCase, whole: bool = False, **service: Any) -> None:
         self._case = case
         self.clock = Clock()
         self.clock.advance(MORNING)
         self.store = MemoryStore()
         self.state = Path(tempfile.mkdtemp())
         case.addCleanup(shutil.rmtree, self.state)
+        if not whole:
+            # A service that finds a device adds none of its own.
+            case.successResultOf(Deferred.fromCoroutine(self._make_register()))
         self._config = Config(service=ServiceConfig(**{"training": True, **service}))
         self.core = self._open()
+
+    async def _make_register(self) -> None:
+        await self.store.open()
+        await self.store.add_device(str(uuid4()), "test", "register", "training", b"{}")
 
     def _open(self) -> Core:
         core = Core(self._config, self.store, self.clock, self.state)

@@ -1242,7 +1242,7 @@ class BarcodeTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Another kind of code is refused."""
-        self.assertEqual(self.refusal("upc", "1"), "ean13, code128 or qr is expected")
+        self.assertEqual(self.refusal("upc", "1"), "ean13, ean8, code128 or qr is expected")
 
 
 WRITTEN = "АБВГҐЄІЇабвгґєії ABCabc0123456789-.,"

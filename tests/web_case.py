@@ -225,7 +225,7 @@ class WebCase(SynchronousTestCase):
     @property
     def dev_id(self) -> str:
         """The id of the register `test`."""
-        [device] = self.request("GET", DEVICES).json["devices"]
+        [device] = [each for each in self.request("GET", DEVICES).json["devices"] if each["device"] == "test"]
         found: str = device["dev_id"]
         return found
 

@@ -11,7 +11,7 @@ import msgspec
 
 from dmtwisted.clock import readable
 from dmtwisted.money import hryvnias
-from dmtwisted.printing.model import Align, Barcode, Element, Line, Pair, Qr, Rule
+from dmtwisted.printing.model import Align, Barcode, Element, Line, Pair, Qr, QrLevel, Rule
 from dmtwisted.registers import documents
 from dmtwisted.registers.documents import (
     Document,
@@ -25,6 +25,7 @@ from dmtwisted.registers.documents import (
     TaxSum,
 )
 from dmtwisted.registers.infos import receipt_qr
+from protocols.printers.symbols import check_digit
 
 MAKER = "dmtwisted"
 """Who made the register, under the closing title."""
@@ -150,7 +151,7 @@ def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
 
 
 def _good(good: Good) -> Iterator[Element]:
-    yield Line(f"{_quantity(good.cnt)} x {hryvnias(good.price)}")
+    yield Line(f"{quantity(good.cnt)} x {hryvnias(good.price)}")
     if good.code2:
         yield Line(f"УКТЗЕД {good.code2}")
     if good.code3:
@@ -171,7 +172,8 @@ def _discount(less: str, more: str, amount: int) -> Pair:
     return Pair(less if amount > 0 else more, hryvnias(-amount))
 
 
-def _quantity(thousandths: int) -> str:
+def quantity(thousandths: int) -> str:
+    """A quantity without the zeros that say nothing: ``2``, ``1.25``."""
     whole, part = divmod(abs(thousandths), 1000)
     sign = "-" if thousandths < 0 else ""
     return f"{sign}{whole}.{part:03d}".rstrip("0") if part else f"{sign}{whole}"
@@ -414,23 +416,34 @@ def _service_line(text: str, qr_type: int) -> Element:
         return Barcode("ean13", text)
     if qr_type == 2:
         return Barcode("code128", text)
-    return Qr(text) if qr_type == 100 else Line(text)
+    return qr_code(text) if qr_type == 100 else Line(text)
+
+
+def qr_code(text: str) -> Qr:
+    """A QR code of ``text`` with the usual correction, or with the lowest one where it would not fit else."""
+    return Qr(text) if len(text.encode("utf-8", "replace")) <= QR_CAPACITY["M"] else Qr(text, level="L")
 
 
 LONGEST_BARCODE = 47
 """Characters of Code 128 at one dot a module on the widest usual paper: 576 dots, 55 of them not for data."""
 
-LONGEST_QR = 2953
-"""Bytes that the largest QR code holds at its lowest level of correction (version 40, level L)."""
+QR_CAPACITY: dict[QrLevel, int] = {"L": 2953, "M": 2331, "Q": 1663, "H": 1273}
+"""Bytes that the largest QR code, version 40, holds at each level of correction."""
+
+LONGEST_QR = QR_CAPACITY["L"]
+"""Bytes that a QR code holds at most."""
 
 
 def check_barcode(kind: str, data: str) -> None:
-    """See that ``data`` can be printed as a code of ``kind``: ``ean13`` with its check digit, ``code128``, ``qr``.
+    """See that ``data`` can be printed as a code of ``kind``: ``ean13``, ``ean8``, ``code128`` or ``qr``.
 
+    An EAN comes with its check digit.
     :raises ValueError: with the reason when it cannot.
     """
     if kind == "ean13":
-        _check_ean13(data)
+        _check_ean(data, 13)
+    elif kind == "ean8":
+        _check_ean(data, 8)
     elif kind == "code128":
         if not (data and data.isascii() and data.isprintable()):
             raise ValueError("Code 128 takes one or more Latin letters, digits and signs of ASCII")
@@ -441,17 +454,15 @@ def check_barcode(kind: str, data: str) -> None:
         if not 0 < size <= LONGEST_QR:
             raise ValueError(f"a QR code takes 1 to {LONGEST_QR} bytes, not {size}")
     else:
-        raise ValueError("ean13, code128 or qr is expected")
+        raise ValueError("ean13, ean8, code128 or qr is expected")
 
 
-def _check_ean13(data: str) -> None:
-    if not (len(data) == 13 and data.isascii() and data.isdigit()):
-        raise ValueError("EAN-13 takes exactly 13 digits")
-    # The check digit makes the sum of all digits, every second one three times, a multiple of ten.
-    weighted = sum(int(digit) * (3 if index % 2 else 1) for index, digit in enumerate(data[:12]))
-    expected = -weighted % 10
-    if int(data[12]) != expected:
-        raise ValueError(f"the check digit of EAN-13 is {data[12]}, {expected} is expected")
+def _check_ean(data: str, length: int) -> None:
+    if not (len(data) == length and data.isascii() and data.isdigit()):
+        raise ValueError(f"EAN-{length} takes exactly {length} digits")
+    expected = check_digit(data[:-1])
+    if data[-1] != expected:
+        raise ValueError(f"the check digit of EAN-{length} is {data[-1]}, {expected} is expected")
 
 
 # What all forms begin and end with

@@ -5,6 +5,8 @@ Nothing here knows how wide the paper is or what it is made of: who renders a fo
     Line("КОПІЯ", "center", bold=True)          |                КОПІЯ                 |
     Rule()                                      |--------------------------------------|
     Pair("Кава зернова, 250 г", "51.00 А")      |Кава зернова, 250 г            51.00 А|
+
+What needs no layout is the printer's own value: codes, pictures, and what happens beside the paper.
 """
 
 from __future__ import annotations
@@ -13,9 +15,40 @@ from typing import Literal
 
 import msgspec
 
-Align = Literal["left", "center", "right"]
+from protocols.printers.commands import (
+    Align,
+    Barcode,
+    Beep,
+    Cut,
+    Drawer,
+    Image,
+    Logo,
+    Qr,
+    QrLevel,
+    Symbology,
+)
+
+__all__ = [
+    "Align",
+    "Barcode",
+    "Beep",
+    "Cut",
+    "Drawer",
+    "Element",
+    "Feed",
+    "Image",
+    "Line",
+    "Logo",
+    "Pair",
+    "Qr",
+    "QrLevel",
+    "Rule",
+    "Size",
+    "Symbology",
+]
+
 Size = Literal[1, 2]
-Symbology = Literal["ean13", "code128"]
+"""2 is twice as wide and high where the line has room for it, else only twice as high (printers.md 6.2)."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -25,6 +58,7 @@ class Line(msgspec.Struct, frozen=True):
     align: Align = "left"
     bold: bool = False
     size: Size = 1
+    underline: bool = False
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -42,24 +76,11 @@ class Rule(msgspec.Struct, frozen=True):
     char: str = "-"
 
 
-class Qr(msgspec.Struct, frozen=True):
-    """A QR code."""
-
-    data: str
-
-
-class Barcode(msgspec.Struct, frozen=True):
-    """A bar code, with its digits or letters under it."""
-
-    kind: Symbology
-    data: str
-
-
 class Feed(msgspec.Struct, frozen=True):
     """Blank lines."""
 
     lines: int = 1
 
 
-Element = Line | Pair | Rule | Qr | Barcode | Feed
-"""One thing on the paper."""
+Element = Line | Pair | Rule | Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
+"""One thing on the paper, or beside it."""

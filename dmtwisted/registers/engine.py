@@ -21,17 +21,16 @@ import msgspec
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.answers import Answer, Warning, amount, render, repeated, with_member
+from dmtwisted.answers import Answer, Warning, amount, render, repeated
 from dmtwisted.clock import ServiceClock, stamp17
-from dmtwisted.printing.text import as_data_uri, render_text
 from dmtwisted.registers import documents, infos, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
 from dmtwisted.registers.documents import Document, Header
 from dmtwisted.registers.drafting import LONGEST_OFFLINE, Drafting
-from dmtwisted.registers.forms import document_form
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
+from dmtwisted.registers.paper import DocumentPaper, with_forms
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.requests import FiscalRequest, TaskRequest, malformed
@@ -94,7 +93,8 @@ class SoftwareRegister:
 
     async def perform(self, request: TaskRequest, language: str) -> Done:
         """Do one task: see `IRegister`."""
-        return self._with_forms(await self._perform(request, language), request)
+        done = await self._perform(request, language)
+        return await with_forms(done, request.forms, self._settings, language, self._clock)
 
     async def look_up(self, request: TaskRequest) -> Done:
         """The stored answer of a tag: see `IRegister`."""
@@ -102,7 +102,8 @@ class SoftwareRegister:
         known = await self._known(request.tag)
         if known is None:
             raise Refused(Res.TAG_NOT_FOUND)
-        return self._with_forms(self._again(known, repeated(known.answer)), request)
+        done = self._again(known, repeated(known.answer))
+        return await with_forms(done, request.forms, self._settings, "uk", self._clock)
 
     async def _perform(self, request: TaskRequest, language: str) -> Done:
         fiscal = request.fiscal
@@ -231,7 +232,7 @@ class SoftwareRegister:
         done = await self._do(papers, kind, key, fingerprint, language)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
-        return _done(done, draft, papers[0].fiscal_number)
+        return self._done(done, draft, papers[0].fiscal_number)
 
     async def _paper(self, draft: Document) -> _Paper:
         return _Paper(draft, await self._channel.prepare(draft))
@@ -417,7 +418,7 @@ class SoftwareRegister:
     def _again(self, known: OperationRow, answer: bytes) -> Done:
         """The ``answer`` of a task that was done before, with the paper that belongs to it."""
         row = known.documents[0]
-        return _done(answer, documents.decode(row.value), row.fiscal_number)
+        return self._done(answer, documents.decode(row.value), row.fiscal_number)
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
@@ -487,25 +488,14 @@ class SoftwareRegister:
             found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, _left(language, days, "дн.", "days")))
         return found
 
-    # Print forms
-
-    def _with_forms(self, done: Done, request: TaskRequest) -> Done:
-        """``done`` with the print forms that the request or the settings want in its answer (http-api 2.21)."""
-        wish = request.forms.text
-        if done.form is None or not (wish == FORM_WANTED or (wish == FORM_AS_SET and self._settings.pf_text)):
-            return done
-        text = render_text(done.form(), self._settings.pf_charcount)
-        return done._replace(answer=with_member(done.answer, "pf_text", as_data_uri(text)))
-
-
-def _done(answer: bytes, document: Document, fiscal_number: str) -> Done:
-    """What there is to tell and to print of ``document``, accepted as ``fiscal_number``."""
-    return Done(
-        answer,
-        lambda: document_form(document, fiscal_number),
-        f"{document.header.fisid}/{document.number}",
-        document.moves_cash,
-    )
+    def _done(self, answer: bytes, document: Document, fiscal_number: str) -> Done:
+        """What there is to tell and to print of ``document``, accepted as ``fiscal_number``."""
+        return Done(
+            answer,
+            DocumentPaper(document, fiscal_number, self._settings.template),
+            f"{document.header.fisid}/{document.number}",
+            document.moves_cash,
+        )
 
 
 def _left(language: str, number: int, uk: str, en: str) -> str:
@@ -517,9 +507,6 @@ HOUR = 3_600_000
 
 PACKAGE = 99
 """Documents of one upload; the tax service takes 100, and the end of the session is the last (fiscal-server 7.3)."""
-
-FORM_AS_SET, FORM_WANTED = 0, 2
-"""Values of ``need_pf_*``; 1 is "none" (http-api 1.2)."""
 
 
 def _says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:

@@ -41,6 +41,13 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     )
     warn_key_days: Annotated[int, Meta(ge=0, description="Days left of the signing key below which answers warn")] = 7
     pf_text: Annotated[bool, Meta(description="Answers carry the text form when the request does not say")] = False
+    pf_image: Annotated[bool, Meta(description="Answers carry the picture when the request does not say")] = False
+    pf_pdf: Annotated[bool, Meta(description="Answers carry the PDF when the request does not say")] = False
+    pf_doccmd: Annotated[bool, Meta(description="Answers carry the doccmd when the request does not say")] = False
+    pf_dots: Annotated[Literal[384, 512, 576], Meta(description="Width of picture and PDF: 384 is 58 mm")] = 576
+    template: Annotated[
+        str, Meta(max_length=65_536, description="The shop's own lines around receipts (docs/print-forms.md)")
+    ] = ""
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
     check_cash: Annotated[bool, Meta(description="Refuse with 1077 what would take more cash out than there is")] = (
         True
@@ -56,3 +63,13 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = ""
     header: Annotated[tuple[str, ...], Meta(description="Lines at the top of every print form")] = ()
     footer: Annotated[tuple[str, ...], Meta(description="Lines at the end of every print form")] = ()
+
+    def __post_init__(self) -> None:
+        if self.template:
+            # A mistake is told to whoever writes the template, not to the cashier.
+            from dmtwisted.printing.template import BrokenTemplate, check_template
+
+            try:
+                check_template(self.template)
+            except BrokenTemplate as error:
+                raise ValueError(f"template: {error}") from None

@@ -1,0 +1,396 @@
+"""The document language: a form as a JSON array of commands, read strictly and written from any form (http-api 4).
+
+    [{"cmd": "text", "text": "КАВ'ЯРНЯ", "align": "center", "bold": true, "size": 2},
+     {"cmd": "pair", "left": "Кава", "right": "51.00"},
+     {"cmd": "rule"},
+     {"cmd": "qr", "data": "https://example.com/menu"},
+     {"cmd": "cut"}]
+
+What does not fit is refused with its path, before anything is printed: half a document would be worse than none. A
+member that the command does not have is refused too, so that a slip of the pen is not a lost wish.
+`docs/doccmd.md` is the page for people.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from dmtwisted.printing.forms import QR_CAPACITY, check_barcode, qr_code
+from dmtwisted.printing.layout import MOST_ROWS, NARROWEST
+from dmtwisted.printing.model import (
+    Align,
+    Barcode,
+    Beep,
+    Cut,
+    Drawer,
+    Element,
+    Feed,
+    Image,
+    Line,
+    Logo,
+    Pair,
+    Qr,
+    QrLevel,
+    Rule,
+    Size,
+    Symbology,
+)
+from dmtwisted.printing.pictures import as_png, from_file, size_of
+from dmtwisted.requests import Members, malformed
+
+MOST_ELEMENTS = 10_000
+"""Commands of one document."""
+
+MOST_CODES = 100
+"""QR codes of one document."""
+
+LONGEST_TEXT = 4096
+"""Characters of one text."""
+
+LARGEST_SIDE = 4096
+"""Dots of a picture from edge to edge; half a metre of paper."""
+
+MOST_DOTS = 4_000_000
+"""Dots of all pictures of a document together, as their files have them."""
+
+WIDEST = 576
+"""Dots of the widest usual paper (printers.md 1.3): wider pictures are made smaller."""
+
+LONGEST_RULE = 8
+"""Characters of the pattern of a rule."""
+
+_json = msgspec.json.Decoder(float_hook=Decimal).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def parse_doccmd(text: str | bytes, path: str = "doccmd", dots: int = WIDEST) -> list[Element]:
+    """The form that the JSON ``text`` says; see `read_doccmd`.
+
+    :raises Refused: 2000 also when it is no JSON.
+    """
+    try:
+        value = _json(text)
+    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+        raise malformed(path, f"not JSON ({error})") from None
+    return read_doccmd(value, path, dots)
+
+
+def read_doccmd(value: object, path: str = "doc.doccmd", dots: int = WIDEST) -> list[Element]:
+    """The form that a document says.
+
+    :param value: the array as it came out of the JSON.
+    :param path: where it lies in the request, for the words of a refusal.
+    :param dots: width of the paper; pictures that are wider are made smaller.
+    :raises Refused: 2000 with the path of the first thing that does not fit: ``doc.doccmd[3].data``.
+    """
+    return _read_each(value, path, lambda members: _command(members, dots))
+
+
+def read_lines(value: object, path: str = "doc.lines") -> list[Element]:
+    """The form that ``doc.lines`` says: lines as in a service report (http-api 2.8), with a style where one is given.
+
+    ``{t, qr_type, bold, align, size}``; unknown members are passed over, as everywhere in a request.
+
+    :raises Refused: 2000 with the path of the first thing that does not fit: ``doc.lines[2].t``.
+    """
+    return _read_each(value, path, _styled_line)
+
+
+def write_doccmd(form: Sequence[Element]) -> list[dict[str, Any]]:
+    """``form`` in the document language; members that are as usual are left out."""
+    return [command for element in form for command in _written(element)]
+
+
+def as_data_uri(form: Sequence[Element]) -> str:
+    """``form`` in the document language as a data URI of JSON in UTF-8."""
+    return f"data:application/json;charset=utf-8;base64,{b64encode(_encode(write_doccmd(form))).decode()}"
+
+
+# Reading
+
+
+def _read_each(value: object, path: str, read: Callable[[_Strict], Element]) -> list[Element]:
+    if not isinstance(value, list):
+        raise malformed(path, "an array is expected")
+    if len(value) > MOST_ELEMENTS:
+        raise malformed(path, f"at most {MOST_ELEMENTS} elements are taken, not {len(value)}")
+    form: list[Element] = []
+    rows = codes = dots = 0
+    for index, entry in enumerate(value):
+        where = f"{path}[{index}]"
+        if not isinstance(entry, dict):
+            raise malformed(where, "an object is expected")
+        members = _Strict(entry, where)
+        element = read(members)
+        rows += _rows(element)
+        if rows > MOST_ROWS:
+            raise malformed(where, f"the document is longer than {MOST_ROWS} lines")
+        codes += isinstance(element, Qr)
+        if codes > MOST_CODES:
+            raise malformed(where, f"at most {MOST_CODES} QR codes are taken")
+        dots += members.dots
+        if dots > MOST_DOTS:
+            raise malformed(where, f"the pictures have more than {MOST_DOTS} dots together")
+        form.append(element)
+    return form
+
+
+def _rows(element: Element) -> int:
+    """Lines on the narrowest paper, about."""
+    if isinstance(element, Feed):
+        return element.lines
+    text = ""
+    if isinstance(element, Line):
+        text = element.text
+    elif isinstance(element, Pair):
+        text = element.left + element.right
+    return 1 + text.count("\n") + len(text) // NARROWEST
+
+
+class _Strict(Members):
+    """The members of one command, with the checks of values that several commands have."""
+
+    __slots__ = ("dots",)
+
+    def __init__(self, values: dict[str, Any], path: str) -> None:
+        super().__init__(values, path)
+        self.dots = 0
+        """Dots of the picture that was read from here, as its file has them."""
+
+    def only(self, *names: str) -> None:
+        """See that nothing else is given."""
+        for name in self._values:
+            if name != "cmd" and name not in names:
+                raise malformed(self.path(name), f"unknown member; {', '.join(names) or 'none'} can be given")
+
+    def needed(self, name: str, longest: int = LONGEST_TEXT) -> str:
+        """A text that must be there; it may be empty."""
+        if not self.has(name):
+            raise malformed(self.path(name), "a text is expected")
+        text = self.text(name)
+        if len(text) > longest:
+            raise malformed(self.path(name), f"at most {longest} characters are taken, not {len(text)}")
+        return text
+
+    def within(self, name: str, usual: int, least: int, most: int) -> int:
+        """A whole number of a range; ``usual`` when absent."""
+        number = self.integer(name, usual)
+        if not least <= number <= most:
+            raise malformed(self.path(name), f"a number from {least} to {most} is expected")
+        return number
+
+    def choice(self, name: str, usual: str, choices: tuple[str, ...]) -> Any:
+        """One of some words; ``usual`` when absent."""
+        word = self.text(name) or usual
+        if word not in choices:
+            raise malformed(self.path(name), f"{', '.join(choices[:-1])} or {choices[-1]} is expected")
+        return word
+
+    def align(self, usual: Align) -> Align:
+        """Where it stands between the edges."""
+        found: Align = self.choice("align", usual, get_args(Align))
+        return found
+
+    def size(self) -> Size:
+        """How large its letters are."""
+        return 2 if self.within("size", 1, 1, 2) == 2 else 1
+
+    def code(self, name: str, kind: str = "") -> str:
+        """The text of a bar code or QR code of ``kind``."""
+        data = self.text(name)
+        try:
+            check_barcode(kind, data)
+        except ValueError as error:
+            raise malformed(self.path(name), str(error)) from None
+        return data
+
+    def picture(self, name: str, dots: int) -> Image:
+        """A PNG or BMP file in base64."""
+        text = self.text(name)
+        if text.startswith("data:image/"):
+            text = text.partition(";base64,")[2]
+        try:
+            source = b64decode(text, validate=True)
+        except (NotBase64, ValueError):
+            raise malformed(self.path(name), "base64 is expected") from None
+        try:
+            width, height = size_of(source)
+            if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE and width * height <= MOST_DOTS):
+                raise ValueError(f"the picture is {width} x {height} dots, at most {LARGEST_SIDE} a side are taken")
+            self.dots = width * height
+            return _picture(source, dots)
+        except ValueError as error:
+            raise malformed(self.path(name), str(error)) from None
+
+
+@lru_cache(maxsize=8)
+def _picture(source: bytes, dots: int) -> Image:
+    """The shop's logo is the same every time."""
+    return from_file(source, dots)
+
+
+def _command(members: _Strict, dots: int) -> Element:
+    name = members.text("cmd")
+    read = _COMMANDS.get(name)
+    if read is None:
+        known = f"{', '.join(_COMMANDS)} can be given"
+        raise malformed(members.path("cmd"), f"unknown command {name!r}; {known}" if name else known)
+    return read(members, dots)
+
+
+def _text(members: _Strict, dots: int) -> Line:
+    members.only("text", "align", "bold", "underline", "size")
+    return Line(
+        members.needed("text"),
+        members.align("left"),
+        members.flag("bold"),
+        members.size(),
+        members.flag("underline"),
+    )
+
+
+def _pair(members: _Strict, dots: int) -> Pair:
+    members.only("left", "right", "bold", "size")
+    return Pair(members.needed("left"), members.needed("right"), members.flag("bold"), members.size())
+
+
+def _rule(members: _Strict, dots: int) -> Rule:
+    members.only("char")
+    char = members.needed("char", LONGEST_RULE) if members.has("char") else "-"
+    if not char.isprintable() or not char:
+        raise malformed(members.path("char"), "one or more characters that can be printed are expected")
+    return Rule(char)
+
+
+def _qr(members: _Strict, dots: int) -> Qr:
+    members.only("data", "level", "module", "align")
+    data = members.code("data", "qr")
+    level: QrLevel = members.choice("level", qr_code(data).level, get_args(QrLevel))
+    size = len(data.encode("utf-8", "replace"))
+    if size > QR_CAPACITY[level]:
+        raise malformed(
+            members.path("data"), f"a QR code of level {level} takes 1 to {QR_CAPACITY[level]} bytes, not {size}"
+        )
+    module = members.within("module", 0, 1, 16) if members.has("module") else None
+    return Qr(data, module, level, members.align("center"))
+
+
+def _barcode(members: _Strict, dots: int) -> Barcode:
+    members.only("kind", "data", "height", "module", "label", "align")
+    kind: Symbology = members.choice("kind", "", get_args(Symbology))
+    return Barcode(
+        kind,
+        members.code("data", kind),
+        members.within("height", 80, 1, 255),
+        members.within("module", 2, 2, 6),
+        members.flag("label") if members.has("label") else True,
+        members.align("center"),
+    )
+
+
+def _image(members: _Strict, dots: int) -> Image:
+    members.only("data", "align")
+    align = members.align("center")
+    image = members.picture("data", dots)
+    return Image(image.width, image.data, align)
+
+
+def _logo(members: _Strict, dots: int) -> Logo:
+    members.only("number", "align")
+    return Logo(members.within("number", 1, 1, 99), members.align("center"))
+
+
+def _feed(members: _Strict, dots: int) -> Feed:
+    members.only("lines")
+    return Feed(members.within("lines", 1, 1, 255))
+
+
+def _cut(members: _Strict, dots: int) -> Cut:
+    members.only("partial")
+    return Cut(members.flag("partial") if members.has("partial") else True)
+
+
+def _drawer(members: _Strict, dots: int) -> Drawer:
+    members.only("pin", "on_ms", "off_ms")
+    pin: Literal[2, 5] = 5 if members.choice("pin", "2", ("2", "5")) == "5" else 2
+    on = members.within("on_ms", 50, 2, 509)
+    return Drawer(pin, on, members.within("off_ms", 500, on + 1, 510))
+
+
+def _beep(members: _Strict, dots: int) -> Beep:
+    members.only("times", "each_ms")
+    return Beep(members.within("times", 1, 1, 9), members.within("each_ms", 100, 50, 450))
+
+
+_COMMANDS: dict[str, Callable[[_Strict, int], Element]] = {
+    "text": _text,
+    "pair": _pair,
+    "rule": _rule,
+    "qr": _qr,
+    "barcode": _barcode,
+    "image": _image,
+    "logo": _logo,
+    "feed": _feed,
+    "cut": _cut,
+    "drawer": _drawer,
+    "beep": _beep,
+}
+"""What can be said, in the order of the page."""
+
+
+_LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
+
+
+def _styled_line(members: _Strict) -> Element:
+    kind = _LINE_KINDS.get(members.integer("qr_type"))
+    if kind is None:
+        raise malformed(members.path("qr_type"), "0, 1, 2 or 100 is expected")
+    if kind == "":
+        text = members.needed("t") if members.has("t") else ""
+        # A till may write a line break as two characters (http-api 1.3).
+        return Line(text.replace("\\n", "\n"), members.align("left"), members.flag("bold"), members.size())
+    data, align = members.code("t", kind), members.align("center")
+    if kind == "qr":
+        return replace(qr_code(data), align=align)
+    return Barcode("ean13" if kind == "ean13" else "code128", data, align=align)
+
+
+# Writing
+
+
+_USUAL: dict[type[Element], tuple[str, dict[str, object]]] = {
+    Line: ("text", {"text": None, "align": "left", "bold": False, "underline": False, "size": 1}),
+    Pair: ("pair", {"left": None, "right": None, "bold": False, "size": 1}),
+    Rule: ("rule", {"char": "-"}),
+    Qr: ("qr", {"data": None, "level": "M", "module": None, "align": "center"}),
+    Barcode: (
+        "barcode",
+        {"kind": None, "data": None, "height": 80, "module": 2, "label": True, "align": "center"},
+    ),
+    Logo: ("logo", {"number": 1, "align": "center"}),
+    Cut: ("cut", {"partial": True}),
+    Drawer: ("drawer", {"pin": 2, "on_ms": 50, "off_ms": 500}),
+    Beep: ("beep", {"times": 1, "each_ms": 100}),
+}
+"""How each element is called, and its members as they are when nothing is said; `None` for those that are needed."""
+
+
+def _written(element: Element) -> Iterator[dict[str, Any]]:
+    if isinstance(element, Image):
+        align = {} if element.align == "center" else {"align": element.align}
+        yield {"cmd": "image", "data": b64encode(as_png(element)).decode(), **align}
+    elif isinstance(element, Feed):
+        for fed in range(0, element.lines, 255):
+            yield {"cmd": "feed", "lines": min(255, element.lines - fed)}
+    else:
+        name, usual = _USUAL[type(element)]
+        members = {member: getattr(element, member) for member in usual}
+        yield {"cmd": name, **{member: value for member, value in members.items() if value != usual[member]}}

@@ -1,0 +1,15 @@
+"""Printers that speak ESC/POS, on any line."""
+
+from __future__ import annotations
+
+from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.printing.settings import PrinterSettings, build
+
+DRIVER = Driver(
+    kind=PRINTER,
+    name="escpos",
+    title="ESC/POS",
+    settings=PrinterSettings,
+    build=build,
+    capabilities=("print", "drawer", "test"),
+)

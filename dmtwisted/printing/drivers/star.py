@@ -1,0 +1,22 @@
+"""Printers that speak Star's line mode, on any line."""
+
+from __future__ import annotations
+
+from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.printing.settings import PrinterSettings, build
+
+
+class StarSettings(PrinterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any printer, of the family that speaks Star's language."""
+
+    profile: str = "star"
+
+
+DRIVER = Driver(
+    kind=PRINTER,
+    name="star",
+    title="Star line mode",
+    settings=StarSettings,
+    build=build,
+    capabilities=("print", "drawer", "test"),
+)

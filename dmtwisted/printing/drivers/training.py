@@ -1,0 +1,71 @@
+"""The training printer: a simulated ESC/POS printer in this process; its paper can be seen and never ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from dmtwisted.clock import kyiv
+from dmtwisted.devices.drivers import PRINTER, Driver, Surroundings
+from dmtwisted.printing.service import PrinterService
+from dmtwisted.store.values import DeviceRow
+
+
+class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which printer is played."""
+
+    profile: Annotated[str, Meta(description="Family of printers that is played")] = "epson"
+    job_ttl_s: Annotated[
+        float, Meta(ge=5, le=3600, description="Seconds that a job may wait for paper before it is given up")
+    ] = 60.0
+    spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
+
+
+class TrainingPrinter(PrinterService):
+    """A printing service whose printer lives in the same process."""
+
+    def __init__(self, row: DeviceRow, settings: TrainingPrinterSettings, around: Surroundings) -> None:
+        from dmtwisted.printing.ways import LineWay
+        from protocols.simulators.in_process import InProcessEndpoint
+        from protocols.simulators.printer import simulated_printer
+        from protocols.simulators.printer_port import PrinterPort
+
+        def now() -> datetime:
+            return kyiv(around.clock.now())
+
+        ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
+        self.printer = simulated_printer(settings.profile, ledger=ledger, clock=around.clock, now=now)
+        endpoint = InProcessEndpoint(PrinterPort(self.printer), around.clock)
+        way = LineWay(self.printer.profile, endpoint, around.clock, settings.job_ttl_s)
+        super().__init__(
+            row.n,
+            row.name,
+            around.store,
+            way,
+            around.clock,
+            time_to_live=settings.job_ttl_s,
+            spare=settings.spare,
+        )
+
+    def close(self) -> None:
+        """Let go of the line and the ledger."""
+        super().close()
+        self.printer.ledger.close()
+
+
+def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TrainingPrinter:
+    return TrainingPrinter(row, settings, around)
+
+
+DRIVER = Driver(
+    kind=PRINTER,
+    name="training",
+    title="Навчальний принтер",
+    settings=TrainingPrinterSettings,
+    build=_build,
+    capabilities=("print", "drawer", "test", "strip"),
+    simulator=lambda service: service.printer,
+)

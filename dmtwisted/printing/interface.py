@@ -1,0 +1,53 @@
+"""A printer as the service sees it: a way on which a job is delivered, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from twisted.internet.defer import Deferred
+from zope.interface import Attribute, Interface
+
+from protocols.printers.commands import Command
+from protocols.printers.compose import Job
+from protocols.printers.status import PrinterStatus
+from protocols.printers.verdict import Verdict
+
+
+@dataclass
+class Delivering:
+    """A job on its way.
+
+    ``taken`` fires with `None` when the printer or queue has taken every byte, ``done`` with the verdict; neither
+    fails. Cancelling ``done`` gives the job up. ``begun`` tells whether anything that prints has left.
+    """
+
+    taken: Deferred[None]
+    done: Deferred[Verdict]
+    begun: Callable[[], bool]
+
+
+class IPrinterWay(Interface):
+    """How jobs come to one printer."""
+
+    columns = Attribute("Letters in a line of normal size.")
+    dots = Attribute("Dots across the paper.")
+    page = Attribute("The code table in which text is written, or ``raster``.")
+
+    def compose(commands: Sequence[Command]) -> Job:
+        """The job that does ``commands`` on this printer."""
+
+    def finder() -> Job:
+        """The page by which a person finds the number of the printer's code table."""
+
+    def deliver(job: Job) -> Delivering:
+        """Begin to deliver ``job``; one at a time."""
+
+    async def status() -> PrinterStatus | None:
+        """How the printer is; `None` when this way tells nothing.
+
+        :raises WireError: when it is not reached or does not answer.
+        """
+
+    def close() -> None:
+        """Let go of the line."""

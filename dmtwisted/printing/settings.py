@@ -1,0 +1,148 @@
+"""The settings that every real printer has, and the way that they describe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from twisted.internet.interfaces import IStreamClientEndpoint
+
+from dmtwisted.devices.drivers import BadSettings, Surroundings
+from dmtwisted.printing.interface import IPrinterWay
+from dmtwisted.printing.service import DELIVERY, PrinterService
+from dmtwisted.store.values import DeviceRow
+from protocols.printers.profiles import PROFILES, Profile
+
+Interface = Literal["tcp", "serial", "usb", "cups", "windows"]
+CodePage = Literal["", "cp1251", "cp1125", "cp866", "raster"]
+
+
+class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a printer is, what it can do, and what becomes of a job that it does not take."""
+
+    interface: Annotated[
+        Interface,
+        Meta(description="The line: network, COM port, USB device file of Linux, queue of CUPS, queue of Windows"),
+    ] = "tcp"
+    host: Annotated[str, Meta(description="Address of the printer or CUPS server; empty is this machine's CUPS")] = ""
+    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 is the usual one: 9100, for CUPS 631")] = 0
+    serial_port: Annotated[str, Meta(description="COM3, /dev/ttyUSB0")] = ""
+    baudrate: Annotated[int, Meta(gt=0, description="Speed of the COM port")] = 9600
+    flow: Annotated[
+        Literal["none", "rtscts", "xonxoff"], Meta(description="How the printer asks for a pause on a COM port")
+    ] = "rtscts"
+    device_file: Annotated[str, Meta(description="USB device file")] = "/dev/usb/lp0"
+    queue: Annotated[str, Meta(description="Name of the queue in CUPS or Windows")] = ""
+    profile: Annotated[str, Meta(description="Family of printers that it belongs to")] = "generic-80"
+    code_page: Annotated[CodePage, Meta(description="Code table of texts; empty is the family's best one")] = ""
+    code_table: Annotated[
+        Annotated[int, Meta(ge=0, le=255)] | None,
+        Meta(description="Number of that table in this printer (test print 2 finds it)"),
+    ] = None
+    columns: Annotated[Annotated[int, Meta(ge=24, le=96)] | None, Meta(description="Letters in a line")] = None
+    dots: Annotated[Annotated[int, Meta(ge=256, le=1024)] | None, Meta(description="Dots across the paper")] = None
+    drawer_inverted: Annotated[bool, Meta(description="Whether the drawer's contact tells the opposite")] = False
+    job_ttl_s: Annotated[
+        float, Meta(ge=5, le=3600, description="Seconds that a job may wait for paper before it is given up")
+    ] = 60.0
+    spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
+
+
+def profile_of(settings: PrinterSettings) -> Profile:
+    """The family's profile, changed as the settings say.
+
+    :raises BadSettings: for an unknown family, or a code table whose number nobody knows.
+    """
+    family = PROFILES.get(settings.profile)
+    if family is None:
+        raise BadSettings("settings.profile", f"one of {', '.join(PROFILES)} is expected")
+    profile = replace(
+        family,
+        columns_a=settings.columns or family.columns_a,
+        dots=settings.dots or family.dots,
+        page=settings.code_page or family.page,
+    )
+    page = profile.best_page()
+    if page == "raster":
+        return profile
+    if settings.code_table is not None:
+        profile = replace(profile, code_tables={**profile.code_tables, page: settings.code_table})
+    if page not in profile.code_tables:
+        raise BadSettings("settings.code_table", f"the number of {page} in this printer has to be named")
+    return profile
+
+
+def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
+    """The way to the printer.
+
+    :raises BadSettings: when the settings do not say where it is.
+    """
+    # Imported only by a shop that has a printer: a service without one stays small.
+    from dmtwisted.printing.ways import LineWay, QueueWay
+
+    profile = profile_of(settings)
+    if settings.interface in ("cups", "windows"):
+        _needed(settings, "queue")
+        return QueueWay(profile, _queue(settings, around.reactor), DELIVERY)
+    # Without flow control nothing keeps the printer's small buffer from running over.
+    rate = settings.baudrate // 10 if settings.interface == "serial" and settings.flow == "none" else 0
+    return LineWay(
+        profile,
+        _endpoint(settings, around.reactor),
+        around.clock,
+        settings.job_ttl_s,
+        rate,
+        not settings.drawer_inverted,
+    )
+
+
+def _endpoint(settings: PrinterSettings, reactor: Any) -> IStreamClientEndpoint:
+    if settings.interface == "tcp":
+        from protocols.serial import tcp_endpoint
+
+        _needed(settings, "host")
+        return tcp_endpoint(reactor, settings.host, settings.port or 9100)
+    if settings.interface == "serial":
+        from protocols.serial import SerialEndpoint, SerialSettings
+
+        _needed(settings, "serial_port")
+        line = SerialSettings(
+            settings.serial_port,
+            settings.baudrate,
+            rtscts=settings.flow == "rtscts",
+            xonxoff=settings.flow == "xonxoff",
+        )
+        return SerialEndpoint(reactor, line)
+    from protocols.printers.device_file import DeviceFileEndpoint
+
+    return DeviceFileEndpoint(reactor, settings.device_file)
+
+
+def _queue(settings: PrinterSettings, reactor: Any) -> Any:
+    if settings.interface == "cups":
+        from protocols.printers.cups import PORT, cups_at
+
+        return cups_at(reactor, settings.host, settings.port or PORT).queue(settings.queue)
+    from protocols.printers.windows_spooler import windows_queue
+
+    return windows_queue(reactor, settings.queue)
+
+
+def _needed(settings: PrinterSettings, name: str) -> None:
+    if not getattr(settings, name):
+        raise BadSettings(f"settings.{name}", f"interface {settings.interface} needs it")
+
+
+def build(row: DeviceRow, settings: PrinterSettings, around: Surroundings) -> PrinterService:
+    """The printing service of a real printer."""
+    return PrinterService(
+        row.n,
+        row.name,
+        around.store,
+        way_of(settings, around),
+        around.clock,
+        time_to_live=settings.job_ttl_s,
+        spare=settings.spare,
+    )
