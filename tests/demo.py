@@ -360,9 +360,9 @@ class Trouble(Exception):
 class Desk:
     """The cash desk: sends tasks to the service and shows what comes back."""
 
-    def __init__(self, port: int, quiet: bool) -> None:
+    def __init__(self, port: int, quiet: bool, pictures: Path | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_PATIENCE)
-        self._quiet, self._sent = quiet, 0
+        self._quiet, self._pictures, self._sent = quiet, pictures, 0
 
     def ask(self, title: str, fiscal: Mapping[str, Any], tag: str = "", *, form: bool = True) -> dict[str, Any]:
         """The answer to a task, which must be success."""
@@ -374,6 +374,7 @@ class Desk:
             "tag": tag or f"demo-{self._sent}",
             "type": 1,
             "need_pf_txt": 2 if form else 1,
+            "need_pf_img": 2 if self._pictures is not None and title in PICTURED else 1,
             "fiscal": {"cashier": CASHIER, **fiscal},
         }
         self._connection.request(
@@ -386,6 +387,8 @@ class Desk:
         answer: dict[str, Any] = json.loads(raw, parse_float=Decimal)
         if answer["res"]:
             raise Trouble(f"{title}: {answer['res']} {answer['errortxt']} {answer['aq_errortxt']}".rstrip())
+        if self._pictures is not None and title in PICTURED:
+            (self._pictures / f"{PICTURED[title]}.png").write_bytes(picture_of(answer))
         if not self._quiet:
             print(f"--- {title}\n")
             if form:
@@ -403,6 +406,24 @@ def text_of(answer: Mapping[str, Any]) -> str:
     if not head.startswith("data:"):
         raise Trouble(f"task {answer['task']}: no text form in the answer")
     return base64.b64decode(data).decode("windows-1251")
+
+
+def picture_of(answer: Mapping[str, Any]) -> bytes:
+    """The picture that an answer carries, as PNG."""
+    head, _, data = answer.get("pf_image", "").partition(";base64,")
+    if head != "data:image/png":
+        raise Trouble(f"task {answer['task']}: no picture in the answer")
+    return base64.b64decode(data)
+
+
+PICTURED = {
+    "sale 29: certificate, card and cash together": "sale",
+    "goods come back for money on the card": "return",
+    "a notice, not fiscal": "notice",
+    "X-report": "x-report",
+    "Z-report, the shift is closed": "z-report",
+}
+"""Documents whose pictures ``--pictures`` keeps, and their names."""
 
 
 class Day:
@@ -587,10 +608,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(prog="python -m tests.demo", description="A day in the shop.")
     options.add_argument("--port", type=int, default=0, help="TCP port of the service; a free one if not given")
     options.add_argument("--quiet", action="store_true", help="print only the table")
+    options.add_argument("--pictures", type=Path, help="a folder for pictures of some of the paper")
     chosen = options.parse_args(arguments)
     try:
         with service(chosen.port) as port:
-            desk = Desk(port, chosen.quiet)
+            desk = Desk(port, chosen.quiet, chosen.pictures)
             day = Day(desk)
             try:
                 day.run()
