@@ -1,0 +1,431 @@
+"""From what shall stand on the paper to what this printer is told: commands and a profile become a job of bytes.
+
+    job = compose((Drawer(), Text("ФІСКАЛЬНИЙ ЧЕК", "center"), Cut()), PROFILES["epson"])
+    job.data       # the bytes, the same ones each time
+    job.unknown    # letters that stand on the paper as "?"
+    job.problems   # what could not be done, and what was done instead
+
+What a printer cannot do never stops a job: a receipt without its bar code is better than none. It is told as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from protocols.printers import escpos, star
+from protocols.printers.codepages import CodePage, spell
+from protocols.printers.commands import (
+    Align,
+    Barcode,
+    Beep,
+    Command,
+    Cut,
+    Drawer,
+    Feed,
+    Font,
+    Image,
+    Logo,
+    Mark,
+    Qr,
+    Text,
+)
+from protocols.printers.hazards import hazards, tame
+from protocols.printers.instructions import (
+    AskInTurn,
+    BarcodeHeight,
+    BarcodeLabel,
+    BarcodeModule,
+    Buzz,
+    CodeTable,
+    CountDocument,
+    FeedLines,
+    Initialise,
+    Instruction,
+    Knife,
+    Letters,
+    LineFeed,
+    PrintBarcode,
+    PrintLogo,
+    PrintWholeBarcode,
+    Pulse,
+    PulseNow,
+    QrCorrection,
+    QrModel,
+    QrModule,
+    QrPrint,
+    QrStore,
+    Raster,
+    RasterKeep,
+    RasterPrint,
+    SetAlign,
+    SetBold,
+    SetFont,
+    SetInverted,
+    SetSize,
+    SetUnderline,
+    SingleByte,
+    TellName,
+)
+from protocols.printers.profiles import Profile
+from protocols.printers.symbols import (
+    BAR_QUIET,
+    QR_QUIET,
+    NotDrawable,
+    bars,
+    code128_in_pairs,
+    complete_ean,
+    fitting_module,
+    squares,
+)
+
+LINE_DOTS = 30
+"""How far a line of the usual size feeds the paper, a sixth of an inch."""
+
+KNIFE_DOTS = 100
+"""From the print head to the knife or the tear bar."""
+
+STRIP_ROWS = 48
+"""Rows of a picture sent at once: a strip as wide as the paper is less than the 4 KB that small printers keep."""
+
+_LONGEST_QR_STORE = 7089
+
+PAPER = 1
+"""The question in its turn by which printing is proven: any will do, the paper is the one that all know."""
+
+ProblemKind = Literal["not-a-code", "too-wide", "no-logo", "no-beeper", "no-drawer", "too-long"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a job that this printer cannot do as asked."""
+
+    command: int
+    """Which command of the job, from 0."""
+    kind: ProblemKind
+    text: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A print job for one printer, ready to be sent."""
+
+    profile: Profile
+    opening: bytes
+    """What makes the printer forget the styles of others; it prints nothing."""
+    data: bytes
+    """What follows it: everything that prints, rings or opens."""
+    marks: tuple[bytes, ...]
+    """How the printer will tell that it came so far: the name, or nothing for an answer without one."""
+    dots: int
+    """Length of the paper that it takes, about."""
+    prints: bool
+    """Whether anything moves the paper; a job that only opens the drawer does not."""
+    at_once: bool = False
+    """Whether the printer obeys even when it cannot print: it only opens the drawer, by a real-time command."""
+    unknown: tuple[str, ...] = ()
+    """Letters that stand on the paper as a question mark, each as often as it does."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def stream(self) -> bytes:
+        """All of it, for a spooler that only takes bytes."""
+        return self.opening + self.data
+
+
+def compose(commands: Iterable[Command], profile: Profile, names: Iterable[bytes] = ()) -> Job:
+    """The job that does ``commands`` on a printer of ``profile``.
+
+    :param names: four printable letters for each mark, where the printer tells by a name (``process-id``); without
+        them the marks are numbered.
+    :raises ValueError: when a code table is set whose number is not known.
+    """
+    writer = _Writer(profile, list(names))
+    ordered = list(enumerate(commands))
+    # The drawer opens while the paper is printed, not after it (printers.md 6.2).
+    ordered.sort(key=lambda numbered: not isinstance(numbered[1], Drawer))
+    for number, command in ordered:
+        writer.add(number, command)
+    if not ordered or not isinstance(ordered[-1][1], Mark):
+        writer.mark()
+    # A drawer alone need not wait for paper, where the printer can open it at once.
+    only_drawer = all(isinstance(command, Drawer | Mark) for _, command in ordered)
+    at_once = only_drawer and bool(writer.at_once)
+    return Job(
+        profile=profile,
+        opening=encode((Initialise(),), profile),
+        data=encode(writer.at_once if at_once else writer.told, profile),
+        marks=() if at_once else tuple(writer.marks),
+        dots=writer.dots,
+        prints=writer.prints,
+        at_once=at_once,
+        unknown=tuple(writer.unknown),
+        problems=tuple(writer.problems),
+    )
+
+
+def encode(instructions: Iterable[Instruction], profile: Profile) -> bytes:
+    """The bytes of ``instructions`` in the language of ``profile``."""
+    return star.encode(instructions) if profile.language == "star" else escpos.encode(instructions, profile)
+
+
+class _Writer:
+    """The instructions of one job as they come together, and the styles that are in force."""
+
+    def __init__(self, profile: Profile, names: list[bytes]) -> None:
+        self._profile = profile
+        self._names = names
+        self._page = profile.best_page()
+        self._align: Align = "left"
+        self._bold = self._underline = self._inverted = False
+        self._font: Font = "A"
+        self._size = (1, 1)
+        self.told: list[Instruction] = []
+        self.at_once: list[Instruction] = []
+        self.marks: list[bytes] = []
+        self.dots = 0
+        self.prints = False
+        self.unknown: list[str] = []
+        self.problems: list[Problem] = []
+        if profile.kanji_off:
+            self.told.append(SingleByte())
+        if self._page != "raster":
+            self.told.append(CodeTable(_table(profile.code_tables, self._page)))
+
+    def add(self, number: int, command: Command) -> None:
+        """Tell what ``command``, the ``number``-th of the job, asks for."""
+        match command:
+            case Text():
+                self._text(command)
+            case Feed(lines):
+                self._printed(lines * LINE_DOTS, FeedLines(lines))
+            case Barcode():
+                self._barcode(number, command)
+            case Qr():
+                self._qr(number, command)
+            case Image():
+                self._image(number, command)
+            case Logo():
+                self._logo(number, command)
+            case Cut():
+                self._cut(command)
+            case Drawer():
+                self._drawer(number, command)
+            case Beep():
+                self._beep(number, command)
+            case Mark():
+                self.mark()
+
+    def mark(self) -> None:
+        """Ask for a proof that everything so far has been done."""
+        completion = self._profile.completion
+        name = b""
+        if completion == "none":
+            return
+        if completion == "process-id":
+            name = self._names.pop(0) if self._names else b"%04d" % (len(self.marks) + 1)
+            self.told.append(TellName(name))
+        elif completion == "etb":
+            self.told.append(CountDocument())
+        else:
+            self.told.append(AskInTurn(PAPER))
+        self.marks.append(name)
+
+    def _printed(self, dots: int, *told: Instruction) -> None:
+        self.told += told
+        self.dots += dots
+        self.prints = True
+
+    def _problem(self, number: int, kind: ProblemKind, text: str) -> None:
+        self.problems.append(Problem(number, kind, text))
+
+    # Text
+
+    def _text(self, text: Text) -> None:
+        if self._page == "raster":
+            # Pillow is for those who draw: a service whose printers all have letters does without it.
+            from protocols.printers.raster import text_lines
+
+            pictures, unknown = text_lines(text, self._profile.dots)
+            self.unknown += unknown
+            for picture in pictures:
+                self._rows(picture)
+            return
+        page = self._page
+        self._style(text)
+        for line in text.text.split("\n"):
+            spelled = spell(line, page)
+            self.unknown += spelled.unknown
+            letters = (Letters(spelled.data),) if spelled.data else ()
+            columns = max(1, self._profile.columns(text.font, text.width))
+            rows = max(1, -(-len(spelled.data) // columns))
+            self._printed(rows * LINE_DOTS * text.height, *letters, LineFeed())
+
+    def _style(self, text: Text) -> None:
+        """Tell only what differs from what is in force."""
+        self._aligned(text.align)
+        if text.font != self._font:
+            self.told.append(SetFont(text.font))
+        if text.bold != self._bold:
+            self.told.append(SetBold(text.bold))
+        if text.underline != self._underline:
+            self.told.append(SetUnderline(text.underline))
+        inverted = text.inverted and self._profile.inverted
+        if inverted != self._inverted:
+            self.told.append(SetInverted(inverted))
+        if (text.width, text.height) != self._size:
+            self.told.append(SetSize(text.width, text.height))
+        self._font, self._bold, self._underline, self._inverted = text.font, text.bold, text.underline, inverted
+        self._size = (text.width, text.height)
+
+    def _aligned(self, align: Align) -> None:
+        if align != self._align:
+            self.told.append(SetAlign(align))
+            self._align = align
+
+    # Codes
+
+    def _barcode(self, number: int, code: Barcode) -> None:
+        try:
+            data = code.data if code.kind == "code128" else complete_ean(code.kind, code.data)
+            wide = len(bars(code.kind, data)) + 2 * BAR_QUIET
+            narrow = len(bars(code.kind, data, pairs=True)) + 2 * BAR_QUIET
+        except NotDrawable as wrong:
+            self._instead(number, code.data, code.align, "not-a-code", str(wrong))
+            return
+        dots = self._profile.dots
+        whole = Barcode(code.kind, data, code.height, code.module, code.label, code.align)
+        if self._profile.barcode == "raster":
+            from protocols.printers.raster import barcode
+
+            picture = barcode(whole, dots)
+            if picture is not None:
+                self._rows(picture)
+                return
+        else:
+            pairs = wide * code.module > dots and code128_in_pairs(data) and _harmless_pairs(data)
+            if (narrow if pairs else wide) * code.module <= dots:
+                self._aligned(code.align)
+                self._printed(code.height + LINE_DOTS, *self._native_barcode(whole, pairs))
+                return
+        self._instead(number, data, code.align, "too-wide", f"{wide * code.module} dots on paper of {dots}")
+
+    def _native_barcode(self, code: Barcode, pairs: bool) -> Iterator[Instruction]:
+        if self._profile.language == "star":
+            yield PrintWholeBarcode(code.kind, code.data, code.height, code.module, code.label)
+            return
+        yield BarcodeHeight(code.height)
+        yield BarcodeModule(code.module)
+        yield BarcodeLabel(code.label)
+        yield PrintBarcode(code.kind, code.data, pairs)
+
+    def _qr(self, number: int, code: Qr) -> None:
+        data = code.data.encode("utf-8", "replace")
+        try:
+            modules = len(squares(data, code.level))
+        except NotDrawable as wrong:
+            self._instead(number, code.data, code.align, "too-long" if data else "not-a-code", str(wrong))
+            return
+        dots = self._profile.dots
+        module = min(code.module or 16, max(fitting_module(modules, dots), 0 if code.module is None else code.module))
+        if module == 0 or (modules + 2 * QR_QUIET) * module > dots:
+            self._instead(number, code.data, code.align, "too-wide", f"{modules} squares on paper of {dots} dots")
+            return
+        if self._profile.qr == "raster" or (self._profile.real_time and hazards(data)):
+            from protocols.printers.raster import qr
+
+            self._rows(qr(code, module, dots))
+            return
+        self._aligned(code.align)
+        self._printed(
+            (modules + 2 * QR_QUIET) * module,
+            QrModel(2),
+            QrModule(module),
+            QrCorrection(code.level),
+            QrStore(data),
+            QrPrint(),
+        )
+
+    def _instead(self, number: int, data: str, align: Align, kind: ProblemKind, why: str) -> None:
+        """Letters in place of a code that cannot be drawn."""
+        self._problem(number, kind, why)
+        if data:
+            self._text(Text(" ".join(data.split()), align))
+
+    # Pictures
+
+    def _image(self, number: int, image: Image) -> None:
+        if image.width > self._profile.dots:
+            self._problem(number, "too-wide", f"{image.width} dots on paper of {self._profile.dots}")
+            return
+        self._rows(image)
+
+    def _rows(self, image: Image) -> None:
+        """``image`` in strips, free of real-time commands."""
+        if image.width == self._profile.dots:
+            image = _trimmed(image)
+            self._aligned("left")
+        else:
+            self._aligned(image.align)
+        data = tame(image.data) if self._profile.real_time else image.data
+        for start in range(0, len(data), STRIP_ROWS * image.stride):
+            strip = data[start : start + STRIP_ROWS * image.stride]
+            rows = len(strip) // image.stride
+            if self._profile.raster == "gs-paren-l":
+                self._printed(rows, RasterKeep(image.stride, strip), RasterPrint())
+            else:
+                self._printed(rows, Raster(image.stride, strip))
+
+    def _logo(self, number: int, logo: Logo) -> None:
+        if self._profile.logo == "none":
+            self._problem(number, "no-logo", "this printer keeps no pictures")
+            return
+        self._aligned(logo.align)
+        self._printed(LINE_DOTS, PrintLogo(logo.number))
+
+    # The mechanism
+
+    def _cut(self, cut: Cut) -> None:
+        knife = self._profile.knife
+        if knife == "none":
+            self._printed(self._profile.tear_lines * LINE_DOTS, FeedLines(self._profile.tear_lines))
+            return
+        if self._profile.feed_before_cut:
+            lines = self._profile.feed_before_cut
+            self._printed(lines * LINE_DOTS, FeedLines(lines))
+        partial = cut.partial if knife == "both" else knife == "partial"
+        self._printed(KNIFE_DOTS, Knife(partial, feed=not self._profile.feed_before_cut))
+
+    def _drawer(self, number: int, drawer: Drawer) -> None:
+        if not self._profile.drawer:
+            self._problem(number, "no-drawer", "no drawer can be connected")
+            return
+        self.told.append(Pulse(drawer.pin, drawer.on_ms, drawer.off_ms))
+        if self._profile.drawer_now:
+            self.at_once.append(PulseNow(drawer.pin, min(8, max(1, drawer.on_ms // 100))))
+
+    def _beep(self, number: int, beep: Beep) -> None:
+        if self._profile.beeper == "none":
+            self._problem(number, "no-beeper", "this printer has no buzzer")
+            return
+        self.told.append(Buzz(beep.times, beep.each_ms))
+
+
+def _trimmed(image: Image) -> Image:
+    """``image`` without the white bytes at its right: on a slow line they are half of it."""
+    stride = image.stride
+    rows = [image.data[start : start + stride] for start in range(0, len(image.data), stride)]
+    used = max(1, max(len(row.rstrip(b"\0")) for row in rows))
+    return Image(used * 8, b"".join(row[:used] for row in rows), "left")
+
+
+def _table(tables: Mapping[str, int], page: CodePage) -> int:
+    if page not in tables:
+        raise ValueError(f"the number of {page} is not known for this printer")
+    return tables[page]
+
+
+def _harmless_pairs(data: str) -> bool:
+    """Whether pairs of digits, written as bytes 0 to 99, contain no real-time command."""
+    return not hazards(bytes(int(data[at : at + 2]) for at in range(0, len(data), 2)))

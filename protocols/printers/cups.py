@@ -1,0 +1,499 @@
+"""Print queues of CUPS, spoken to by IPP over TCP or over CUPS' own socket (printers.md 1.6; RFC 8010, 8011).
+
+A job goes as ``application/vnd.cups-raw``: CUPS passes the bytes on as they are. What is known of it then:
+
+====================================================  ======================================================
+what happened                                         verdict
+====================================================  ======================================================
+no connection                                         fails with `NotReached`
+the queue is unknown                                  fails with `UnknownQueue`
+CUPS refuses the job                                  not printed
+the answer is lost, unreadable or late                unknown; `CupsQueue.look_up` asks for it by its title
+job completed                                         printed: the queue says so, it has not seen the paper
+job cancelled or aborted                              not printed when it never began, else unknown
+time is up, the job waits and never began             withdrawn, then as above
+time is up, the job is being printed                  accepted
+====================================================  ======================================================
+
+Whether a job began CUPS tells by ``time-at-processing``, which has no value until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+from urllib.parse import quote
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.endpoints import UNIXClientEndpoint
+from twisted.internet.error import ConnectError
+from twisted.internet.interfaces import IConsumer, IProtocol, IProtocolFactory, IReactorTime, IStreamClientEndpoint
+from twisted.python.failure import Failure
+from twisted.web.client import URI, Agent, ResponseFailed, readBody
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer
+from zope.interface import implementer
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.printers.ipp import (
+    CONTENT_TYPE,
+    NOTHING,
+    Attribute,
+    Group,
+    GroupTag,
+    Message,
+    Operation,
+    Status,
+    Tag,
+    attribute,
+    operation_group,
+    status_words,
+    went_well,
+)
+from protocols.printers.queues import (
+    Condition,
+    IPrintQueue,
+    QueuedJob,
+    QueueState,
+    Stage,
+    UnknownQueue,
+    follow,
+    judge,
+    nobody_asks,
+    short_title,
+    under_way,
+)
+from protocols.printers.verdict import Outcome, Verdict
+from protocols.serial import tcp_endpoint
+
+PORT = 631
+SOCKET = "/run/cups/cups.sock"
+"""Where CUPS of this machine listens besides its port."""
+USER = "dmtwisted"
+"""Whose jobs they are; CUPS lets only the owner withdraw a job."""
+RAW = "application/vnd.cups-raw"
+ASK_S = 2.0
+"""Seconds for each question about a job that the queue has."""
+
+
+class JobState(IntEnum):
+    """``job-state`` (RFC 8011 5.3.7)."""
+
+    PENDING = 3
+    HELD = 4
+    PROCESSING = 5
+    STOPPED = 6
+    CANCELED = 7
+    ABORTED = 8
+    COMPLETED = 9
+
+
+class PrinterState(IntEnum):
+    """``printer-state`` (RFC 8011 5.4.11)."""
+
+    IDLE = 3
+    PROCESSING = 4
+    STOPPED = 5
+
+
+STAGES = {
+    JobState.PENDING: Stage.WAITING,
+    JobState.HELD: Stage.WAITING,
+    JobState.PROCESSING: Stage.WORKING,
+    JobState.STOPPED: Stage.WORKING,
+    JobState.CANCELED: Stage.REMOVED,
+    JobState.ABORTED: Stage.REMOVED,
+    JobState.COMPLETED: Stage.DONE,
+}
+
+HINDRANCES = {
+    Condition.COVER_OPEN: frozenset({"cover-open", "door-open", "interlock-open"}),
+    Condition.PAPER_OUT: frozenset({"media-empty", "media-needed"}),
+    Condition.OFFLINE: frozenset({"offline", "shutdown", "timed-out", "connecting-to-device"}),
+    Condition.STOPPED: frozenset({"paused", "moving-to-paused", "media-jam", "stopped-partly", "spool-area-full"}),
+}
+"""``printer-state-reasons`` without their severity, in the order in which they are told (RFC 8011 5.4.12)."""
+
+SEVERITIES = ("-error", "-warning", "-report")
+
+NOTHING_TAKEN = frozenset(
+    {
+        Status.OPERATION_NOT_SUPPORTED,
+        Status.SERVICE_UNAVAILABLE,
+        Status.VERSION_NOT_SUPPORTED,
+        Status.NOT_ACCEPTING_JOBS,
+        Status.BUSY,
+    }
+)
+"""Errors of the server after which surely no job exists; every error of the client (0x04xx) is another."""
+
+JOB_ATTRIBUTES = (
+    "job-id",
+    "job-name",
+    "job-state",
+    "job-state-reasons",
+    "job-printer-state-message",
+    "time-at-processing",
+)
+STATE_ATTRIBUTES = ("printer-state", "printer-state-reasons", "printer-state-message", "printer-is-accepting-jobs")
+
+
+class Refused(WireError):
+    """CUPS answered and said no; ``status`` is that of IPP, or 0 when HTTP refused already."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(f"the print service refuses: {words}")
+        self.status, self.words = status, words
+
+    @property
+    def nothing_taken(self) -> bool:
+        """Whether it is sure that no job came about."""
+        return self.status in NOTHING_TAKEN or self.status < 0x0500
+
+
+class Cups:
+    """A CUPS service; make one with `cups_at`.
+
+    :param host: the name by which it knows itself, for addresses inside of messages.
+    """
+
+    def __init__(
+        self, agent: IAgent, clock: IReactorTime, host: str = "localhost", port: int = PORT, user: str = USER
+    ):
+        self._agent, self._clock, self._user = agent, clock, user
+        self._where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._requests = 0
+
+    def queues(self, patience: float) -> Deferred[list[str]]:
+        """The names of all queues.
+
+        :raises WireError: when CUPS cannot be asked; the Deferred fails with it.
+        """
+        return Deferred.fromCoroutine(self._queues(patience))
+
+    def queue(self, name: str) -> CupsQueue:
+        """The queue ``name``, whether it exists or not: that turns out when it is used."""
+        return CupsQueue(self, self._clock, name)
+
+    async def _queues(self, patience: float) -> list[str]:
+        wanted = attribute(Tag.KEYWORD, "requested-attributes", "printer-name")
+        try:
+            answer = await self.ask(Operation.CUPS_GET_PRINTERS, "", (wanted,), patience)
+        except Refused as refused:
+            # A CUPS without any queue says so.
+            if refused.status == Status.NOT_FOUND:
+                return []
+            raise
+        return [name for group in answer.all(GroupTag.PRINTER) if (name := group.text("printer-name"))]
+
+    async def ask(
+        self, operation: Operation, path: str, more: tuple[Attribute, ...], patience: float, document: bytes = b""
+    ) -> Message:
+        """Send one request and wait for its answer, for ``patience`` seconds altogether.
+
+        :param path: the queue's path, empty for CUPS itself.
+        :raises NotReached: when no connection came about: nothing was sent.
+        :raises Refused: when the answer is no.
+        :raises WireError: when there is no answer that can be read.
+        """
+        self._requests = self._requests % 0x7FFFFFFF + 1
+        number = self._requests
+        user = attribute(Tag.NAME, "requesting-user-name", self._user)
+        target = (attribute(Tag.URI, "printer-uri", f"ipp://{self._where}{path}"),) if path else ()
+        message = Message(int(operation), number, (operation_group(*target, user, *more),), document)
+        posting = Deferred.fromCoroutine(self._post(path or "/", message.encode()))
+        posting.addTimeout(patience, self._clock, _late)
+        try:
+            data = await posting
+        except WireError:
+            raise
+        except _Late as late:
+            raise Silent(late.seconds) from late
+        except Exception as error:
+            # HTTP fails in many ways; they have in common that the request was on its way.
+            raise LineLost(f"no whole answer of the print service: {_first_words(error)}") from error
+        return _answer(data, number)
+
+    async def _post(self, path: str, data: bytes) -> bytes:
+        headers = Headers({b"Content-Type": [CONTENT_TYPE], b"User-Agent": [b"dmtwisted"]})
+        response = await self._agent.request(b"POST", f"http://{self._where}{path}".encode(), headers, _Body(data))
+        body = await readBody(response)
+        if response.code == 200:
+            return body
+        words = f"HTTP {response.code} {response.phrase.decode('ascii', 'replace')}"
+        if response.code == 404:
+            raise Refused(Status.NOT_FOUND, words)
+        if response.code < 500:
+            raise Refused(0, words)
+        raise LineLost(words)
+
+
+class _Late(Exception):
+    """The time of a request was up."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+def _late(answer: object, seconds: float) -> object:
+    # A connection that did not come about in time is one that did not come about.
+    if isinstance(answer, Failure) and answer.check(NotReached):
+        return answer
+    return Failure(_Late(seconds))
+
+
+def _first_words(error: Exception) -> str:
+    if isinstance(error, ResponseFailed) and error.reasons:
+        return str(error.reasons[0].getErrorMessage())
+    return str(error) or type(error).__name__
+
+
+def _answer(data: bytes, request_id: int) -> Message:
+    message = Message.decode(data)
+    if message.request_id != request_id:
+        raise Garbled(f"an IPP answer to {message.request_id}, not to {request_id}", data)
+    if not went_well(message.code):
+        words = message.group(GroupTag.OPERATION).text("status-message")
+        raise Refused(message.code, f"{status_words(message.code)}, {words}" if words else status_words(message.code))
+    return message
+
+
+@implementer(IPrintQueue)
+class CupsQueue:
+    """One queue of CUPS."""
+
+    def __init__(self, cups: Cups, clock: IReactorTime, name: str) -> None:
+        self._cups, self._clock, self._name = cups, clock, name
+        self._path = "/printers/" + quote(name, safe="")
+
+    def deliver(
+        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
+    ) -> Deferred[Verdict]:
+        """Hand over ``data`` and follow it for ``patience`` seconds; see the table above.
+
+        A question that is open by then, and a withdrawal, come on top of that: `ASK_S` for each of at most three.
+
+        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
+        :raises NotReached: when no connection came about: nothing was sent.
+        """
+        return Deferred.fromCoroutine(self._deliver(data, title, patience, taken))
+
+    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
+        """What became of the latest job ``title``.
+
+        `unknown` when CUPS lists none: its history may be short, or the request may still be on its way.
+
+        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
+        :raises WireError: when CUPS cannot be asked.
+        """
+        return Deferred.fromCoroutine(self._look_up(title, patience))
+
+    def state(self, patience: float) -> Deferred[QueueState]:
+        """What CUPS knows of the printer.
+
+        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
+        :raises WireError: when CUPS cannot be asked.
+        """
+        return Deferred.fromCoroutine(self._state(patience))
+
+    async def job(self, number: int) -> QueuedJob | None:
+        """The job ``number``, `None` when CUPS lists it no more.
+
+        :raises WireError: when CUPS cannot be asked.
+        """
+        wanted = attribute(Tag.KEYWORD, "requested-attributes", *JOB_ATTRIBUTES)
+        try:
+            answer = await self._ask(Operation.GET_JOB_ATTRIBUTES, (_job_id(number), wanted), ASK_S)
+        except UnknownQueue:
+            return None
+        return _job(answer.group(GroupTag.JOB))
+
+    async def withdraw(self, number: int) -> Verdict:
+        """Cancel the job ``number`` and tell what is known of it then."""
+        refused, doubt = "", "while it was printed"
+        try:
+            await self._ask(Operation.CANCEL_JOB, (_job_id(number),), ASK_S)
+        except Refused as no:
+            refused = no.words
+        except WireError as error:
+            # Whether the job was cancelled the next answer may tell.
+            doubt = str(error)
+        try:
+            job = await self.job(number)
+        except WireError as error:
+            return Verdict(Outcome.UNKNOWN, f"withdrawn, and no answer: {error}", number)
+        if job is None:
+            return Verdict(Outcome.UNKNOWN, "withdrawn, and the queue lists it no more", number)
+        verdict = judge(job)
+        if verdict is not None and verdict.outcome is Outcome.NOT_PRINTED:
+            # CUPS' own words for it sound as if it had been in the middle of it.
+            return replace(verdict, reason="it had not begun in time and was withdrawn from the queue")
+        if verdict is not None:
+            return verdict
+        if refused:
+            return under_way(job)
+        return Verdict(Outcome.UNKNOWN, f"withdrawn, {doubt}", number)
+
+    async def _deliver(self, data: bytes, title: str, patience: float, taken: Callable[[], None]) -> Verdict:
+        deadline = self._clock.seconds() + patience
+        name = attribute(Tag.NAME, "job-name", short_title(title))
+        kind = attribute(Tag.MIME, "document-format", RAW)
+        try:
+            answer = await self._ask(Operation.PRINT_JOB, (name, kind), patience, data)
+        except NotReached:
+            raise
+        except Refused as refused:
+            outcome = Outcome.NOT_PRINTED if refused.nothing_taken else Outcome.UNKNOWN
+            return Verdict(outcome, refused.words)
+        except WireError as error:
+            return Verdict(Outcome.UNKNOWN, str(error))
+        taken()
+        number = answer.group(GroupTag.JOB).number("job-id")
+        if number is None:
+            return Verdict(Outcome.ACCEPTED, "taken by the queue without a number")
+        return await follow(self, self._clock, number, deadline)
+
+    async def _look_up(self, title: str, patience: float) -> Verdict:
+        which = attribute(Tag.KEYWORD, "which-jobs", "all")
+        wanted = attribute(Tag.KEYWORD, "requested-attributes", *JOB_ATTRIBUTES)
+        answer = await self._ask(Operation.GET_JOBS, (which, wanted), patience)
+        jobs = [job for group in answer.all(GroupTag.JOB) if (job := _job(group)) and job.title == short_title(title)]
+        if not jobs:
+            return Verdict(Outcome.UNKNOWN, "the queue lists no such job")
+        latest = max(jobs, key=lambda job: job.number)
+        return judge(latest) or under_way(latest)
+
+    async def _state(self, patience: float) -> QueueState:
+        wanted = attribute(Tag.KEYWORD, "requested-attributes", *STATE_ATTRIBUTES)
+        answer = await self._ask(Operation.GET_PRINTER_ATTRIBUTES, (wanted,), patience)
+        return _queue_state(answer.group(GroupTag.PRINTER))
+
+    async def _ask(
+        self, operation: Operation, more: tuple[Attribute, ...], patience: float, document: bytes = b""
+    ) -> Message:
+        """Ask about this queue; "not found" says that it, or the job asked about, is unknown."""
+        try:
+            return await self._cups.ask(operation, self._path, more, patience, document)
+        except Refused as refused:
+            if refused.status == Status.NOT_FOUND:
+                raise UnknownQueue(self._name) from refused
+            raise
+
+
+def _job_id(number: int) -> Attribute:
+    return attribute(Tag.INTEGER, "job-id", number)
+
+
+def _job(group: Group) -> QueuedJob | None:
+    """The job that ``group`` tells of.
+
+    :raises Garbled: when it has no number or no state.
+    """
+    number, state = group.number("job-id"), group.number("job-state")
+    if number is None or state not in STAGES:
+        raise Garbled(f"a job of IPP without number or state: {number}, {state}")
+    stage = STAGES[JobState(state)]
+    begun = group.values("time-at-processing")
+    if stage is Stage.REMOVED:
+        # Nothing said is no proof that nothing was printed.
+        began = not (begun and begun[0].tag in NOTHING)
+    else:
+        began = stage is not Stage.WAITING or group.number("time-at-processing") is not None
+    reasons = [reason for reason in group.texts("job-state-reasons") if reason not in ("", "none")]
+    words = group.text("job-printer-state-message") or ", ".join(reasons)
+    return QueuedJob(number, group.text("job-name"), stage, began, words)
+
+
+def _queue_state(group: Group) -> QueueState:
+    reasons = [reason for reason in group.texts("printer-state-reasons") if reason not in ("", "none")]
+    words = group.text("printer-state-message") or ", ".join(reasons)
+    plain = {_without_severity(reason) for reason in reasons}
+    for condition, names in HINDRANCES.items():
+        if plain & names:
+            return QueueState(condition, words)
+    if group.truth("printer-is-accepting-jobs") is False:
+        return QueueState(Condition.STOPPED, words or "the queue takes no jobs")
+    if group.number("printer-state") == PrinterState.STOPPED or any(reason.endswith("-error") for reason in reasons):
+        return QueueState(Condition.STOPPED, words)
+    return QueueState(Condition.OK, words)
+
+
+def _without_severity(reason: str) -> str:
+    for severity in SEVERITIES:
+        reason = reason.removesuffix(severity)
+    return reason
+
+
+@implementer(IBodyProducer)
+class _Body:
+    """Bytes as the body of a request, written at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.length = data, len(data)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """Write them."""
+        consumer.write(self._data)
+        return succeed(None)
+
+    def pauseProducing(self) -> None:
+        """Nothing is left to pause."""
+
+    def resumeProducing(self) -> None:
+        """Nothing is left to resume."""
+
+    def stopProducing(self) -> None:
+        """Nothing is left to stop."""
+
+
+@implementer(IStreamClientEndpoint)
+@dataclass(frozen=True)
+class _Surely:
+    """An endpoint whose failures all say that nothing was sent."""
+
+    inner: IStreamClientEndpoint
+    where: str
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect, or fail with `NotReached`."""
+        return self.inner.connect(protocolFactory).addErrback(self._not_reached)
+
+    def _not_reached(self, failure: Failure) -> Failure:
+        if failure.check(NotReached):
+            return failure
+        error = failure.value
+        if isinstance(error, ConnectError) and error.osError is not None:
+            return Failure(NotReached(f"{self.where}: no print service listens there"))
+        return Failure(NotReached(f"{self.where}: {failure.getErrorMessage()}"))
+
+
+@implementer(IAgentEndpointFactory)
+@dataclass(frozen=True)
+class _Always:
+    """Every request goes to the same place, whatever its URL names."""
+
+    endpoint: IStreamClientEndpoint
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """That place."""
+        return self.endpoint
+
+
+def cups_over(
+    endpoint: IStreamClientEndpoint, reactor: Any, host: str = "localhost", port: int = PORT, user: str = USER
+) -> Cups:
+    """A CUPS service behind ``endpoint``; a new connection for every request, and no request is ever sent twice."""
+    place = _Always(_Surely(endpoint, f"{host}:{port}"))
+    return Cups(Agent.usingEndpointFactory(reactor, place), reactor, host, port, user)
+
+
+def cups_at(reactor: Any, host: str = "", port: int = PORT, user: str = USER, socket: str = SOCKET) -> Cups:
+    """The CUPS service at ``host``, an address or a name; of this machine, over its socket, when that is empty."""
+    if host:
+        return cups_over(tcp_endpoint(reactor, host, port), reactor, host, port, user)
+    endpoint = UNIXClientEndpoint(reactor, socket)
+    place = _Always(_Surely(endpoint, socket))
+    return Cups(Agent.usingEndpointFactory(reactor, place), reactor, "localhost", PORT, user)

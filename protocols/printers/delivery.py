@@ -1,0 +1,512 @@
+"""Bringing one job to a printer over one connection, and saying what became of it.
+
+============= ==========================================================================================
+printed       the printer proved that it is on paper
+accepted      every byte was taken (it answered a question behind the job), and this printer tells no more
+not printed   nothing that prints was sent: the job can be sent again
+unknown       some of it was sent and the proof did not come: it may be on paper, wholly or in part
+============= ==========================================================================================
+
+The steps (printers.md 1.5): ask how it is, twice for a second; send, pausing when the printer or the line asks for
+it; wait for the proof, as long as the paper takes. Whatever happens on the way ends in one of the four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import cast
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IDelayedCall,
+    IPushProducer,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.printers.compose import Job, compose
+from protocols.printers.profiles import Profile
+from protocols.printers.status import PrinterStatus
+from protocols.printers.talk import EscPosTalk, StarTalk, Talk, talk
+from protocols.printers.verdict import Outcome, Verdict
+
+CHUNK = 1024
+"""Bytes written at once: between two chunks the printer may ask for a pause."""
+
+POLL = 0.25
+"""Seconds between two questions to a printer that does not tell by itself how far it is."""
+
+MOST_NOISE = 4096
+MOST_ANSWERS = 65536
+"""Bytes after which a printer that only talks is given up."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long is waited, in seconds."""
+
+    connect: float = 5.0
+    status: float = 1.0
+    """For the answer to a question about its state; asked twice."""
+    stall: float = 10.0
+    """While the printer takes no bytes."""
+    completion: float = 10.0
+    """For the proof, on top of the time that the paper takes."""
+
+
+CAUSES = {
+    "paper": "the printer is out of paper",
+    "cover": "the printer's cover is open",
+    "cutter": "the printer's cutter is stuck",
+    "mechanical": "the printer reports an error of its mechanism",
+    "overheat": "the printer's head is too hot",
+    "unrecoverable": "the printer reports an error that only switching it off and on ends",
+    "offline": "the printer is offline",
+    "unreachable": "no connection came about",
+    "silent": "the printer answers nothing, though this kind does",
+    "busy": "the printer takes nothing or does not come to our turn",
+    "lost": "the line broke",
+    "noise": "the printer talks without end, or another language",
+    "stalled": "the printer stopped taking bytes",
+    "unproven": "everything was sent and the proof did not come in time",
+    "cancelled": "whoever waited gave up",
+}
+"""Why a job ended as it did: the words of `protocols.printers.status.Reason`, and those of the line."""
+
+
+@dataclass(frozen=True)
+class DeliveryVerdict(Verdict):
+    """What became of a job, why, and the last that the printer told about itself."""
+
+    cause: str = ""
+    """A name of `CAUSES`; empty when the job ended well."""
+    status: PrinterStatus | None = None
+    """`None` when it told nothing."""
+    sent: int = 0
+    """Bytes of the job that were given to the line."""
+
+
+def verdict(outcome: Outcome, cause: str = "", status: PrinterStatus | None = None, sent: int = 0) -> DeliveryVerdict:
+    """The verdict, with the words for its cause."""
+    return DeliveryVerdict(outcome, CAUSES.get(cause, cause), None, cause, status, sent)
+
+
+@implementer(IPushProducer)
+class Delivery(Protocol):
+    """The sending end of one job; `done` fires with the verdict and never fails.
+
+    :param bytes_per_second: for serial lines without any flow control: no faster than this; 0 as fast as it goes.
+    :param drawer_high_is_open: the wiring of the drawer.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        job: Job,
+        clock: IReactorTime,
+        patience: Patience = Patience(),
+        bytes_per_second: int = 0,
+        drawer_high_is_open: bool = True,
+    ) -> None:
+        self.done: Deferred[DeliveryVerdict] = Deferred(self._cancelled)
+        self.taken: Deferred[None] = Deferred()
+        """Fires when every byte was given to the line, if it comes to that; never fails."""
+        self._job = job
+        self._clock = clock
+        self._patience = patience
+        self._rate = bytes_per_second
+        self._talk: Talk = talk(job, drawer_high_is_open)
+        self._step: _Step = _Step.CONNECTING
+        self._timer: IDelayedCall | None = None
+        self._pause: IDelayedCall | None = None
+        self._sent = 0
+        self._answered = 0
+        self._line_full = False
+        self._asked_again = False
+        self._deadline = 0.0
+
+    # Asking
+
+    def connectionMade(self) -> None:
+        if self._step is _Step.OVER:
+            self._hang_up()
+            return
+        self._step = _Step.ASKING
+        if not self._job.profile.answers:
+            self._write(self._job.opening)
+            self._send()
+            return
+        self._write(self._talk.open())
+        self._wait(self._patience.status, self._no_answer)
+
+    def _no_answer(self) -> None:
+        talk = self._talk
+        if not self._asked_again:
+            self._asked_again = True
+            self._write(talk.open_again())
+            self._wait(self._patience.status, self._no_answer)
+        elif talk.status.reason is not None and not self._job.at_once:
+            self._end(Outcome.NOT_PRINTED, talk.status.reason)
+        elif talk.stopped or (talk.heard and not talk.ready and self._job.profile.reliable):
+            self._end(Outcome.NOT_PRINTED, "busy")
+        elif not talk.heard and self._job.profile.reliable:
+            self._end(Outcome.NOT_PRINTED, "silent")
+        else:
+            self._send()
+
+    def _look(self) -> None:
+        """Go on when all has been answered."""
+        talk = self._talk
+        if talk.told and talk.status.reason is not None and not self._job.at_once:
+            self._end(Outcome.NOT_PRINTED, talk.status.reason)
+        elif talk.ready and not talk.stopped:
+            self._send()
+        elif talk.polls and talk.told and self._pause is None:
+            self._pause = self._clock.callLater(POLL, self._poll)
+
+    def _poll(self) -> None:
+        """Ask whether it came to our turn: this kind does not say so by itself."""
+        self._pause = None
+        self._write(self._talk.question())
+
+    # Sending
+
+    def _send(self) -> None:
+        self._step = _Step.SENDING
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+        self._talk.begin()
+        self._wait(self._patience.stall, self._stalled)
+        self._produce(True)
+        self._pump()
+
+    def _pump(self) -> None:
+        """Write until someone asks for a pause."""
+        while self._step is _Step.SENDING and not (self._line_full or self._talk.stopped or self._pause):
+            chunk = self._job.data[self._sent : self._sent + CHUNK]
+            if not chunk:
+                self._finish()
+                return
+            self._sent += len(chunk)
+            self._wait(self._patience.stall, self._stalled)
+            if self._rate:
+                self._pause = self._clock.callLater(len(chunk) / self._rate, self._paused)
+            self._write(chunk)
+
+    def _paused(self) -> None:
+        self._pause = None
+        self._wait(self._patience.stall, self._stalled)
+        self._pump()
+
+    def pauseProducing(self) -> None:
+        """The line is full."""
+        self._line_full = True
+
+    def resumeProducing(self) -> None:
+        """The line takes more."""
+        self._line_full = False
+        if self._step is _Step.SENDING:
+            self._wait(self._patience.stall, self._stalled)
+            self._pump()
+
+    def stopProducing(self) -> None:
+        """The line is gone; `connectionLost` says the rest."""
+
+    def _stalled(self) -> None:
+        if self._sent:
+            self._end(Outcome.UNKNOWN, "stalled")
+        else:
+            self._end(Outcome.NOT_PRINTED, "busy")
+
+    # The proof
+
+    @property
+    def begun(self) -> bool:
+        """Whether a byte of the job itself was given to the line."""
+        return self._sent > 0
+
+    def _finish(self) -> None:
+        self._produce(False)
+        self._step = _Step.ARRIVING
+        self.taken.callback(None)
+        if self.done.called:
+            # Whoever waited for that gave up on hearing it.
+            return
+        paper = self._job.dots / self._job.profile.dots_per_second
+        # A kind that can prove but has not answered a single question will not answer the last one either.
+        if not self._talk.heard and (self._job.profile.answers or not self._talk.proves):
+            self._close()
+            return
+        if not self._talk.proves:
+            # No proof, but it answers: an answer to a question behind the job shows that all of it arrived.
+            self._write(self._talk.question())
+            self._wait(self._patience.stall + paper, self._stalled)
+            return
+        self._step = _Step.PROVING
+        self._deadline = self._clock.seconds() + self._patience.completion + paper
+        self._prove()
+
+    def _arrived(self) -> None:
+        """All of the job is in the printer; will it print?"""
+        reason = self._talk.status.reason
+        if reason is not None and not self._job.at_once:
+            self._end(Outcome.UNKNOWN, reason)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        """Let the line empty itself and close; that it closed in good order is all there is to know."""
+        self._step = _Step.CLOSING
+        self._wait(self._patience.stall, self._stalled)
+        assert self.transport is not None
+        self.transport.loseConnection()
+
+    def _prove(self) -> None:
+        left = self._deadline - self._clock.seconds()
+        if self._talk.proven:
+            self._end(Outcome.PRINTED)
+        elif left <= 0:
+            # One more look at the printer: whoever reads the verdict wants to know how it stands there.
+            self._step = _Step.LAST_LOOK
+            self._write(self._talk.question())
+            self._wait(self._patience.status, self._unproven)
+        elif self._talk.polls:
+            self._write(self._talk.question())
+            self._wait(min(left, POLL), self._prove)
+        else:
+            self._wait(left, self._prove)
+
+    def _unproven(self) -> None:
+        self._end(Outcome.UNKNOWN, self._talk.status.reason or "unproven")
+
+    # The line
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._step is _Step.OVER:
+            return
+        self.log.debug("printer says {bytes}", bytes=data.hex(" "))
+        self._answered += len(data)
+        said = self._talk.hear(data)
+        if self._talk.noise > MOST_NOISE or self._answered > MOST_ANSWERS:
+            self._give_up("noise")
+            return
+        if self._talk.proven and self._step in (_Step.PROVING, _Step.LAST_LOOK):
+            self._end(Outcome.PRINTED)
+            return
+        if said and self._step is _Step.ASKING:
+            # The printer is there: coming to our turn gets the time of a question of its own.
+            self._write(said)
+            self._asked_again = False
+            self._wait(self._patience.status, self._no_answer)
+        if self._step is _Step.ASKING:
+            self._look()
+        elif self._step is _Step.ARRIVING and self._talk.answered:
+            self._arrived()
+        elif self._step is _Step.SENDING:
+            self._pump()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._step is _Step.CLOSING and reason.check(ConnectionDone):
+            self._end(Outcome.ACCEPTED)
+        else:
+            self._give_up("lost")
+
+    def _cancelled(self, done: Deferred[DeliveryVerdict]) -> None:
+        self._give_up("cancelled")
+
+    def _give_up(self, cause: str) -> None:
+        self._end(Outcome.UNKNOWN if self._sent else Outcome.NOT_PRINTED, cause)
+
+    def _end(self, outcome: Outcome, cause: str = "") -> None:
+        if self._step is _Step.OVER:
+            return
+        step, self._step = self._step, _Step.OVER
+        for call in (self._timer, self._pause):
+            if call is not None and call.active():
+                call.cancel()
+        self._timer = self._pause = None
+        if step is _Step.SENDING:
+            self._produce(False)
+        if step is not _Step.CONNECTING:
+            self._hang_up(outcome is not Outcome.PRINTED)
+        status = self._talk.status if self._talk.status.known else None
+        self.done.callback(verdict(outcome, cause, status, self._sent))
+
+    def _hang_up(self, at_once: bool = True) -> None:
+        """Close the line; ``at_once`` also drops what it has not carried yet, so that it is not printed later."""
+        transport = self.transport
+        assert transport is not None
+        abort = getattr(transport, "abortConnection", None) if at_once else None
+        (abort or transport.loseConnection)()
+
+    def _produce(self, begin: bool) -> None:
+        """Be told by the line when it is full, or no longer; a line in memory is never full and does not tell."""
+        consumer = self.transport
+        if begin and hasattr(consumer, "registerProducer"):
+            cast(IConsumer, consumer).registerProducer(self, True)
+        elif not begin and hasattr(consumer, "unregisterProducer"):
+            cast(IConsumer, consumer).unregisterProducer()
+
+    def _write(self, data: bytes) -> None:
+        assert self.transport is not None
+        if data:
+            self.log.debug("to the printer {bytes}", bytes=data[:CHUNK].hex(" "))
+            self.transport.write(data)
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._timer = self._clock.callLater(seconds, then)
+
+
+class _Step(Enum):
+    """How far a delivery is."""
+
+    CONNECTING = 0
+    ASKING = 1
+    SENDING = 2
+    ARRIVING = 3
+    PROVING = 4
+    LAST_LOOK = 5
+    CLOSING = 6
+    OVER = 7
+
+
+class Inquiry(Protocol):
+    """Asks a printer how it is, and prints nothing; `done` fires with its state.
+
+    It fails with `Silent` when it does not answer, with `Garbled` when it answers nothing but noise, with `LineLost`
+    when the line breaks.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        clock: IReactorTime,
+        patience: Patience = Patience(),
+        drawer_high_is_open: bool = True,
+    ) -> None:
+        self.done: Deferred[PrinterStatus] = Deferred(self._cancelled)
+        kind = StarTalk if profile.language == "star" else EscPosTalk
+        self._talk: Talk = kind(compose((), profile), drawer_high_is_open, only_asks=True)
+        self._clock = clock
+        self._patience = patience
+        self._timer: IDelayedCall | None = None
+        self._again = False
+
+    def connectionMade(self) -> None:
+        assert self.transport is not None
+        self.transport.write(self._talk.open())
+        self._timer = self._clock.callLater(self._patience.status, self._no_answer)
+
+    def _no_answer(self) -> None:
+        if not self._again:
+            self._again = True
+            assert self.transport is not None
+            self.transport.write(self._talk.open_again())
+            self._timer = self._clock.callLater(self._patience.status, self._no_answer)
+        elif self._talk.heard:
+            self._end(self._talk.status)
+        elif self._talk.noise:
+            self._end(Garbled("no answer of a printer"))
+        else:
+            self._end(Silent(2 * self._patience.status))
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.done.called:
+            return
+        self._talk.hear(data)
+        if self._talk.told:
+            self._end(self._talk.status)
+        elif self._talk.noise > MOST_NOISE:
+            self._end(Garbled("no answer of a printer", data))
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._end(LineLost(reason.getErrorMessage()))
+
+    def _cancelled(self, done: Deferred[PrinterStatus]) -> None:
+        self._end(None)
+
+    def _end(self, result: PrinterStatus | WireError | None) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        if self.transport is not None:
+            self.transport.loseConnection()
+        if self.done.called:
+            return
+        if isinstance(result, WireError):
+            self.done.errback(result)
+        elif result is not None:
+            self.done.callback(result)
+
+
+def deliver(
+    endpoint: IStreamClientEndpoint,
+    job: Job,
+    clock: IReactorTime,
+    patience: Patience = Patience(),
+    bytes_per_second: int = 0,
+    drawer_high_is_open: bool = True,
+) -> Deferred[DeliveryVerdict]:
+    """Connect to the printer, deliver ``job`` and close; never fails.
+
+    Most printers serve one connection at a time: whoever calls waits for the verdict before the next call.
+    """
+    return carry(endpoint, Delivery(job, clock, patience, bytes_per_second, drawer_high_is_open), clock, patience)
+
+
+def carry(
+    endpoint: IStreamClientEndpoint, delivery: Delivery, clock: IReactorTime, patience: Patience
+) -> Deferred[DeliveryVerdict]:
+    """As `deliver`, for who wants to look at the delivery on its way."""
+    connecting = endpoint.connect(_OneConnection(delivery)).addTimeout(patience.connect, clock)
+
+    def not_reached(failure: Failure) -> DeliveryVerdict:
+        delivery.log.info("printer not reached: {why}", why=failure.getErrorMessage())
+        return verdict(Outcome.NOT_PRINTED, "unreachable")
+
+    return connecting.addCallbacks(lambda _: delivery.done, not_reached)
+
+
+def inquire(
+    endpoint: IStreamClientEndpoint,
+    profile: Profile,
+    clock: IReactorTime,
+    patience: Patience = Patience(),
+    drawer_high_is_open: bool = True,
+) -> Deferred[PrinterStatus]:
+    """Connect to the printer, ask how it is and close.
+
+    It fails with `NotReached`, or as `Inquiry` does.
+    """
+    inquiry = Inquiry(profile, clock, patience, drawer_high_is_open)
+    connecting = endpoint.connect(_OneConnection(inquiry)).addTimeout(patience.connect, clock)
+
+    def not_reached(failure: Failure) -> Failure:
+        return Failure(NotReached(failure.getErrorMessage()))
+
+    return connecting.addCallbacks(lambda _: inquiry.done, not_reached)
+
+
+class _OneConnection(Factory):
+    """Makes the one protocol that it was given."""
+
+    noisy = False
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol:
+        return self._protocol

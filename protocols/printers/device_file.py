@@ -1,0 +1,339 @@
+"""A USB printer behind its device file, ``/dev/usb/lp0``, as a line like any other (printers.md 1.6).
+
+The kernel's driver for the printer class (usblp) has manners of its own, and the transport here keeps to them:
+
+==========================  =====================================================================================
+what the driver does        what follows
+==========================  =====================================================================================
+takes a write at once and   the last bytes are on their way when `write` returns; **closing then throws them
+sends it later              away**. So the file is closed only when it is writable again with nothing left to write
+no paper: stays unwritable  the transport does not drain; whoever waits has a deadline
+reads nothing: 0 bytes      that is no end of the line; reading rests for a moment
+cannot read at all: EINVAL  printers that only listen; the line goes on deaf
+unplugged: ENODEV           the line is lost; an empty write asks, because a failed last transfer is told nowhere
+==========================  =====================================================================================
+
+`DeviceFile` delivers whole jobs; the endpoint alone serves the protocols that speak with the printer.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost, NoProtocol
+from twisted.internet.interfaces import (
+    IAddress,
+    IDelayedCall,
+    IProtocol,
+    IProtocolFactory,
+    IReactorFDSet,
+    IReadWriteDescriptor,
+    IStreamClientEndpoint,
+    ITransport,
+)
+from twisted.internet.main import CONNECTION_DONE
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from protocols.errors import NotReached
+from protocols.printers.queues import nobody_asks
+from protocols.printers.verdict import Outcome, Verdict
+
+READ_SIZE = 4096
+"""Bytes asked for at once."""
+
+REST_S = 0.25
+"""Seconds until the file is asked again after it was ready and yet gave or took nothing."""
+
+Open = Callable[[str, int], int]
+"""`os.open`: a path and flags become a descriptor, or `OSError`."""
+
+
+@implementer(IAddress)
+@dataclass(frozen=True)
+class DeviceFileAddress:
+    """Where a device file is: its path."""
+
+    path: str
+
+
+@implementer(IReadWriteDescriptor, ITransport)
+class DeviceFileTransport(FileDescriptor):
+    """The open device file; it owns ``descriptor`` and closes it.
+
+    :param reads: whether the file was opened for reading too.
+    """
+
+    def __init__(self, reactor: Any, protocol: IProtocol, address: DeviceFileAddress, descriptor: int, reads: bool):
+        super().__init__(reactor)
+        self._clock, self._protocol, self._address = reactor, protocol, address
+        self._descriptor, self._reads = descriptor, reads
+        self._in_flight = False
+        self._read_rest: IDelayedCall | None = None
+        self._write_rest: IDelayedCall | None = None
+        self.taken = 0
+        """Bytes that the driver took so far; the last ones may still be on their way to the printer."""
+        self.connected = 1
+
+    def begin(self) -> None:
+        """Tell the protocol that its line is open."""
+        self._protocol.makeConnection(self)
+        if self.connected and not self.disconnecting:
+            self.startReading()
+
+    def fileno(self) -> int:
+        """The descriptor for the reactor, -1 once it is closed."""
+        return self._descriptor
+
+    def getHost(self) -> DeviceFileAddress:
+        """The file."""
+        return self._address
+
+    def getPeer(self) -> DeviceFileAddress:
+        """The file; which printer sits behind it nobody can tell."""
+        return self._address
+
+    def startReading(self) -> None:
+        """Listen to the printer, if the file can be read at all."""
+        if self._reads and self._read_rest is None:
+            FileDescriptor.startReading(self)
+
+    def stopReading(self) -> None:
+        """Listen no more, also not after a rest."""
+        if self._read_rest is not None:
+            self._read_rest.cancel()
+            self._read_rest = None
+        FileDescriptor.stopReading(self)
+
+    def startWriting(self) -> None:
+        """Write when the driver takes something; while it rests, when the rest is over."""
+        if self._write_rest is None:
+            FileDescriptor.startWriting(self)
+
+    def doRead(self) -> Any:
+        """Pass on what the printer says."""
+        try:
+            data = os.read(self._descriptor, READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EIO):
+                return _gone(error)
+            # Some printers cannot be read; whether this one is still there a write tells.
+            self.stopReading()
+            self._reads = False
+            return self._ask_whether_there()
+        if data:
+            self._protocol.dataReceived(data)
+            return None
+        self.stopReading()
+        self._read_rest = self._clock.callLater(REST_S, self._read_rested)
+        return self._ask_whether_there()
+
+    def writeSomeData(self, data: bytes) -> int | Exception:
+        """Give the driver what it takes now; called with nothing left, it finds out that all has gone out."""
+        try:
+            taken = os.write(self._descriptor, data)
+        except (BlockingIOError, InterruptedError):
+            # Ready, and yet it took nothing: asked again at once it would keep the processor busy.
+            FileDescriptor.stopWriting(self)
+            self._write_rest = self._clock.callLater(REST_S, self._write_rested)
+            return 0
+        except OSError as error:
+            return _gone(error)
+        self._in_flight = taken > 0
+        self.taken += taken
+        return taken
+
+    def _postLoseConnection(self) -> ConnectionDone | None:
+        if self._in_flight or self._write_rest is not None:
+            self.startWriting()
+            return None
+        return CONNECTION_DONE
+
+    def abortConnection(self) -> None:
+        """Close without waiting; what has not left the driver is thrown away."""
+        if self.connected:
+            self._clock.callLater(0, self.connectionLost, Failure(ConnectionAborted()))
+
+    def connectionLost(self, reason: Failure) -> None:
+        """Close the file and tell the protocol."""
+        if self._descriptor < 0:
+            return
+        FileDescriptor.connectionLost(self, reason)
+        if self._write_rest is not None:
+            self._write_rest.cancel()
+            self._write_rest = None
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+        self._protocol.connectionLost(reason)
+
+    def _read_rested(self) -> None:
+        self._read_rest = None
+        self.startReading()
+
+    def _write_rested(self) -> None:
+        self._write_rest = None
+        self.startWriting()
+
+    def _ask_whether_there(self) -> Exception | None:
+        """An empty write changes nothing, and fails when the printer was unplugged."""
+        try:
+            os.write(self._descriptor, b"")
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError as error:
+            return _gone(error)
+        return None
+
+
+class Unplugged(ConnectionLost):
+    """The device file works no more: its printer was unplugged or switched off."""
+
+
+def _gone(error: OSError) -> Exception:
+    if error.errno in (errno.ENODEV, errno.ENXIO, errno.EIO, errno.EPIPE, errno.ECONNRESET):
+        return Unplugged("the printer was unplugged or switched off")
+    return Unplugged(error.strerror or str(error))
+
+
+@implementer(IStreamClientEndpoint)
+class DeviceFileEndpoint:
+    """A device file as something to connect to; Linux only, elsewhere every try says so.
+
+    :param path: ``/dev/usb/lp0``, better a lasting name that udev gives.
+    :param any_file: take what is no character device too, for stand-ins.
+    :param open_file: opens the file; a stand-in in tests.
+    """
+
+    def __init__(self, reactor: Any, path: str, *, any_file: bool = False, open_file: Open = os.open) -> None:
+        self._reactor, self._address = reactor, DeviceFileAddress(path)
+        self._any_file, self._open_file = any_file, open_file
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Open the file for a new protocol.
+
+        :raises NotReached: when it cannot be opened; the Deferred fails with it.
+        """
+        path = self._address.path
+        if not hasattr(os, "O_NONBLOCK") or not IReactorFDSet.providedBy(self._reactor):
+            return fail(NotReached(f"{path}: printers as device files exist on Linux only"))
+        try:
+            descriptor, reads = self._open(path)
+        except (OSError, ValueError) as error:
+            return fail(NotReached(f"{path}: {_reason(error)}"))
+        protocol = protocolFactory.buildProtocol(self._address)
+        if protocol is None:
+            os.close(descriptor)
+            return fail(NoProtocol())
+        DeviceFileTransport(self._reactor, protocol, self._address, descriptor, reads).begin()
+        return succeed(protocol)
+
+    def _open(self, path: str) -> tuple[int, bool]:
+        """The descriptor, and whether it can be read."""
+        # No controlling terminal: the path may turn out to be a serial port.
+        flags = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        reads = True
+        try:
+            descriptor = self._open_file(path, os.O_RDWR | flags)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL, errno.EROFS):
+                raise
+            descriptor, reads = self._open_file(path, os.O_WRONLY | flags), False
+        if not self._any_file and not stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ValueError("this is no device")
+        return descriptor, reads
+
+
+def _reason(error: Exception) -> str:
+    """Why a file did not open, in plain words."""
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        return "there is no such device"
+    if number in (errno.EBUSY, errno.EAGAIN):
+        return "another program uses the printer"
+    if number in (errno.EACCES, errno.EPERM):
+        return "no permission to open the printer"
+    if number in (errno.ENODEV, errno.ENXIO, errno.EIO):
+        return "the device is there and its printer is not"
+    if number == errno.EISDIR:
+        return "this is no device"
+    return getattr(error, "strerror", None) or str(error)
+
+
+class _Job(Protocol):
+    """One job on an open file: written, closed, told."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.ended: Deferred[BaseException] = Deferred(self._give_up)
+
+    def connectionMade(self) -> None:
+        """Hand the bytes over; the file closes itself when the last one has left."""
+        assert self.transport is not None
+        self.transport.write(self._data)
+        self.transport.loseConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Tell how it ended."""
+        assert reason.value is not None
+        self.ended.callback(reason.value)
+
+    def _give_up(self, _: Deferred[BaseException]) -> None:
+        assert isinstance(self.transport, DeviceFileTransport)
+        self.transport.connectionLost(Failure(ConnectionAborted()))
+
+
+class DeviceFile:
+    """A printer behind a device file, for jobs that expect no answer."""
+
+    def __init__(self, reactor: Any, endpoint: DeviceFileEndpoint) -> None:
+        self._clock, self._endpoint = reactor, endpoint
+
+    def deliver(
+        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
+    ) -> Deferred[Verdict]:
+        """Write ``data`` and close; fires within ``patience`` seconds and never with `printed`: nothing tells of it.
+
+        A printer without paper may take a few kilobytes and no more. Given up in the middle that is `unknown`: what
+        it took it may print when the paper is back. ``title`` serves print queues; a device file has none.
+        ``taken`` is called when the last byte has left.
+
+        :raises NotReached: when the file cannot be opened: nothing was written.
+        """
+        job = _Job(data)
+        connecting = self._endpoint.connect(Factory.forProtocol(lambda: job))
+
+        def begun(_: IProtocol) -> Deferred[Verdict]:
+            assert isinstance(job.transport, DeviceFileTransport)
+            job.ended.addTimeout(patience, self._clock)
+            return job.ended.addCallback(_verdict, job.transport, len(data), patience).addCallback(told)
+
+        def told(verdict: Verdict) -> Verdict:
+            if verdict.outcome is Outcome.ACCEPTED:
+                taken()
+            return verdict
+
+        return connecting.addCallback(begun)
+
+    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
+        """What became of an earlier job: a device file remembers nothing."""
+        return succeed(Verdict(Outcome.UNKNOWN, "a printer behind a device file cannot be asked about earlier jobs"))
+
+
+def _verdict(end: BaseException, line: DeviceFileTransport, size: int, patience: float) -> Verdict:
+    if isinstance(end, ConnectionDone):
+        return Verdict(Outcome.ACCEPTED)
+    why = str(end.args[0]) if isinstance(end, Unplugged) else f"not taken in {patience:g} s"
+    if not line.taken:
+        return Verdict(Outcome.NOT_PRINTED, why)
+    return Verdict(Outcome.UNKNOWN, f"{why}; {line.taken} of {size} bytes were taken")

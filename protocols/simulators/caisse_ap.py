@@ -1,0 +1,185 @@
+"""A simulated Caisse-AP terminal: the device's end of the wire, with its habits (terminals.md 9).
+
+- One request for each line; after the answer it closes the line.
+- While it works it ignores every other request, without a word.
+- A request in a currency that it does not know, or without a field that it needs, is answered with AE 01.
+- An operation goes on when the line breaks, and nobody can ask for it later.
+- A debit takes any amount; a cancel takes back the last operation of that amount in the open batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from protocols.errors import Garbled
+from protocols.simulators.scenario import Then
+from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
+from protocols.terminals.caisse_ap import Action, Answer, Ask, Deframer, Detail, Done, Fields, encode_fields
+
+QUIET = 0.05
+"""Seconds after which a request that has all its fields counts as ended."""
+
+DETAILS = {
+    Cause.BANK: Detail.REFUSED,
+    Cause.CANCELLED: Detail.ABANDONED,
+    Cause.TIMEOUT: Detail.INPUT_TIMEOUT,
+    Cause.NO_LINK: Detail.NOT_COMPLETED,
+    Cause.CARD: Detail.SELECTION,
+    Cause.AMOUNT: Detail.FORMAT,
+    Cause.NOT_FOUND: Detail.FORBIDDEN,
+    Cause.REVERSED: Detail.FORBIDDEN,
+}
+"""What it answers for a cause; for others that it was not completed."""
+
+GARBAGE = b"\x00\xffHTTP/1.1 500"
+
+
+class CaisseApDevice(Factory):
+    """The device: one terminal, whose lines come and go.
+
+    :param currencies: ISO numbers that it takes.
+    """
+
+    def __init__(
+        self, terminal: Terminal, clock: IReactorTime, currencies: frozenset[str] = frozenset({"978", "980"})
+    ) -> None:
+        self.terminal, self.clock, self.currencies = terminal, clock, currencies
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
+        """A line for whoever calls, unless the scenario says `unreachable`."""
+        return _Line(self) if self.terminal.takes_call() else None
+
+    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
+        """How the device tells of ``outcome``."""
+        if not outcome.approved:
+            if outcome.cause is Cause.BANK and outcome.code in {detail.value for detail in Detail}:
+                # A rule of the scenario may name the wire's own code.
+                return Answer(ask, Done.NOT_DONE, Detail(outcome.code))
+            return Answer(ask, Done.NOT_DONE, DETAILS.get(outcome.cause or Cause.BANK, Detail.NOT_COMPLETED))
+        card = outcome.card
+        contactless = card is not None and card.entry == "CONTACTLESS"
+        return Answer(
+            replace(ask, cents=outcome.amount),
+            Done.DONE,
+            application="00B" if contactless else "001",
+            read_mode="2" if contactless else "1",
+            authorisation=outcome.auth_code,
+            pan=card.pan.replace("*", "#") if card is not None else "",
+            expiry=card.expiry if card is not None else "",
+            contract="6424242",
+        )
+
+
+class _Line(Protocol):
+    """One line to the device."""
+
+    def __init__(self, device: CaisseApDevice) -> None:
+        self._device = device
+        self._deframer = Deframer()
+        self._served = self._gone = False
+        self._ended: IDelayedCall | None = None
+
+    def dataReceived(self, data: bytes) -> None:
+        """Read the request; it ends where nothing follows."""
+        if self._served:
+            return
+        self._stop()
+        try:
+            self._deframer.feed(data)
+        except Garbled:
+            self._refuse(self._deframer.fields, Detail.FORMAT)
+            return
+        if self._deframer.between_fields and Ask.complete(self._deframer.fields):
+            self._ended = self._device.clock.callLater(QUIET, self._serve)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Nobody is there to be told any more; what runs goes on."""
+        self._gone = True
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._ended is not None and self._ended.active():
+            self._ended.cancel()
+
+    def _serve(self) -> None:
+        device, fields = self._device, self._deframer.fields
+        self._served = True
+        if device.terminal.running is not None:
+            return  # It looks at nothing else while it works.
+        try:
+            ask = Ask.of(fields)
+        except Garbled:
+            unknown = fields["CD"] not in {each.value for each in Action}
+            self._refuse(fields, Detail.UNKNOWN_ACTION if unknown else Detail.FORMAT)
+            return
+        if ask.currency not in device.currencies:
+            self._refuse(fields, Detail.CURRENCY)
+            return
+        if ask.action is Action.DUPLICATE:
+            self._duplicate(ask)
+            return
+        try:
+            operation = self._operation(ask)
+        except Busy:
+            return
+        if ask.at_once and operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+            self._say(Answer(ask, Done.TAKEN).encode())
+            return
+        operation.ending.addCallback(self._tell, lambda outcome: device.answer(ask, outcome))
+
+    def _operation(self, ask: Ask) -> Operation:
+        terminal = self._device.terminal
+        if ask.action is Action.DEBIT:
+            return terminal.purchase(ask.cents, reference=ask.reference)
+        if ask.action is Action.CREDIT:
+            return terminal.refund(ask.cents, reference=ask.reference)
+        return terminal.cancel(amount=ask.cents, reference=ask.reference)
+
+    def _duplicate(self, ask: Ask) -> None:
+        device = self._device
+        fate = device.terminal.probe()
+        found = device.terminal.last()
+        answer = Answer(ask, Done.DONE) if found is not None else Answer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
+        if fate.delay:
+            device.clock.callLater(fate.delay, self._play, fate.line, answer.encode())
+        else:
+            self._play(fate.line, answer.encode())
+
+    def _tell(self, ending: Ending, answer: Callable[[Outcome], Answer]) -> None:
+        self._play(ending.line, answer(ending.outcome).encode() if ending.outcome is not None else b"")
+
+    def _play(self, line: Then, message: bytes) -> None:
+        match line:
+            case Then.SILENT:
+                return
+            case Then.LOST_BEFORE | Then.LOST_AFTER:
+                self._hang_up()
+            case Then.GARBAGE:
+                self._say(GARBAGE)
+            case _:
+                self._say(message)
+
+    def _refuse(self, fields: Fields, detail: Detail) -> None:
+        """Say what was wrong with a request that cannot be mirrored as a whole."""
+        self._served = True
+        mirrored = {tag: value for tag, value in fields.items() if tag in ("CJ", "CA", "CE", "BA", "CD", "CB")}
+        version = {"CZ": fields.get("CZ", "0300")}
+        try:
+            message = encode_fields(version | mirrored | {"AE": Done.NOT_DONE.value, "AF": detail.value})
+        except ValueError:
+            message = encode_fields({"CZ": "0300", "AE": Done.NOT_DONE.value, "AF": detail.value})
+        self._say(message)
+
+    def _say(self, message: bytes) -> None:
+        if self.transport is not None and not self._gone:
+            self.transport.write(message)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self.transport is not None:
+            self.transport.loseConnection()

@@ -1,0 +1,236 @@
+"""A simulated Concert V2 terminal: the device's end of the wire, with its habits (terminals.md 10).
+
+- A call while it works is answered with NAK.
+- It begins the operation when it has read the request, and its own session when the operation is over.
+- Its answer it tells again while nobody acknowledges it, four times in all; then it forgets it: there is no query.
+- An operation goes on when the line breaks.
+- The wish for an answer at once is not granted: it answers when the customer is done.
+- A `busy` rule of the scenario is answered with result 9, because the request is read by then; a `probe` rule
+  meets the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from protocols.errors import Garbled
+from protocols.simulators.scenario import Then
+from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
+from protocols.terminals.concert_v2 import (
+    Answer,
+    Ask,
+    Damaged,
+    Deframer,
+    Kind,
+    Payload,
+    Result,
+    Signal,
+    frame,
+)
+
+REPEATS = 3
+"""How often the device calls or tells its answer again."""
+
+BYTE_WAIT = 1.0
+"""Seconds that it waits for an acknowledgement, and for the end of the till's session."""
+
+UNVERIFIED = frozenset({Cause.NO_LINK, Cause.JOURNAL_FULL, Cause.SETTLE_FIRST, Cause.NO_PAPER, Cause.READER})
+"""Causes for which the bank was not asked: result 9 instead of 7."""
+
+SPOILT = 0x55
+"""What `garbage` does to a check byte."""
+
+
+class ConcertDevice(Factory):
+    """The device: one terminal behind any stream of bytes."""
+
+    def __init__(self, terminal: Terminal, clock: IReactorTime) -> None:
+        self.terminal, self.clock = terminal, clock
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
+        """A line for whoever calls, unless the scenario says `unreachable`."""
+        return _Line(self) if self.terminal.takes_call() else None
+
+    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
+        """How the device tells of ``outcome``."""
+        code = Result.DONE.value
+        if not outcome.approved:
+            code = (Result.NOT_VERIFIED if outcome.cause in UNVERIFIED else Result.REFUSED).value
+            if outcome.cause is Cause.BANK and outcome.code == Result.NOT_VERIFIED.value:
+                code = outcome.code
+        cents = outcome.amount if outcome.approved else ask.cents
+        card = outcome.card.pan.replace("*", "X") if outcome.card is not None else ""
+        report = f"{card:<19}".ljust(55, "0") if ask.full else None
+        return Answer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
+
+
+class _Line(Protocol):
+    """One line to the device."""
+
+    def __init__(self, device: ConcertDevice) -> None:
+        self._device = device
+        self._deframer = Deframer()
+        self._called = self._gone = False
+        self._outbox: bytes | None = None
+        self._calling = self._telling = False
+        self._tries = 0
+        self._timer: IDelayedCall | None = None
+
+    def dataReceived(self, data: bytes) -> None:
+        """Read what the till sends."""
+        for piece in self._deframer.feed(data):
+            if self._gone:
+                return
+            match piece:
+                case Signal.ENQ:
+                    self._probed()
+                case Signal.EOT:
+                    self._till_is_done()
+                case Signal.ACK | Signal.NAK:
+                    self._reacted(piece)
+                case Payload():
+                    self._read(piece.data)
+                case Damaged() if self._called:
+                    self._say(Signal.NAK)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Nobody is there to be told any more; what runs goes on."""
+        self._gone = True
+        self._outbox = None
+        self._stop()
+
+    # The till's session.
+
+    def _probed(self) -> None:
+        terminal = self._device.terminal
+        if terminal.running is not None or self._outbox is not None:
+            self._say(Signal.NAK)
+            return
+        fate = terminal.probe()
+        match fate.line:
+            case Then.SILENT:
+                return
+            case Then.LOST_BEFORE | Then.LOST_AFTER:
+                self._hang_up()
+            case Then.REFUSE:
+                self._say(Signal.NAK)
+            case Then.GARBAGE:
+                self._write(b"\xff\x00\xff")
+            case _:
+                self._called = True
+                self._say(Signal.ACK)
+
+    def _read(self, payload: bytes) -> None:
+        if not self._called:
+            return
+        try:
+            ask = Ask.decode(payload)
+        except Garbled:
+            self._say(Signal.NAK)
+            return
+        self._called = False
+        try:
+            operation = self._operation(ask)
+        except Busy:
+            self._say(Signal.ACK)
+            refusal = Answer(ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency)
+            self._tell_later(frame(refusal.encode()))
+            return
+        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+            self._say(Signal.ACK)
+        operation.ending.addCallback(self._ended, ask)
+
+    def _operation(self, ask: Ask) -> Operation:
+        terminal = self._device.terminal
+        if ask.kind is Kind.CREDIT:
+            return terminal.refund(ask.cents)
+        if ask.kind is Kind.CANCEL:
+            return terminal.cancel(amount=ask.cents)
+        return terminal.purchase(ask.cents)
+
+    def _ended(self, ending: Ending, ask: Ask) -> None:
+        if ending.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
+            self._hang_up()
+        elif ending.outcome is not None:
+            whole = frame(self._device.answer(ask, ending.outcome).encode())
+            if ending.line is Then.GARBAGE:
+                whole = whole[:-1] + bytes((whole[-1] ^ SPOILT,))
+            self._tell_later(whole)
+
+    def _till_is_done(self) -> None:
+        """The till's session is over, so the device may begin its own."""
+        self._called = False
+        if self._outbox is not None and not self._calling and not self._telling:
+            self._call()
+
+    # The device's session.
+
+    def _tell_later(self, whole: bytes) -> None:
+        if self._gone:
+            return
+        self._outbox, self._tries = whole, 0
+        # The till's EOT may be here already or on its way.
+        self._later(self._till_is_done)
+
+    def _call(self) -> None:
+        self._calling = True
+        self._tries += 1
+        if self._tries > REPEATS + 1:
+            self._forget()
+            return
+        self._say(Signal.ENQ)
+        self._later(self._call)
+
+    def _tell(self) -> None:
+        self._tries += 1
+        if self._tries > REPEATS + 1 or self._outbox is None:
+            self._forget()
+            return
+        self._write(self._outbox)
+        self._later(self._tell)
+
+    def _reacted(self, signal: Signal) -> None:
+        """The till acknowledges the call or the answer, or wants it again."""
+        if self._calling:
+            if signal is Signal.ACK:
+                self._calling, self._telling, self._tries = False, True, 0
+                self._tell()
+        elif self._telling:
+            if signal is Signal.ACK:
+                self._forget()
+            else:
+                self._tell()
+
+    def _forget(self) -> None:
+        self._stop()
+        self._outbox = None
+        self._calling = self._telling = False
+        self._say(Signal.EOT)
+
+    # Bytes and time.
+
+    def _later(self, then: Callable[[], None]) -> None:
+        self._stop()
+        self._timer = self._device.clock.callLater(BYTE_WAIT, then)
+
+    def _stop(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+
+    def _say(self, signal: Signal) -> None:
+        self._write(signal.encode())
+
+    def _write(self, data: bytes) -> None:
+        if self.transport is not None and not self._gone:
+            self.transport.write(data)
+
+    def _hang_up(self) -> None:
+        self._gone = True
+        self._stop()
+        if self.transport is not None:
+            self.transport.loseConnection()

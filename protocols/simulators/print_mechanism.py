@@ -1,0 +1,283 @@
+"""Paper, cover, knife, drawer and head of a simulated printer: what obeys instructions of any language.
+
+It has the rules of the real thing: an open cover or an end of the paper stops it *before* the next line, what it was
+told stays to be done, and it goes on by itself when the cover is closed over new paper. Letters are read from the
+code table that was chosen; a wrong number gives wrong letters, as it does in a shop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocols.printers.commands import Align, Barcode, Font, Image, Qr, QrLevel, Text
+from protocols.printers.compose import KNIFE_DOTS, LINE_DOTS
+from protocols.printers.instructions import (
+    BarcodeHeight,
+    BarcodeLabel,
+    BarcodeModule,
+    Buzz,
+    CodeTable,
+    FeedDots,
+    FeedLines,
+    Initialise,
+    Instruction,
+    Knife,
+    Letters,
+    LineFeed,
+    PrintBarcode,
+    PrintLogo,
+    PrintWholeBarcode,
+    Pulse,
+    QrCorrection,
+    QrModule,
+    QrPrint,
+    QrStore,
+    Raster,
+    RasterKeep,
+    RasterPrint,
+    SetAlign,
+    SetBold,
+    SetFont,
+    SetInverted,
+    SetSize,
+    SetSpacing,
+    SetUnderline,
+    SingleByte,
+)
+from protocols.printers.profiles import Profile
+from protocols.printers.status import Fault, PrinterStatus
+from protocols.printers.symbols import NotDrawable, squares
+from protocols.simulators.paper import (
+    Blank,
+    Cut,
+    Paper,
+    Piece,
+    PrintedBarcode,
+    PrintedImage,
+    PrintedLine,
+    PrintedQr,
+    qr_dots,
+)
+
+NEAR_END_DOTS = 1600
+"""Dots of paper below which the sensor says that the end is near: 20 cm."""
+
+_CELL_WIDTH: dict[Font, int] = {"A": 12, "B": 9}
+_CELL_HEIGHT: dict[Font, int] = {"A": 24, "B": 17}
+_MOST_LETTERS = 4096
+"""Letters that are kept for one line; a stream without line feeds must not fill the memory."""
+
+
+class PrintMechanism:
+    """The moving parts.
+
+    :param roll_dots: length of the paper; `None` never ends.
+    """
+
+    def __init__(self, profile: Profile, roll_dots: int | None = None) -> None:
+        self.profile = profile
+        self.paper = Paper(profile.dots, profile.columns_a)
+        self.roll_dots = roll_dots
+        self.cover_open = False
+        self.drawer_open = False
+        self.fault: Fault = "none"
+        self.pulses = 0
+        """How often the drawer was opened."""
+        self.beeps = 0
+        self.pieces = 0
+        """Things that were put on paper since the beginning; cuts and blanks count."""
+        self._out = False
+        self._tables = {number: page for page, number in profile.code_tables.items()}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget styles and what waits for its line feed; the mechanism stays as it is."""
+        self._align: Align = "left"
+        self._style = Text("")
+        self._runs: list[Text] = []
+        self._letters = 0
+        self._spacing: int | None = None
+        self._page = "cp437"
+        self._barcode = Barcode("code128", "", height=162, module=3, label=False)
+        self._qr_module = 3
+        self._qr_level: QrLevel = "L"
+        self._qr_data = b""
+        self._kept: RasterKeep | None = None
+        # Clones wake up believing that two letters are one ideograph.
+        self._double_byte = self.profile.kanji_off
+
+    @property
+    def status(self) -> PrinterStatus:
+        """How it is."""
+        near = self.roll_dots is not None and self.roll_dots < NEAR_END_DOTS
+        return PrinterStatus(
+            online=not self.stopped,
+            cover_open=self.cover_open,
+            paper="out" if self._out or self.roll_dots == 0 else "near_end" if near else "ok",
+            drawer_open=self.drawer_open,
+            error=self.fault,
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it obeys nothing until a person has been there."""
+        return self.cover_open or self._out or self.roll_dots == 0 or self.fault != "none"
+
+    def load(self, roll_dots: int | None = None) -> None:
+        """Put in a new roll."""
+        self.roll_dots = roll_dots
+        self._out = False
+
+    def kick(self) -> None:
+        """Open the drawer."""
+        self.pulses += 1
+        self.drawer_open = True
+
+    def obey(self, instruction: Instruction) -> bool:
+        """Do as told; `False` when the paper is not long enough for it: it stays to be done."""
+        match instruction:
+            case Initialise():
+                self.reset()
+            case CodeTable(number):
+                self._page = self._tables.get(number, "cp437")
+            case SingleByte():
+                self._double_byte = False
+            case SetAlign(align):
+                self._align = align
+            case SetBold(on):
+                self._style = replace(self._style, bold=on)
+            case SetUnderline(on):
+                self._style = replace(self._style, underline=on)
+            case SetInverted(on):
+                self._style = replace(self._style, inverted=on)
+            case SetFont(font):
+                self._style = replace(self._style, font=font)
+            case SetSize(width, height):
+                self._style = replace(self._style, width=width, height=height)
+            case SetSpacing(dots):
+                self._spacing = dots
+            case Letters(data):
+                self._take(data)
+            case LineFeed():
+                return self._print(self._lines() or [Blank(self._line_dots())])
+            case FeedLines(lines):
+                return self._print([*self._lines(), Blank(lines * self._line_dots())])
+            case FeedDots(dots):
+                return self._print([*self._lines(), Blank(dots)])
+            case BarcodeHeight(dots) if dots:
+                self._barcode = replace(self._barcode, height=dots)
+            case BarcodeModule(dots) if 2 <= dots <= 6:
+                self._barcode = replace(self._barcode, module=dots)
+            case BarcodeLabel(on):
+                self._barcode = replace(self._barcode, label=on)
+            case PrintBarcode(kind, data, pairs) if kind is not None:
+                return self._print_barcode(replace(self._barcode, kind=kind, data=data), pairs)
+            case PrintWholeBarcode(kind, data, height, module, label) if kind is not None and height:
+                return self._print_barcode(Barcode(kind, data, height, max(2, min(6, module)), label), False)
+            case QrModule(dots):
+                self._qr_module = dots
+            case QrCorrection(level):
+                self._qr_level = level
+            case QrStore(data):
+                self._qr_data = data
+            case QrPrint():
+                return self._print_qr()
+            case Raster(stride, data):
+                return self._print_raster(stride, data)
+            case RasterKeep():
+                self._kept = instruction
+            case RasterPrint() if self._kept is not None:
+                return self._print_raster(self._kept.stride, self._kept.data)
+            case PrintLogo(number):
+                return self._print([*self._lines(), PrintedLine((Text(f"[logo {number}]"),), self._align, LINE_DOTS)])
+            case Knife(partial, feed):
+                return self._cut(partial, feed)
+            case Pulse():
+                self.kick()
+            case Buzz(times):
+                self.beeps += times
+        return True
+
+    # Lines
+
+    def _take(self, data: bytes) -> None:
+        """Keep letters until their line is printed."""
+        data = data[: max(0, _MOST_LETTERS - self._letters)]
+        self._letters += len(data)
+        text = data.decode("gbk" if self._double_byte else self._page, "replace")
+        if text:
+            self._runs.append(replace(self._style, text=text))
+
+    def _line_dots(self) -> int:
+        if self._spacing is not None:
+            return self._spacing
+        return max(LINE_DOTS, _CELL_HEIGHT[self._style.font] * self._style.height)
+
+    def _lines(self) -> list[Piece]:
+        """What waits for a line feed, in lines as wide as the paper."""
+        lines: list[list[Text]] = []
+        room = 0
+        for run in self._runs:
+            width = _CELL_WIDTH[run.font] * run.width
+            rest = run.text
+            while rest:
+                if room < width:
+                    lines.append([])
+                    room = max(self.profile.dots, width)
+                fits, rest = rest[: room // width], rest[room // width :]
+                lines[-1].append(replace(run, text=fits))
+                room -= width * len(fits)
+        return [PrintedLine(tuple(line), self._align, self._height(line)) for line in lines]
+
+    def _height(self, line: list[Text]) -> int:
+        letters = max(_CELL_HEIGHT[run.font] * run.height for run in line)
+        return max(letters, LINE_DOTS if self._spacing is None else self._spacing)
+
+    # What moves the paper
+
+    def _print(self, pieces: list[Piece]) -> bool:
+        """Put ``pieces`` on paper, all of them or none."""
+        dots = sum(piece.dots for piece in pieces)
+        if self.roll_dots is not None:
+            if self.roll_dots < dots:
+                self._out = True
+                return False
+            self.roll_dots -= dots
+        for piece in pieces:
+            self.paper.add(piece)
+        self.pieces += len(pieces)
+        self._runs.clear()
+        self._letters = 0
+        return True
+
+    def _print_barcode(self, code: Barcode, pairs: bool) -> bool:
+        code = replace(code, align=self._align)
+        label = _CELL_HEIGHT["A"] + 2 if code.label else 0
+        return self._print([*self._lines(), PrintedBarcode(code, pairs, code.height + label)])
+
+    def _print_qr(self) -> bool:
+        level = self._qr_level
+        try:
+            modules = len(squares(self._qr_data, level))
+        except NotDrawable:
+            return True
+        dots = qr_dots(modules, self._qr_module)
+        if dots > self.profile.dots:
+            # Too wide: real printers print nothing and say nothing.
+            return True
+        code = Qr(self._qr_data.decode("utf-8", "replace"), self._qr_module, level, self._align)
+        return self._print([*self._lines(), PrintedQr(code, self._qr_module, dots)])
+
+    def _print_raster(self, stride: int, data: bytes) -> bool:
+        rows = len(data) // stride
+        if not rows:
+            return True
+        # What is wider than the head is lost at its right.
+        width = min(stride, self.profile.dots // 8)
+        shown = b"".join(data[row * stride : row * stride + width] for row in range(rows))
+        return self._print([*self._lines(), PrintedImage(Image(width * 8, shown, self._align))])
+
+    def _cut(self, partial: bool, feed: bool) -> bool:
+        if self.profile.knife == "none":
+            return True
+        return self._print([*self._lines(), *([Blank(KNIFE_DOTS)] if feed else []), Cut(partial)])

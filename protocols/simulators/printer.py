@@ -1,0 +1,576 @@
+"""A receipt printer without hardware: ESC/POS or Star, with a buffer, a state, a ledger and a mind of its own.
+
+Bytes in, answers out: `feed`. Behind a TCP port stands `protocols.simulators.printer_port`. It is steered by the
+control language of all simulators (`on` is `print` or `probe`), and by what people do to a printer: `open_cover`,
+`load_paper`, `break_down`, `power_cycle`.
+
+====================  ========================================================================================
+rule                  what happens
+====================  ========================================================================================
+``refuse``            it is out of paper, or what ``code`` says (`CONDITIONS`), until the line is closed
+``lost_before``       the line breaks at the first thing to be printed, and nothing is printed
+``lost_after``        everything is printed, and the line breaks instead of the proof
+``silent``            it neither answers nor prints
+``garbage``           everything is printed, and what is said instead of the proof is rubbish
+``unreachable``       no connection comes about
+``delay_ms``          it waits that long before it prints; only behind a clock
+====================  ========================================================================================
+
+A printer that proves nothing loses nothing by ``lost_after``: there the rule is as good as none. A *job* is what is
+printed up to a proof, or up to the end of the connection; each whole one has its entry in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from protocols.printers.escpos import EscPosReader
+from protocols.printers.hazards import RealTime, RealTimeScanner
+from protocols.printers.instructions import (
+    PRINTS,
+    AskInTurn,
+    AskName,
+    AskNow,
+    ClearCount,
+    CountDocument,
+    Initialise,
+    Instruction,
+    Pulse,
+    PulseNow,
+    TellChanges,
+    TellName,
+)
+from protocols.printers.profiles import PROFILES, Profile
+from protocols.printers.reading import InstructionReader
+from protocols.printers.star import StarReader
+from protocols.printers.star_status import COUNTS, encode_count, encode_length
+from protocols.printers.status import Fault, PrinterStatus
+from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
+from protocols.simulators.print_mechanism import PrintMechanism
+from protocols.simulators.scenario import Rule, Scenario, Then
+
+PRINT, PROBE = "print", "probe"
+BUFFER = 4096
+"""Bytes that small printers keep (printers.md 1.6)."""
+
+_ROOM_TO_STOP, _ROOM_TO_GO = 512, 1024
+"""Free bytes at which a serial printer asks for a pause, and at which it ends."""
+
+XON, XOFF = b"\x11", b"\x13"
+RUBBISH = b"\xff\x80\xa5\xff"
+"""No answer of any printer: the highest bit is never set."""
+
+PAPER_OUT, COVER_OPEN = "paper", "cover"
+CONDITIONS: dict[str, PrinterStatus] = {
+    PAPER_OUT: PrinterStatus(online=False, cover_open=False, paper="out", drawer_open=False),
+    "5005": PrinterStatus(online=False, cover_open=False, paper="out", drawer_open=False),
+    COVER_OPEN: PrinterStatus(online=False, cover_open=True, paper="ok", drawer_open=False),
+    "offline": PrinterStatus(online=False, cover_open=False, paper="ok", drawer_open=False),
+    **{
+        fault: PrinterStatus(online=False, cover_open=False, paper="ok", drawer_open=False, error=fault)
+        for fault in ("cutter", "mechanical", "overheat", "unrecoverable")
+    },
+}
+"""What the ``code`` of a refusing rule may be; any other code is an end of the paper."""
+
+
+class _EndOfLine:
+    """Stands in the queue where a connection ended."""
+
+
+class SimulatedPrinter:
+    """What the printers of both languages have in common.
+
+    :param ledger: the file of its entries; `None` keeps them in memory.
+    :param roll_dots: length of its paper; `None` never ends.
+    :param clock: for the delays of rules; without it there are none.
+    :param now: the time of entries.
+    :param mute: it tells nothing, ever; many clones are like that.
+    :param flow_control: whether it asks for pauses by XOFF, as on a serial line.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        ledger: Path | None = None,
+        roll_dots: int | None = None,
+        clock: IReactorTime | None = None,
+        now: Callable[[], datetime] = datetime.now,
+        mute: bool = False,
+        flow_control: bool = False,
+        buffer_size: int = BUFFER,
+    ) -> None:
+        self.profile = profile
+        self.mechanism = PrintMechanism(profile, roll_dots)
+        self.scenario = Scenario()
+        self.ledger = Ledger(ledger)
+        self.lost = 0
+        """Bytes that came when the buffer was full and are gone."""
+        self.on_answer: Callable[[bytes], None] | None = None
+        """Takes answers the moment they are given; without it `feed` returns them."""
+        self.on_break: Callable[[], None] | None = None
+        """Is told when the printer breaks the line."""
+        self.on_room: Callable[[], None] | None = None
+        """Is told when there may be room in the buffer again."""
+        self._clock, self._now, self._mute, self._flow = clock, now, mute, flow_control
+        self._size = buffer_size
+        self._jobs = sum(entry.status == ACCEPTED for entry in self.ledger.entries())
+        self._reader = self._new_reader()
+        self._queue: deque[tuple[Instruction | _EndOfLine, int]] = deque()
+        self._queued = 0
+        self._answers = b""
+        self._printed = 0
+        self._stopped_line = False
+        self._working = False
+        self._held: IDelayedCall | None = None
+        self._tells_changes = False
+        self._last_told = b""
+        self._connected = False
+        self._forget_line()
+
+    def _forget_line(self) -> None:
+        """What holds for one connection only."""
+        self._begun = self._probed = False
+        self._deaf = False
+        self._condition: PrinterStatus | None = None
+        self._then: Then | None = None
+        self._probe: Then | None = None
+
+    # The line
+
+    @property
+    def connected(self) -> bool:
+        """Whether someone is connected."""
+        return self._connected
+
+    def takes_call(self) -> bool:
+        """Whether somebody who wants to connect reaches it; a rule may say no, and is used up by that."""
+        for rule in self.scenario.document()["rules"]:
+            if rule["on"] in (PRINT, PROBE, "any"):
+                if rule["then"] == Then.UNREACHABLE:
+                    self.scenario.take(PROBE if rule["on"] == PROBE else PRINT)
+                    return False
+                break
+        return True
+
+    def connect(self) -> None:
+        """Someone has opened the line."""
+        self._forget_line()
+        self._connected = True
+
+    def hang_up(self) -> None:
+        """The line is closed; what was taken is still printed, a job that was begun ends here."""
+        if not self._connected:
+            return
+        self._connected = False
+        if self._condition is not None and self._begun:
+            self._drop()
+        self._forget_line()
+        self._queue.append((_EndOfLine(), 0))
+        self._work()
+
+    @property
+    def room(self) -> int:
+        """Bytes that it can take now."""
+        # While it works, what has begun to come is on its way to the head; while it stands, it is in the buffer.
+        waiting = self._queued + (self._reader.waiting if self._halted else 0)
+        return max(0, self._size - waiting)
+
+    def feed(self, data: bytes) -> bytes:
+        """Bytes from the line; returns the answers, unless `on_answer` takes them.
+
+        What does not fit into the buffer is lost, as on a serial line whose far end does not heed XOFF.
+        """
+        if not self._connected:
+            if not self.takes_call():
+                return b""
+            self.connect()
+        if not self._deaf:
+            self._arrive(data)
+            self._work()
+            self._mind_the_buffer()
+        return self._said()
+
+    def _arrive(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self._store(data)
+
+    def _store(self, data: bytes) -> None:
+        while data and not self._deaf:
+            room = self.room
+            if not room:
+                self.lost += len(data)
+                return
+            part, data = data[:room], data[room:]
+            before = self._reader.waiting
+            told = list(self._reader.feed(part))
+            size = before + len(part) - self._reader.waiting
+            for place, instruction in enumerate(told):
+                if self._deaf:
+                    return
+                self._see(instruction)
+                if not self._deaf:
+                    self._queue.append((instruction, size if place == len(told) - 1 else 0))
+            if told and not self._deaf:
+                self._queued += size
+            self._work()
+
+    def _see(self, instruction: Instruction) -> None:
+        """Look at an instruction when it comes in, long before it is done."""
+        if not self._begun and isinstance(instruction, (Initialise, Pulse, PulseNow, *PRINTS)):
+            self._begin()
+        if self._then is Then.LOST_BEFORE and isinstance(instruction, PRINTS):
+            self._break()
+
+    def _begin(self) -> None:
+        """Somebody wants to print: what does the scenario say?"""
+        self._begun = True
+        rule = self.scenario.take(PRINT)
+        if rule is None:
+            return
+        self._then = rule.then
+        if rule.then is Then.REFUSE:
+            self._condition = CONDITIONS.get(str(rule.code), CONDITIONS[PAPER_OUT])
+            self.ledger.add(PRINT, REFUSED, "", 0, "", self._dt())
+        elif rule.then in (Then.SILENT, Then.UNREACHABLE):
+            self._deaf = True
+        if rule.delay_ms and self._clock is not None and not self._deaf:
+            self._held = self._clock.callLater(rule.delay_ms / 1000, self._go_on)
+
+    def _go_on(self) -> None:
+        self._held = None
+        self._work()
+
+    def _asked_now(self) -> bool:
+        """A question about the state came in; whether it is answered as usual."""
+        if not self._begun and not self._probed:
+            self._probed = True
+            rule: Rule | None = self.scenario.take(PROBE)
+            self._probe = rule.then if rule is not None else None
+            if rule is not None and rule.then is Then.REFUSE:
+                self._condition = CONDITIONS.get(str(rule.code), CONDITIONS[PAPER_OUT])
+        if self._probe in (Then.LOST_BEFORE, Then.LOST_AFTER):
+            self._break()
+        elif self._probe is Then.GARBAGE:
+            self._say(RUBBISH)
+        elif self._probe in (Then.SILENT, Then.UNREACHABLE):
+            self._deaf = True
+        return not self._deaf and self._probe is not Then.GARBAGE
+
+    def _break(self) -> None:
+        """The line breaks here, and what was not printed is gone with it."""
+        self._deaf = True
+        self._drop()
+        if self.on_break is not None:
+            self.on_break()
+
+    def _drop(self) -> None:
+        self._queue.clear()
+        self._queued = 0
+        self._reader.reset()
+        self.mechanism.reset()
+
+    # The work
+
+    @property
+    def _halted(self) -> bool:
+        return self.mechanism.stopped or self._condition is not None or self._held is not None
+
+    def _work(self) -> None:
+        """Do what was told, one after the other, as far as it goes."""
+        if self._working:
+            return
+        self._working = True
+        try:
+            while self._queue and not self._halted:
+                instruction, size = self._queue[0]
+                if isinstance(instruction, _EndOfLine):
+                    self._queue.popleft()
+                    self._job_ends()
+                    continue
+                pieces = self.mechanism.pieces
+                if not self.mechanism.obey(instruction):
+                    break
+                self._printed += self.mechanism.pieces - pieces
+                # It may have broken the line, and with that emptied the queue.
+                if self._queue and self._queue[0][0] is instruction:
+                    self._queue.popleft()
+                    self._queued -= size
+                self._answer(instruction)
+        finally:
+            self._working = False
+        self._changed()
+        if self.on_room is not None and self.room:
+            self.on_room()
+
+    def _answer(self, instruction: Instruction) -> None:
+        """Say what an instruction asks for, in its turn."""
+        raise NotImplementedError
+
+    def _prove(self, proof: bytes) -> None:
+        """Everything before this has been printed: say so, unless the scenario has other plans."""
+        printed, then = self._printed > 0, self._then
+        self._job_ends()
+        if printed and then is Then.LOST_AFTER:
+            self._break()
+        else:
+            self._say(RUBBISH if printed and then is Then.GARBAGE else proof)
+
+    def _job_ends(self) -> None:
+        if not self._printed:
+            return
+        self._printed = 0
+        self._jobs += 1
+        self.ledger.add(PRINT, ACCEPTED, "", 0, str(self._jobs), self._dt())
+
+    def _dt(self) -> str:
+        return self._now().strftime("%Y%m%d%H%M%S")
+
+    def entries(self) -> list[Entry]:
+        """The ledger, oldest first."""
+        return list(self.ledger.entries())
+
+    # What people do
+
+    def open_cover(self) -> None:
+        """Open the cover."""
+        self.mechanism.cover_open = True
+        self._after_a_person()
+
+    def close_cover(self) -> None:
+        """Close the cover; it goes on where it stopped."""
+        self.mechanism.cover_open = False
+        self._after_a_person()
+
+    def load_paper(self, roll_dots: int | None = None) -> None:
+        """Put in a new roll; it goes on where it stopped."""
+        self.mechanism.load(roll_dots)
+        self._after_a_person()
+
+    def take_paper_out(self) -> None:
+        """Take the roll out."""
+        self.mechanism.load(0)
+        self._after_a_person()
+
+    def break_down(self, fault: Fault) -> None:
+        """Something breaks."""
+        self.mechanism.fault = fault
+        self._after_a_person()
+
+    def mend(self) -> None:
+        """Whatever was broken works again."""
+        self.mechanism.fault = "none"
+        self._after_a_person()
+
+    def close_drawer(self) -> None:
+        """Push the drawer in."""
+        self.mechanism.drawer_open = False
+        self._after_a_person()
+
+    def power_cycle(self) -> None:
+        """Switch it off and on: the line breaks, the buffer and a half-printed job are gone."""
+        self._break()
+        self._printed = 0
+        self._queued = 0
+        self._tells_changes = False
+        self._stopped_line = False
+        self._answers = b""
+        if self.mechanism.fault == "unrecoverable":
+            self.mechanism.fault = "none"
+        self._power_lost()
+
+    def _power_lost(self) -> None:
+        """What else is forgotten without power."""
+
+    def _after_a_person(self) -> None:
+        self._work()
+        self._mind_the_buffer()
+
+    # Saying
+
+    @property
+    def status(self) -> PrinterStatus:
+        """How it is, or how a rule makes it look."""
+        status = self.mechanism.status
+        if self._condition is None:
+            return status
+        return replace(self._condition, drawer_open=status.drawer_open)
+
+    def take_answers(self) -> bytes:
+        """The answers since the last call, for who does not listen by `on_answer`."""
+        answers, self._answers = self._answers, b""
+        return answers
+
+    def _said(self) -> bytes:
+        return b"" if self.on_answer is not None else self.take_answers()
+
+    def _say(self, data: bytes) -> None:
+        if self._mute or self._deaf or not data:
+            return
+        if self.on_answer is not None:
+            self.on_answer(data)
+        elif self._connected:
+            self._answers += data
+
+    def _changed(self) -> None:
+        """Tell a change of state, if that was asked for."""
+
+    def _mind_the_buffer(self) -> None:
+        if not self._flow:
+            return
+        if not self._stopped_line and self.room < _ROOM_TO_STOP:
+            self._stopped_line = True
+            self._say(XOFF)
+        elif self._stopped_line and self.room >= min(_ROOM_TO_GO, self._size):
+            self._stopped_line = False
+            self._say(XON)
+
+    def _new_reader(self) -> InstructionReader:
+        raise NotImplementedError
+
+
+class EscPosPrinter(SimulatedPrinter):
+    """A printer that speaks ESC/POS; its receive interrupt obeys real-time commands wherever they stand."""
+
+    _scanner: RealTimeScanner
+
+    def _new_reader(self) -> InstructionReader:
+        self._scanner = RealTimeScanner()
+        return EscPosReader()
+
+    def _arrive(self, data: bytes) -> None:
+        for piece, real_time in self._scanner.feed(data):
+            self._store(piece)
+            if real_time is not None and not self._deaf:
+                self._at_once(real_time)
+
+    def _at_once(self, real_time: RealTime) -> None:
+        first = real_time.parameters[0]
+        if real_time.function == 0x04 and 1 <= first <= 4:
+            if self._asked_now():
+                self._say(bytes([_real_time_answer(first, self.status)]))
+        elif real_time.function == 0x14 and first == 1 and real_time.parameters[1] < 2 and self._condition is None:
+            if not self._begun:
+                self._begin()
+            if not self._deaf:
+                self.mechanism.kick()
+                self._changed()
+        elif real_time.function == 0x05 and first in (1, 2) and self.mechanism.fault in ("cutter", "mechanical"):
+            if first == 2:
+                self._drop()
+            self.mend()
+
+    def _answer(self, instruction: Instruction) -> None:
+        match instruction:
+            case AskInTurn(1):
+                self._prove(bytes([_paper_bits(self.status, out=0x0C, near_end=0x03)]))
+            case AskInTurn(2):
+                self._say(bytes([bool(self.status.drawer_open)]))
+            case TellName(name):
+                self._prove(b"\x37\x22" + name + b"\0")
+            case AskName(number) if number in _NAMES:
+                self._say(b"_" + _NAMES[number] + b"\0")
+            case TellChanges(mask):
+                self._tells_changes = mask != 0
+                self._last_told = b""
+            case Initialise():
+                self._tells_changes = False
+
+    def _changed(self) -> None:
+        group = _asb(self.status)
+        if self._tells_changes and group != self._last_told:
+            self._last_told = group
+            self._say(group)
+
+
+_NAMES = {65: b"1.00", 66: b"EPSON", 67: b"TM-SIM", 68: b"0000001"}
+"""Names that can be asked for by `GS I`."""
+
+
+def _real_time_answer(number: int, status: PrinterStatus) -> int:
+    byte = 0x12
+    if number == 1:
+        byte |= (0x04 if status.drawer_open else 0) | (0 if status.online else 0x08)
+    elif number == 2:
+        byte |= (0x04 if status.cover_open else 0) | (0x20 if status.paper == "out" else 0)
+        byte |= 0x40 if status.error != "none" else 0
+    elif number == 3:
+        byte |= _FAULT_BITS[status.error]
+    else:
+        byte |= _paper_bits(status, out=0x6C, near_end=0x0C)
+    return byte
+
+
+_FAULT_BITS: dict[Fault, int] = {
+    "none": 0,
+    "mechanical": 0x04,
+    "cutter": 0x08,
+    "unrecoverable": 0x20,
+    "overheat": 0x40,
+}
+
+
+def _paper_bits(status: PrinterStatus, out: int, near_end: int) -> int:
+    return {"out": out, "near_end": near_end}.get(status.paper or "", 0)
+
+
+def _asb(status: PrinterStatus) -> bytes:
+    first = 0x10 | (0x04 if status.drawer_open else 0) | (0 if status.online else 0x08)
+    first |= 0x20 if status.cover_open else 0
+    return bytes([first, _FAULT_BITS[status.error], _paper_bits(status, out=0x0F, near_end=0x03), 0])
+
+
+class StarPrinter(SimulatedPrinter):
+    """A printer that speaks Star line mode and counts documents."""
+
+    _count = 0
+
+    def _new_reader(self) -> InstructionReader:
+        return StarReader()
+
+    def _power_lost(self) -> None:
+        self._count = 0
+
+    def _see(self, instruction: Instruction) -> None:
+        super()._see(instruction)
+        if isinstance(instruction, AskNow) and not self._deaf and self._asked_now():
+            self._say(self._state())
+
+    def _answer(self, instruction: Instruction) -> None:
+        match instruction:
+            case CountDocument():
+                self._count = (self._count + 1) % COUNTS
+                self._prove(self._state() if self._tells_changes else b"")
+            case ClearCount():
+                self._count = 0
+            case TellChanges(mask):
+                self._tells_changes = mask != 0
+
+    def _changed(self) -> None:
+        state = self._state()
+        if self._tells_changes and state != self._last_told:
+            self._last_told = state
+            self._say(state)
+
+    def _state(self) -> bytes:
+        status = self.status
+        flags = (0x20 if status.cover_open else 0) | (0 if status.online else 0x08)
+        flags |= 0x04 if status.drawer_open else 0
+        paper = _paper_bits(status, out=0x08, near_end=0x04)
+        count = encode_count(self._count)
+        return bytes([encode_length(9), 0x06, flags, _FAULT_BITS[status.error], 0, paper, 0, count, 0])
+
+
+def simulated_printer(profile: Profile | str = "epson", **options: Any) -> SimulatedPrinter:
+    """A printer of ``profile``, or of the family of that name; ``options`` as `SimulatedPrinter` takes them."""
+    wanted = PROFILES[profile] if isinstance(profile, str) else profile
+    kind = StarPrinter if wanted.language == "star" else EscPosPrinter
+    return kind(wanted, **options)

@@ -1,0 +1,532 @@
+"""Caisse-AP over IP (Concert V3), the network protocol of French bank terminals (terminals.md 9).
+
+The till connects to port 8888 of the terminal, sends one request, gets one answer, and the line is closed. There is
+no checksum, no acknowledgement, no cancel (the cashier presses red) and no query. A message is a row of fields, each
+a tag of two letters, the length in three digits, and the value; the tag CZ comes first, the rest in any order::
+
+    CZ 004 0300   CJ 012 012345678901   CA 002 01   CE 003 978   BA 001 0   CD 001 0   CB 004 1234
+    version       protocol id           register    currency     answer     debit      cents
+                                                                 at the end
+
+Nothing marks the end of a message. It has ended when the line is closed, or when its last field is whole, it has all
+that it must have, and for a moment nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+
+PORT = 8888
+VERSION = "0300"
+"""Of the protocol; 0301 and 0320 exist too (terminals.md 9)."""
+
+LONGEST = 8192
+"""More than every field at its longest; a message does not grow beyond it."""
+
+SECRET = frozenset({"AA", "AB", "CF"})
+"""Card number, expiry and private data: no log shows them."""
+
+NAMED = frozenset(
+    ["CZ", "CJ", "CA", "CE", "BA", "CD", "CB", "AE", "AF", "CC", "CI", "AC", "AA", "AI", "AB", "CG", "AK", "AL"]
+)
+"""Fields of an answer that `Answer` has a name for."""
+
+Fields: TypeAlias = dict[str, str]
+"""Tag to value, in the order on the wire."""
+
+
+def encode_fields(fields: Fields) -> bytes:
+    """The message made of ``fields``.
+
+    :raises ValueError: for a tag that is not two letters, or a value that is not ASCII or over 999 characters.
+    """
+    for tag, value in fields.items():
+        if len(tag) != 2 or not (tag.isascii() and tag.isalpha()) or len(value) > 999 or not value.isascii():
+            raise ValueError(f"{tag}: {len(value)} characters make no field")
+    return "".join(f"{tag}{len(value):03d}{value}" for tag, value in fields.items()).encode("ascii")
+
+
+class Deframer:
+    """Finds the fields of one message in a stream cut anywhere."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self.fields: Fields = {}
+        """What has come whole so far."""
+
+    def feed(self, data: bytes) -> None:
+        """Take what came.
+
+        :raises Garbled: what came is no field, a field comes twice, or the message does not begin with CZ.
+        """
+        self._buffer += data
+        while self._next():
+            pass
+        if sum(map(len, self.fields.values())) > LONGEST:
+            raise Garbled("a message without an end")
+
+    @property
+    def between_fields(self) -> bool:
+        """Whether the last field is whole."""
+        return not self._buffer
+
+    def _next(self) -> bool:
+        tag, length = self._buffer[:2], self._buffer[2:5]
+        # The errors show no more than the place: values may be a card's.
+        if not ((tag.isalpha() and tag.isupper()) or not tag):
+            raise Garbled("no field of Caisse-AP", tag + length)
+        if length and not length.isdigit():
+            raise Garbled("a field without a length", tag + length)
+        if not self.fields and not b"CZ".startswith(tag):
+            raise Garbled("the message does not begin with CZ", tag + length)
+        if len(length) < 3:
+            return False
+        end = 5 + int(length)
+        if len(self._buffer) < end:
+            return False
+        name = tag.decode("ascii")
+        if name in self.fields:
+            raise Garbled(f"the field {name} comes twice")
+        self.fields[name] = self._buffer[5:end].decode("latin-1")
+        self._buffer = self._buffer[end:]
+        return True
+
+
+def decode_fields(message: bytes) -> Fields:
+    """The fields of a whole message.
+
+    :raises Garbled: as `Deframer.feed`, or when the last field runs past the end.
+    """
+    deframer = Deframer()
+    deframer.feed(message)
+    if not deframer.between_fields:
+        raise Garbled("the last field runs past the end")
+    return deframer.fields
+
+
+# -- messages -------------------------------------------------------------------------------------------------------
+
+
+class Action(Enum):
+    """What the terminal shall do (CD)."""
+
+    DEBIT = "0"
+    CREDIT = "1"
+    CANCEL = "2"
+    DUPLICATE = "3"
+    """Print the last slip once more; no money moves."""
+
+
+class Done(Enum):
+    """How it went (AE)."""
+
+    DONE = "10"
+    NOT_DONE = "01"
+    TAKEN = "11"
+    """Only taken: the outcome is not known yet."""
+
+
+class Detail(Enum):
+    """Why it was not done (AF)."""
+
+    UNKNOWN = "00"
+    AUTHORISED = "01"
+    CALL_THE_BANK = "02"
+    FORCED = "03"
+    REFUSED = "04"
+    FORBIDDEN = "05"
+    ABANDONED = "06"
+    NOT_COMPLETED = "07"
+    INPUT_TIMEOUT = "08"
+    FORMAT = "09"
+    SELECTION = "10"
+    OPERATOR = "11"
+    UNKNOWN_ACTION = "12"
+    CURRENCY = "13"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request.
+
+    ``protocol_id`` is the identifier of 12 digits that the integrator was given (CJ), ``register`` the till's number
+    (CA, 2 digits, 1 with one acquirer), ``currency`` the ISO number, ``cents`` the amount, not used by a duplicate.
+    """
+
+    action: Action
+    cents: int = 0
+    protocol_id: str = "000000000000"
+    register: str = "01"
+    currency: str = "978"
+    at_once: bool = False
+    """Answer before the customer has paid (BA 1); then the answer proves nothing."""
+    application: str = ""
+    """Wished application (CC), ``00C`` for a cheque."""
+    reference: str = ""
+    """The till's own (CH)."""
+    partial: bool = False
+    """Less may be approved (BF)."""
+    read_mode: str = ""
+    """How the card may be read (CI), 0 to 4."""
+    version: str = VERSION
+
+    def fields(self) -> Fields:
+        """Tag to value.
+
+        :raises ValueError: for an amount that does not fit 2 to 12 digits.
+        """
+        if not 0 <= self.cents < 10**12:
+            raise ValueError(f"{self.cents} cents do not fit")
+        fields = {
+            "CZ": self.version,
+            "CJ": self.protocol_id,
+            "CA": self.register,
+            "CE": self.currency,
+            "BA": f"{self.at_once:d}",
+            "CD": self.action.value,
+        }
+        if self.action is not Action.DUPLICATE:
+            fields["CB"] = f"{self.cents:02d}"
+        optional = {
+            "CC": self.application,
+            "CH": self.reference,
+            "BF": "1" if self.partial else "",
+            "CI": self.read_mode,
+        }
+        return fields | {tag: value for tag, value in optional.items() if value}
+
+    def encode(self) -> bytes:
+        """The message."""
+        return encode_fields(self.fields())
+
+    @classmethod
+    def of(cls, fields: Fields) -> Ask:
+        """The request that ``fields`` make.
+
+        :raises Garbled: when a field that it must have is missing or makes no sense.
+        """
+        action = fields.get("CD", "")
+        if action not in {each.value for each in Action}:
+            raise Garbled(f"an unknown action {action!r}")
+        cents = "0" if Action(action) is Action.DUPLICATE else _needed(fields, "CB")
+        if not (cents.isascii() and cents.isdigit() and len(cents) <= 12):
+            raise Garbled("an amount that is no number")
+        return cls(
+            Action(action),
+            int(cents),
+            _needed(fields, "CJ"),
+            _needed(fields, "CA"),
+            _needed(fields, "CE"),
+            fields.get("BA") == "1",
+            fields.get("CC", ""),
+            fields.get("CH", ""),
+            fields.get("BF") == "1",
+            fields.get("CI", ""),
+            fields["CZ"],
+        )
+
+    @staticmethod
+    def complete(fields: Fields) -> bool:
+        """Whether ``fields`` are all that a request must have."""
+        wanted = {"CZ", "CJ", "CA", "CE", "BA", "CD"}
+        return wanted <= fields.keys() and (fields["CD"] == Action.DUPLICATE.value or "CB" in fields)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: how it went, and the card. What the terminal left out is empty.
+
+    ``more`` holds the fields that this class has no name for.
+    """
+
+    ask: Ask
+    done: Done
+    detail: Detail | None = None
+    """Why not; `None` when it was done or the terminal gave none or an unknown one (`detail_code` has it)."""
+    detail_code: str = ""
+    application: str = ""
+    """Of the card (CC): 001 contact, 00B contactless, 002 and 00D Amex, 00C cheque."""
+    read_mode: str = ""
+    authorisation: str = ""
+    pan: str = field(default="", repr=False)
+    """Card number, masked by the terminal."""
+    aid: str = ""
+    expiry: str = field(default="", repr=False)
+    contract: str = ""
+    slip: str = field(default="", repr=False)
+    pan_type: str = ""
+    more: Fields = field(default_factory=dict, repr=False)
+
+    @property
+    def approved(self) -> bool:
+        """Whether it was done; a `TAKEN` one may be or not."""
+        return self.done is Done.DONE
+
+    def encode(self) -> bytes:
+        """The message."""
+        fields = self.ask.fields()
+        for asked in ("CC", "CH", "BF", "CI"):
+            fields.pop(asked, None)
+        fields["AE"] = self.done.value
+        own = {
+            "AF": self.detail.value if self.detail is not None else self.detail_code,
+            "CC": self.application,
+            "CI": self.read_mode,
+            "AC": self.authorisation,
+            "AA": self.pan,
+            "AI": self.aid,
+            "AB": self.expiry,
+        }
+        last = {"CG": self.contract, "AK": self.slip, "AL": self.pan_type}
+        named = {tag: value for tag, value in own.items() if value}
+        return encode_fields(fields | named | self.more | {tag: value for tag, value in last.items() if value})
+
+    @classmethod
+    def of(cls, fields: Fields) -> Answer:
+        """The answer that ``fields`` make.
+
+        :raises Garbled: when a field that it must have is missing or makes no sense.
+        """
+        done, detail = fields.get("AE", ""), fields.get("AF", "")
+        if done not in {each.value for each in Done}:
+            raise Garbled(f"an unknown outcome {done!r}")
+        mirrored = {tag: value for tag, value in fields.items() if tag not in ("CC", "CH", "BF", "CI")}
+        return cls(
+            Ask.of(mirrored),
+            Done(done),
+            Detail(detail) if detail in {each.value for each in Detail} else None,
+            detail,
+            fields.get("CC", ""),
+            fields.get("CI", ""),
+            fields.get("AC", ""),
+            fields.get("AA", ""),
+            fields.get("AI", ""),
+            fields.get("AB", ""),
+            fields.get("CG", ""),
+            fields.get("AK", ""),
+            fields.get("AL", ""),
+            {tag: value for tag, value in fields.items() if tag not in NAMED},
+        )
+
+    @staticmethod
+    def complete(fields: Fields) -> bool:
+        """Whether ``fields`` are all that an answer must have."""
+        return Ask.complete(fields) and "AE" in fields and (fields["AE"] != Done.NOT_DONE.value or "AF" in fields)
+
+    def belongs_to(self, ask: Ask) -> bool:
+        """Whether it answers ``ask``: register, currency, action and protocol id are the same, the amount too.
+
+        Less may be approved only where the request allowed it.
+        """
+        mine, theirs = ask, self.ask
+        same = (mine.register, mine.currency, mine.action, mine.protocol_id)
+        if same != (theirs.register, theirs.currency, theirs.action, theirs.protocol_id):
+            return False
+        return mine.cents == theirs.cents or (mine.partial and 0 < theirs.cents < mine.cents)
+
+
+def _needed(fields: Fields, tag: str) -> str:
+    value = fields.get(tag, "")
+    if not value:
+        raise Garbled(f"the field {tag} is missing")
+    return value
+
+
+# -- the line -------------------------------------------------------------------------------------------------------
+
+Keep: TypeAlias = Callable[[Answer], object]
+"""Stores the answer before anybody hears of it; may return a Deferred."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of one terminal; times in seconds.
+
+    :param protocol_id: 12 digits; :param register: 2 digits; :param currency: ISO number.
+    :param answer_wait: how long the terminal may take; the customer is part of it.
+    :param quiet: so long after its last field an answer counts as ended when the line stays open.
+    """
+
+    protocol_id: str = "000000000000"
+    register: str = "01"
+    currency: str = "980"
+    version: str = VERSION
+    connect_wait: float = 5.0
+    answer_wait: float = 300.0
+    quiet: float = 0.5
+
+
+DEFAULTS = Settings()
+
+
+class CaisseApProtocol(Protocol):
+    """The till's end of a line: one request, one answer."""
+
+    log = Logger()
+
+    def __init__(self, clock: IReactorTime, quiet: float) -> None:
+        self._clock, self._quiet = clock, quiet
+        self._deframer = Deframer()
+        self._asked: Ask | None = None
+        self._due: Deferred[Answer] | None = None
+        self._ended: IDelayedCall | None = None
+        self._deadline: IDelayedCall | None = None
+        self.gone = False
+
+    def ask(self, question: Ask, wait: float) -> Deferred[Answer]:
+        """Send ``question`` and fire with its answer.
+
+        :raises ValueError: an amount or a text does not fit; nothing was sent.
+        :raises NotReached: the line was closed before; nothing was sent.
+        :raises Silent: no answer within ``wait`` seconds. Nobody can be asked what became of it.
+        :raises LineLost: as `Silent`, because the line was closed.
+        :raises Garbled: as `Silent`, because what came is no answer, or none to this question.
+        """
+        assert self._asked is None
+        message = question.encode()
+        self._asked = question
+        self._due = due = Deferred[Answer](self._abandon)
+        if self.gone:
+            self._fail(NotReached("the line was closed before the request"))
+            return due
+        self._deadline = self._clock.callLater(wait, self._fail, Silent(wait))
+        self.log.debug("asked: {action}", action=question.action.name)
+        assert self.transport is not None
+        self.transport.write(message)
+        return due
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take what came; when it may be all, wait for a moment whether more follows."""
+        if self._due is None:
+            self.log.warn("{length} bytes after the answer", length=len(data))
+            return
+        _stop(self._ended)
+        try:
+            self._deframer.feed(data)
+        except Garbled as garbled:
+            self._fail(garbled)
+            return
+        if self._may_be_all():
+            self._ended = self._clock.callLater(self._quiet, self._read)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """The end of the line is the end of the answer, when there is one."""
+        self.gone = True
+        if self._due is None:
+            return
+        if self._may_be_all():
+            self._read()
+        elif self._deframer.fields or not self._deframer.between_fields:
+            self._fail(Garbled("the answer breaks off"))
+        else:
+            clean = reason.check(ConnectionDone) is not None
+            self._fail(LineLost("the terminal closed the line" if clean else str(reason.value)))
+
+    def _may_be_all(self) -> bool:
+        return self._deframer.between_fields and Answer.complete(self._deframer.fields)
+
+    def _read(self) -> None:
+        fields, asked = self._deframer.fields, self._asked
+        shown = {tag: value for tag, value in fields.items() if tag not in SECRET}
+        self.log.debug("answered: {fields}", fields=shown)
+        try:
+            answer = Answer.of(fields)
+        except Garbled as garbled:
+            self._fail(garbled)
+            return
+        if asked is None or not answer.belongs_to(asked):
+            self._fail(Garbled("the answer is to another question"))
+            return
+        due = self._end()
+        if due is not None:
+            due.callback(answer)
+
+    def _fail(self, error: WireError) -> None:
+        due = self._end()
+        if due is not None:
+            due.errback(Failure(error))
+
+    def _abandon(self, _: Deferred[Answer]) -> None:
+        self._end()
+
+    def _end(self) -> Deferred[Answer] | None:
+        due, self._due = self._due, None
+        _stop(self._ended)
+        _stop(self._deadline)
+        if self.transport is not None:
+            self.transport.loseConnection()
+        return due
+
+
+def _stop(call: IDelayedCall | None) -> None:
+    if call is not None and call.active():
+        call.cancel()
+
+
+class CaisseApTerminal:
+    """A terminal as the service meets it: a line of its own for each request.
+
+    `NotReached` means that certainly nothing happened. After any other `WireError` the outcome is unknown and cannot
+    be asked for: a person has to look at the slip (`reprint` prints it once more). A terminal that waits for a card
+    already ignores a second request without a word, so `Silent` may also mean busy (terminals.md 9).
+    """
+
+    def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime, settings: Settings = DEFAULTS) -> None:
+        self._endpoint, self._clock, self.settings = endpoint, clock, settings
+
+    async def pay(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+        """Take ``cents`` from a card."""
+        return await self._run(Action.DEBIT, cents, reference, keep)
+
+    async def refund(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+        """Give ``cents`` back to a card."""
+        return await self._run(Action.CREDIT, cents, reference, keep)
+
+    async def cancel(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+        """Cancel an operation of ``cents``; the terminal asks which."""
+        return await self._run(Action.CANCEL, cents, reference, keep)
+
+    async def reprint(self) -> Answer:
+        """Print the last slip once more; the answer names no operation, so it proves nothing."""
+        return await self._run(Action.DUPLICATE, 0, "", None)
+
+    async def ping(self) -> None:
+        """Open a line and close it.
+
+        :raises NotReached: nobody listens.
+        """
+        line = await self._open()
+        assert line.transport is not None
+        line.transport.loseConnection()
+
+    async def _run(self, action: Action, cents: int, reference: str, keep: Keep | None) -> Answer:
+        settings = self.settings
+        question = Ask(action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference)
+        line = await self._open()
+        answer = await line.ask(question, settings.answer_wait)
+        if keep is not None:
+            await maybeDeferred(keep, answer)
+        return answer
+
+    async def _open(self) -> CaisseApProtocol:
+        factory = Factory.forProtocol(lambda: CaisseApProtocol(self._clock, self.settings.quiet))
+        try:
+            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
+        except WireError:
+            raise
+        except Exception as error:
+            raise NotReached(str(error) or type(error).__name__) from error
+        assert isinstance(line, CaisseApProtocol)
+        return line

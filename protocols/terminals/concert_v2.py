@@ -1,0 +1,804 @@
+"""Concert V2, the serial protocol E/E+ of French bank terminals (terminals.md 10): 9600 8N1, RS-232 or USB.
+
+Each message has a session of its own, opened by whoever has something to say. The till asks; when the customer is
+done, which may take minutes, the terminal opens the second session::
+
+    till      05                       ENQ: may I?
+    terminal  06                       ACK (15 or 04: not now)
+    till      02  34 characters  03 lrc
+    terminal  06                       15: send it again
+    till      04                       EOT
+                    ...
+    terminal  05
+    till      06
+    terminal  02  80 or 25 characters  03 lrc
+    till      06                       15: send it again
+    terminal  04
+
+The check byte is the XOR of everything behind STX, ETX included. There is no query: an answer that was not
+acknowledged is told again by the terminal, and only as long as somebody listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeAlias, TypeVar
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from protocols.checksums import lrc
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+
+STX, ETX, EOT, ENQ, ACK, NAK = 0x02, 0x03, 0x04, 0x05, 0x06, 0x15
+
+BAUDRATE = 9600
+ASK_LENGTH, SHORT_LENGTH, FULL_LENGTH = 34, 25, 80
+MOST_CENTS = 99_999_999
+"""What eight digits hold."""
+
+# -- frames ---------------------------------------------------------------------------------------------------------
+
+
+def frame(payload: bytes) -> bytes:
+    """``payload`` as it travels."""
+    return bytes((STX, *payload, ETX, lrc(payload + bytes((ETX,)))))
+
+
+class Signal(Enum):
+    """A single byte that carries a session."""
+
+    ENQ = ENQ
+    ACK = ACK
+    NAK = NAK
+    EOT = EOT
+
+    def encode(self) -> bytes:
+        """The byte."""
+        return bytes((self.value,))
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A whole frame whose check byte is right."""
+
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A frame whose check byte is wrong, or that has no end where one must be."""
+
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Bytes that belong to no frame."""
+
+    data: bytes
+
+
+Piece: TypeAlias = Signal | Payload | Damaged | Noise
+
+_SIGNALS = {signal.value: signal for signal in Signal}
+
+
+class Deframer:
+    """Puts the pieces of a stream together, wherever it was cut."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Piece]:
+        """Take what came and tell every piece that is complete; never fails."""
+        self._buffer += data
+        pieces: list[Piece] = []
+        while self._buffer:
+            piece = self._next()
+            if piece is None:
+                break
+            pieces.append(piece)
+        return pieces
+
+    def forget(self) -> bytes:
+        """Drop a frame that was begun and never ended."""
+        return self._take(len(self._buffer))
+
+    def _next(self) -> Piece | None:
+        first = self._buffer[0]
+        if first in _SIGNALS:
+            return _SIGNALS[self._take(1)[0]]
+        if first == STX:
+            return self._payload()
+        known = (n for n, byte in enumerate(self._buffer) if byte == STX or byte in _SIGNALS)
+        return Noise(self._take(next(known, len(self._buffer))))
+
+    def _payload(self) -> Piece | None:
+        end = self._buffer.find(ETX, 1)
+        # Payloads are text: a second STX means that the end of the first frame was lost.
+        again = self._buffer.find(STX, 1, end if end >= 0 else len(self._buffer))
+        if again >= 0:
+            return Damaged(self._take(again))
+        if end < 0 and len(self._buffer) <= FULL_LENGTH + 1:
+            return None
+        if end < 0 or end > FULL_LENGTH + 1:
+            return Damaged(self._take(len(self._buffer) if end < 0 else end + 1))
+        if len(self._buffer) < end + 2:
+            return None
+        whole = self._take(end + 2)
+        return Payload(whole[1:end]) if lrc(whole[1:-1]) == whole[-1] else Damaged(whole)
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return taken
+
+
+# -- messages -------------------------------------------------------------------------------------------------------
+
+
+class Mode(Enum):
+    """How the customer pays."""
+
+    CARD = "1"
+    CHEQUE = "C"
+    AMEX = "2"
+    CETELEM = "3"
+    COFINOGA = "5"
+    DINERS = "6"
+    FRANFINANCE = "8"
+    JCB = "9"
+    ACCORD = "A"
+    MONEO = "O"
+    CUP = "U"
+    FINTRAX = "F"
+    OTHER = "0"
+
+
+class Kind(Enum):
+    """What the terminal shall do."""
+
+    DEBIT = "0"
+    CREDIT = "1"
+    CANCEL = "2"
+    AUTOMATIC = "4"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request: 34 characters.
+
+    ``register`` is the till's number (2 digits), ``full`` asks for an answer with the card, ``currency`` is the ISO
+    number, ``private`` the till's own 10 characters. With ``at_once`` the terminal answers before the customer has
+    paid, which proves nothing; ``force`` makes it ask the bank.
+    """
+
+    cents: int
+    kind: Kind = Kind.DEBIT
+    register: str = "01"
+    full: bool = True
+    mode: Mode = Mode.CARD
+    currency: str = "978"
+    private: str = ""
+    at_once: bool = False
+    force: bool = False
+
+    def encode(self) -> bytes:
+        """The payload.
+
+        :raises ValueError: for an amount that eight digits do not hold.
+        """
+        if not 0 <= self.cents <= MOST_CENTS:
+            raise ValueError(f"{self.cents} cents do not fit")
+        return _bytes(
+            f"{self.register:0>2.2}{self.cents:08d}{self.full:d}{self.mode.value}{self.kind.value}"
+            f"{self.currency:0>3.3}{self.private:<10.10}A01{self.at_once:d}B01{self.force:d}"
+        )
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Ask:
+        """The request in ``payload``, as the terminal reads it.
+
+        :raises Garbled: for a wrong length or an unknown code.
+        """
+        text = payload.decode("latin-1")
+        if len(text) != ASK_LENGTH or text[26:29] + text[30:33] != "A01B01":
+            raise Garbled("no request of Concert V2", payload)
+        return cls(
+            _number(text[2:10]),
+            _coded(Kind, text[12]),
+            text[:2],
+            _flag(text[10]),
+            _coded(Mode, text[11]),
+            text[13:16],
+            text[16:26].rstrip(),
+            _flag(text[29]),
+            _flag(text[33]),
+        )
+
+
+class Result(Enum):
+    """How it went."""
+
+    DONE = "0"
+    REFUSED = "7"
+    NOT_VERIFIED = "9"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: 25 characters, or 80 with the report about the card.
+
+    ``result_code`` is the terminal's own; `result` is `None` when nobody knows it. ``report`` is the 55 characters
+    about the card as they came (`None` in a short answer), the card's number first.
+    """
+
+    cents: int
+    result_code: str
+    register: str = "01"
+    mode: str = "1"
+    report: str | None = field(default=None, repr=False)
+    currency: str = "978"
+    private: str = ""
+
+    @property
+    def result(self) -> Result | None:
+        """How it went, when the code is known."""
+        return Result(self.result_code) if self.result_code in {each.value for each in Result} else None
+
+    @property
+    def approved(self) -> bool:
+        """Whether it was done."""
+        return self.result is Result.DONE
+
+    @property
+    def card(self) -> str:
+        """The card's number as the terminal masked it, at most six first and four last digits; may be empty."""
+        pan = (self.report or "").split(" ", 1)[0][:19]
+        if len(pan) <= 10 or not any(character.isdigit() for character in pan):
+            return ""
+        return pan[:6] + "".join("X" if each.isdigit() else each for each in pan[6:-4]) + pan[-4:]
+
+    def encode(self) -> bytes:
+        """The payload.
+
+        :raises ValueError: for an amount that eight digits do not hold.
+        """
+        if not 0 <= self.cents <= MOST_CENTS:
+            raise ValueError(f"{self.cents} cents do not fit")
+        report = "" if self.report is None else f"{self.report:<55.55}"
+        return _bytes(
+            f"{self.register:0>2.2}{self.result_code:.1}{self.cents:08d}{self.mode:.1}{report}"
+            f"{self.currency:0>3.3}{self.private:<10.10}"
+        )
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Answer:
+        """The answer in ``payload``, as the till reads it; the errors show none of it.
+
+        :raises Garbled: for a wrong length or an amount that is no number.
+        """
+        text = payload.decode("latin-1")
+        if len(text) not in (SHORT_LENGTH, FULL_LENGTH):
+            raise Garbled(f"an answer of {len(text)} characters")
+        report, tail = (None, text[12:]) if len(text) == SHORT_LENGTH else (text[12:67], text[67:])
+        return cls(_number(text[3:11]), text[2], text[:2], text[11], report, tail[:3], tail[3:].rstrip())
+
+    def belongs_to(self, ask: Ask) -> bool:
+        """Whether it can be the answer to ``ask``: register, amount and currency are the same."""
+        return (self.register, self.cents, self.currency) == (ask.register, ask.cents, ask.currency)
+
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise Garbled("an amount that is no number")
+    return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise Garbled(f"a flag {text!r}")
+    return text == "1"
+
+
+def _coded(kind: type[_E], text: str) -> _E:
+    try:
+        return kind(text)
+    except ValueError:
+        raise Garbled(f"an unknown {kind.__name__.lower()} {text!r}") from None
+
+
+# -- the line -------------------------------------------------------------------------------------------------------
+
+
+class NotReady(NotReached):
+    """The terminal says that it cannot listen now: busy. It took nothing."""
+
+
+class Unanswered(NotReached):
+    """Nobody answered when the till called, so nothing was asked."""
+
+
+class NotTaken(NotReached):
+    """The terminal could not read the request however often it was sent: it did nothing."""
+
+
+class Interrupted(NotReached):
+    """The till took its call back before it asked anything."""
+
+
+Keep: TypeAlias = Callable[[Answer], object]
+"""Stores an answer before the terminal is told that we have it; may return a Deferred."""
+
+
+def ignore(_: object) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of one terminal; times in seconds.
+
+    :param register: the till's number, 2 digits; :param currency: ISO number.
+    :param byte_wait: for an acknowledgement, and for a frame once its session is open (terminals.md 10).
+    :param repeats: how often the till calls again that hears nothing, or sends the very same frame again after a NAK.
+        A request that meets silence is never sent again: there is no way to ask whether it was taken.
+    :param answer_wait: how long the whole operation may take; the customer is part of it.
+    :param full: ask for the report about the card.
+    """
+
+    register: str = "01"
+    currency: str = "980"
+    connect_wait: float = 5.0
+    byte_wait: float = 1.0
+    repeats: int = 3
+    answer_wait: float = 300.0
+    full: bool = True
+    force: bool = False
+
+
+DEFAULTS = Settings()
+
+
+class _Phase(Enum):
+    """Where the line stands."""
+
+    IDLE = auto()
+    CALLING = auto()
+    """ENQ is sent: nothing is asked yet."""
+    ASKING = auto()
+    """The request is sent and not acknowledged."""
+    WAITING = auto()
+    """The customer pays."""
+
+
+class ConcertProtocol(Protocol):
+    """The till's end of a line: one request at a time, and the terminal's own sessions whenever they come.
+
+    :param late: told every answer that belongs to no request of this line (terminals.md 3, rule 18); may return a
+        Deferred. The answer is acknowledged when that is done.
+    """
+
+    log = Logger()
+
+    def __init__(self, clock: IReactorTime, settings: Settings, late: Callable[[Answer], object] = ignore) -> None:
+        self._clock, self._settings, self._late = clock, settings, late
+        self._deframer = Deframer()
+        self._phase = _Phase.IDLE
+        self._asked: Ask | None = None
+        self._keep: Keep | None = None
+        self._due: Deferred[Answer] | None = None
+        self._pinged: Deferred[None] | None = None
+        self._answer: Answer | None = None
+        self._hearing = self._keeping = False
+        self._left = self._left_to_hear = 0
+        self._noise = b""
+        self._timer: IDelayedCall | None = None
+        self._deadline: IDelayedCall | None = None
+        self.gone = False
+        self.lost: Deferred[None] = Deferred()
+        """Fires when the line is closed."""
+
+    def ask(self, question: Ask, wait: float, keep: Keep | None = None) -> Deferred[Answer]:
+        """Call the terminal, send ``question``, and fire with its answer.
+
+        The answer is acknowledged once ``keep`` is done with it.
+
+        :param wait: seconds for everything, beginning now.
+        :raises ValueError: the amount does not fit; nothing was sent.
+        :raises NotReached: certainly nothing was taken: `NotReady`, `Unanswered`, `NotTaken`, `Interrupted`.
+        :raises Silent: no answer in time; the outcome is unknown.
+        :raises LineLost: as `Silent`, because the line was closed.
+        :raises Garbled: as `Silent`, because the answer says nothing readable.
+        """
+        assert self._due is None and self._pinged is None
+        question.encode()
+        self._asked, self._keep = question, keep
+        self._due = due = Deferred[Answer](self._abandon)
+        self._deadline = self._clock.callLater(wait, self._too_late, wait)
+        self._begin()
+        return due
+
+    def ping(self) -> Deferred[None]:
+        """Call the terminal and hang up when it listens.
+
+        :raises NotReached: it does not, see `ask`.
+        """
+        assert self._due is None and self._pinged is None
+        self._asked = None
+        self._pinged = due = Deferred[None](self._abandon)
+        self._begin()
+        return due
+
+    def interrupt(self) -> bool:
+        """Take the call back; false when it is too late for that because the request is on its way."""
+        if self._phase is not _Phase.CALLING:
+            return False
+        self._say(Signal.EOT)
+        self._fail(Interrupted("the call was taken back"))
+        return True
+
+    def leave(self) -> None:
+        """Close the line."""
+        _stop(self._timer)
+        if self.transport is not None:
+            self.transport.loseConnection()
+
+    # The till's session.
+
+    def _begin(self) -> None:
+        if self.gone:
+            self._fail(Unanswered("the line was closed before the call"))
+            return
+        self._left, self._noise, self._answer = self._settings.repeats, b"", None
+        self._phase = _Phase.CALLING
+        if not self._hearing:
+            self._call()
+
+    def _call(self) -> None:
+        self._say(Signal.ENQ)
+        self._wait_for(self._unanswered)
+
+    def _unanswered(self) -> None:
+        """Nobody reacted to the call in time."""
+        if self._left:
+            self._left -= 1
+            self._call()
+            return
+        self._say(Signal.EOT)
+        heard = f", only {self._noise[:32].hex(' ')}" if self._noise else ""
+        self._fail(Unanswered(f"no answer to the call{heard}"))
+
+    def _called(self, signal: Signal) -> None:
+        """The terminal reacts to the call."""
+        if signal is not Signal.ACK:
+            self._fail(NotReady("the terminal cannot listen now"))
+        elif self._asked is None:
+            self._say(Signal.EOT)
+            self._phase = _Phase.IDLE
+            _stop(self._timer)
+            pinged, self._pinged = self._pinged, None
+            if pinged is not None:
+                pinged.callback(None)
+        else:
+            self._phase, self._left = _Phase.ASKING, self._settings.repeats
+            self._send()
+
+    def _send(self) -> None:
+        assert self._asked is not None
+        self.log.debug("asked: {kind} {cents}", kind=self._asked.kind.name, cents=self._asked.cents)
+        self._write(frame(self._asked.encode()))
+        self._wait_for(self._unacknowledged)
+
+    def _unacknowledged(self) -> None:
+        """No acknowledgement: the terminal may have taken the request, so only its answer can tell."""
+        self.log.warn("the request was not acknowledged")
+        self._say(Signal.EOT)
+        self._phase = _Phase.WAITING
+
+    def _asking(self, signal: Signal) -> None:
+        """The terminal reacts to the request."""
+        if signal is Signal.ACK:
+            self._say(Signal.EOT)
+            self._phase = _Phase.WAITING
+            _stop(self._timer)
+        elif signal is Signal.NAK and self._left:
+            self._left -= 1
+            self._send()
+        elif signal is Signal.NAK:
+            self._say(Signal.EOT)
+            self._fail(NotTaken("the terminal could not read the request"))
+        # An EOT here has no meaning that anybody wrote down; the acknowledgement is still awaited.
+
+    # The terminal's session.
+
+    def _hear(self) -> None:
+        """The terminal has something to say."""
+        if self._phase is _Phase.ASKING:
+            # It would not begin a session of its own without having read the request.
+            self._phase = _Phase.WAITING
+        self._hearing, self._left_to_hear = True, self._settings.repeats
+        self._say(Signal.ACK)
+        self._wait_for(self._unheard)
+
+    def _unheard(self) -> None:
+        """The frame did not come, or not whole."""
+        if self._deframer.forget() and self._left_to_hear:
+            self._again()
+        else:
+            self._heard()
+
+    def _again(self) -> None:
+        self._left_to_hear -= 1
+        self._say(Signal.NAK)
+        self._wait_for(self._unheard)
+
+    def _heard(self) -> None:
+        """The terminal's session is over: go on where it came in between, or tell the answer that it brought."""
+        self._hearing = False
+        _stop(self._timer)
+        if self._answer is not None:
+            self._settle(self._answer)
+        elif self._phase is _Phase.CALLING:
+            self._call()
+
+    def _message(self, payload: bytes) -> None:
+        if self._keeping:
+            return  # Told again; it is acknowledged once, when it is stored.
+        try:
+            answer = Answer.decode(payload)
+        except Garbled as garbled:
+            if self._phase is _Phase.WAITING and self._answer is None:
+                self._fail(garbled)
+            else:
+                self.log.warn("{what}", what=garbled.what)
+            return
+        self.log.debug("answered: {code} {cents}", code=answer.result_code, cents=answer.cents)
+        if self._phase is _Phase.ASKING:
+            self._phase = _Phase.WAITING
+        asked = self._asked
+        if self._phase is _Phase.WAITING and self._answer is None and asked is not None and answer.belongs_to(asked):
+            self._store(answer)
+            return
+        if answer == self._answer:
+            self._acknowledge()
+        else:
+            self._hand_on(answer)
+
+    def _hand_on(self, answer: Answer) -> None:
+        """Have a late answer kept by whoever knows its question, then acknowledge it."""
+
+        def not_kept(reason: Failure) -> None:
+            self.log.failure("a late answer was not kept", reason)
+
+        maybeDeferred(self._late, answer).addCallbacks(lambda _: self._acknowledge(), not_kept)
+
+    def _store(self, answer: Answer) -> None:
+        """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
+        due = self._due
+        _stop(self._deadline)
+        _stop(self._timer)
+        self._keeping = True
+
+        def kept(_: object) -> None:
+            if self._due is not due:
+                return
+            self._keeping, self._answer = False, answer
+            if self.gone:
+                self._settle(answer)
+            else:
+                self._acknowledge()
+
+        def not_kept(reason: Failure) -> None:
+            if self._due is due:
+                self._fail(reason)
+
+        maybeDeferred(self._keep or ignore, answer).addCallbacks(kept, not_kept)
+
+    def _acknowledge(self) -> None:
+        """Say that the frame is here, and wait for the end of the session; it ends by itself when nothing comes."""
+        self._hearing = True
+        self._say(Signal.ACK)
+        self._wait_for(self._heard)
+
+    # What comes in.
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take what came and act on every piece of it."""
+        for piece in self._deframer.feed(data):
+            match piece:
+                case Signal():
+                    self._signal(piece)
+                case Payload():
+                    self._message(piece.data)
+                case Damaged():
+                    self.log.warn("a damaged frame of {length} bytes", length=len(piece.data))
+                    self._damaged()
+                case Noise():
+                    self.log.warn("noise on the line: {noise}", noise=piece.data.hex(" "))
+                    self._noise = (self._noise + piece.data)[:64]
+
+    def _damaged(self) -> None:
+        """Ask for the frame again, as often as a frame may be repeated."""
+        if self._keeping or self._phase is _Phase.CALLING:
+            return
+        if not self._hearing:
+            self._hearing, self._left_to_hear = True, self._settings.repeats
+        if self._left_to_hear:
+            self._again()
+
+    def _signal(self, signal: Signal) -> None:
+        if self._keeping:
+            return
+        if signal is Signal.ENQ:
+            self._hear()
+        elif self._hearing:
+            if signal is Signal.EOT:
+                self._heard()
+        elif self._phase is _Phase.CALLING:
+            self._called(signal)
+        elif self._phase is _Phase.ASKING:
+            self._asking(signal)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Let whoever waits know, unless the answer is here already."""
+        self.gone = True
+        _stop(self._timer)
+        if self._answer is not None and self._due is not None:
+            self._settle(self._answer)
+        elif self._phase is _Phase.CALLING:
+            self._fail(Unanswered(f"the line was closed: {reason.value}"))
+        elif self._due is not None and not self._keeping:
+            self._fail(LineLost(str(reason.value)))
+        self.lost.callback(None)
+
+    # The end of a question.
+
+    def _too_late(self, wait: float) -> None:
+        if self._phase is _Phase.CALLING:
+            self._say(Signal.EOT)
+            self._fail(Unanswered("no answer to the call"))
+        else:
+            self._fail(Silent(wait))
+
+    def _settle(self, answer: Answer) -> None:
+        due = self._end()
+        if due is not None:
+            due.callback(answer)
+
+    def _fail(self, error: WireError | Failure) -> None:
+        pinged, self._pinged = self._pinged, None
+        due = self._end()
+        self.leave()
+        reason = error if isinstance(error, Failure) else Failure(error)
+        if due is not None:
+            due.errback(reason)
+        if pinged is not None:
+            pinged.errback(reason)
+
+    def _abandon(self, _: object) -> None:
+        if self._phase is _Phase.CALLING:
+            self._say(Signal.EOT)
+        self._pinged = None
+        self._end()
+        self.leave()
+
+    def _end(self) -> Deferred[Answer] | None:
+        due, self._due = self._due, None
+        self._phase = _Phase.IDLE
+        self._asked = self._keep = None
+        self._keeping = False
+        _stop(self._timer)
+        _stop(self._deadline)
+        return due
+
+    def _wait_for(self, silence: Callable[[], None]) -> None:
+        """Have ``silence`` called when nothing comes in time."""
+        _stop(self._timer)
+        self._timer = self._clock.callLater(self._settings.byte_wait, silence)
+
+    def _say(self, signal: Signal) -> None:
+        self._write(signal.encode())
+
+    def _write(self, data: bytes) -> None:
+        if self.transport is not None and not self.gone:
+            self.transport.write(data)
+
+
+def _stop(call: IDelayedCall | None) -> None:
+    if call is not None and call.active():
+        call.cancel()
+
+
+class ConcertTerminal:
+    """A terminal as the service meets it: a line of its own for each operation.
+
+    `NotReached` (and what derives from it here) means that certainly nothing happened. After any other `WireError`
+    the outcome is unknown and cannot be asked for: a person has to look at the slip.
+
+    :param endpoint: where the terminal is: a serial port, or anything else that carries bytes.
+    """
+
+    def __init__(
+        self,
+        endpoint: IStreamClientEndpoint,
+        clock: IReactorTime,
+        settings: Settings = DEFAULTS,
+        late: Callable[[Answer], object] = ignore,
+    ) -> None:
+        self._endpoint, self._clock, self.settings, self._late = endpoint, clock, settings, late
+        self._line: ConcertProtocol | None = None
+
+    async def pay(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+        """Take ``cents`` from a card."""
+        return await self._run(Kind.DEBIT, cents, private, keep)
+
+    async def refund(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+        """Give ``cents`` back to a card."""
+        return await self._run(Kind.CREDIT, cents, private, keep)
+
+    async def cancel(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+        """Cancel an operation of ``cents``."""
+        return await self._run(Kind.CANCEL, cents, private, keep)
+
+    async def ping(self) -> None:
+        """Find out whether the terminal listens.
+
+        :raises NotReached: it does not.
+        """
+        line = await self._open()
+        try:
+            await line.ping()
+        finally:
+            line.leave()
+
+    def interrupt(self) -> bool:
+        """Wish that the running operation stops; only possible before the request is on its way."""
+        return self._line is not None and self._line.interrupt()
+
+    async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> Answer:
+        settings = self.settings
+        question = Ask(
+            cents,
+            kind,
+            settings.register,
+            settings.full,
+            currency=settings.currency,
+            private=private,
+            force=settings.force,
+        )
+        line = await self._open()
+        try:
+            return await line.ask(question, settings.answer_wait, keep)
+        finally:
+            line.leave()
+
+    async def _open(self) -> ConcertProtocol:
+        """A line, once the one before it is closed: a serial port is opened once at a time."""
+        before, self._line = self._line, None
+        if before is not None:
+            before.leave()
+            await before.lost
+        factory = Factory.forProtocol(lambda: ConcertProtocol(self._clock, self.settings, self._late))
+        try:
+            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
+        except WireError:
+            raise
+        except Exception as error:
+            raise NotReached(str(error) or type(error).__name__) from error
+        assert isinstance(line, ConcertProtocol)
+        self._line = line
+        return line

@@ -1,0 +1,321 @@
+"""What an ECR17 terminal answers: fields of fixed width, positions from 1 (terminals.md 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar, TypeAlias
+
+from protocols.errors import Garbled
+from protocols.terminals.ecr17.fields import ANY_TERMINAL, amount, header, number, opened, to_bytes
+
+APPROVED, REFUSED, NO_CARD, UNKNOWN_COMMAND = "00", "01", "05", "09"
+"""Result codes of final answers (terminals.md 2.2 and 8)."""
+
+
+class TerminalState(Enum):
+    """What the terminal says of itself (position 31 of `StatusAnswer`)."""
+
+    NOT_CONFIGURED = "0"
+    NO_DOWNLOAD = "1"
+    OPERATIVE = "2"
+    NOT_ALIGNED = "3"
+    KEYS = "4"
+    DOWNLOAD_PENDING = "5"
+    UPDATE_PENDING = "6"
+
+
+@dataclass(frozen=True)
+class StatusAnswer:
+    """The terminal's clock (``DDMMYYhhmm``), its state and its software."""
+
+    state: TerminalState
+    time: str = "0000000000"
+    software: str = ""
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "s"
+
+    def encode(self) -> bytes:
+        """The payload."""
+        zeros = "0" * 10
+        return header(self.terminal, "s") + to_bytes(f"{zeros}{self.time:0>10.10}{self.state.value}{self.software}")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The customer paid in the card's own currency: what `V` answers add.
+
+    ``cents`` is the amount in the till's currency, ``converted`` that in ``currency`` with ``precision`` decimals;
+    ``rate`` stays as the terminal wrote it.
+    """
+
+    cents: int
+    rate: str
+    currency: str
+    converted: int
+    precision: str = "2"
+    action: str = "000"
+    flag: str = "1"
+
+    def encode(self) -> str:
+        """Positions 72 to 107."""
+        amounts = amount(self.cents), amount(self.converted, 12)
+        return (
+            f"{self.action:0>3.3}{amounts[0]}{self.flag:.1}{self.rate:0>8.8}{self.currency:<3.3}{amounts[1]}"
+            f"{self.precision:.1}"
+        )
+
+
+@dataclass(frozen=True)
+class PaymentAnswer:
+    """The final word on a payment or a reversal (`E`, `V`), or the last one told again.
+
+    ``text`` says why it was refused; card, ``entry`` (ICC, MAG, CLI), ``auth`` and ``host_time`` (``DDDHHMM``, day of
+    the year) are there when it was approved. ``stan`` is what a reversal names. The amount is not part of the answer,
+    unless there is a conversion.
+    """
+
+    result: str
+    pan: str = field(default="", repr=False)
+    entry: str = ""
+    auth: str = ""
+    host_time: str = ""
+    text: str = ""
+    card_type: str = "0"
+    acquirer: str = ""
+    stan: str = ""
+    online: str = ""
+    conversion: Conversion | None = None
+    terminal: str = ANY_TERMINAL
+
+    @property
+    def code(self) -> str:
+        """Its letter."""
+        return "V" if self.conversion is not None else "E"
+
+    @property
+    def approved(self) -> bool:
+        """Whether money moved."""
+        return self.result == APPROVED
+
+    @property
+    def card(self) -> str:
+        """The card number with all but its first 6 and last 4 digits masked; empty when there is none."""
+        return mask(self.pan)
+
+    def encode(self) -> bytes:
+        """The payload, 71 characters, or 107 with a conversion."""
+        if self.approved:
+            told = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{self.host_time:0>7.7}"
+        else:
+            told = f"{self.text:<24.24}{'':0>11}"
+        tail = f"{self.card_type:.1}{self.acquirer:<11.11}{self.stan:0>6.6}{self.online:0>6.6}"
+        more = self.conversion.encode() if self.conversion is not None else ""
+        return header(self.terminal, self.code) + to_bytes(f"{self.result:0>2.2}{told}{tail}{more}")
+
+
+@dataclass(frozen=True)
+class PreauthorisationAnswer:
+    """The final word on a pre-authorisation (`e`); ``original`` is the code that its closure names.
+
+    Terminals may leave out what follows the time (the published sample does), so it may be empty.
+    """
+
+    result: str
+    pan: str = field(default="", repr=False)
+    entry: str = ""
+    auth: str = ""
+    cents: int = 0
+    original: str = ""
+    action: str = "000"
+    host_time: str = ""
+    text: str = ""
+    acquirer: str = ""
+    stan: str = ""
+    online: str = ""
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "e"
+
+    @property
+    def approved(self) -> bool:
+        """Whether the amount is held."""
+        return self.result == APPROVED
+
+    @property
+    def card(self) -> str:
+        """The card number with all but its first 6 and last 4 digits masked."""
+        return mask(self.pan)
+
+    def encode(self) -> bytes:
+        """The payload: 67 characters, or 94 with acquirer and numbers."""
+        if not self.approved:
+            return header(self.terminal, "e") + to_bytes(f"{self.result:0>2.2}{self.text:<24.24}")
+        told = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{amount(self.cents)}{self.original:0>9.9}"
+        tail = f"{'':4}{self.acquirer:<11.11}{self.stan:0>6.6}{self.online:0>6.6}" if self.stan else ""
+        return header(self.terminal, "e") + to_bytes(
+            f"{self.result:0>2.2}{told}{self.action:0>3.3}{self.host_time:0>7.7}{tail}"
+        )
+
+
+@dataclass(frozen=True)
+class TotalsAnswer:
+    """The sum of the session in the terminal, in cents (`T`)."""
+
+    result: str
+    terminal_total: int = 0
+    text: str = ""
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "T"
+
+    def encode(self) -> bytes:
+        """The payload, 34 characters."""
+        told = f"{amount(self.terminal_total, 16)}000000" if self.result == APPROVED else f"{self.text:<19.19}000"
+        return header(self.terminal, "T") + to_bytes(f"{self.result:0>2.2}{told}")
+
+
+@dataclass(frozen=True)
+class CloseAnswer:
+    """The end of the session: the sums of terminal and bank in cents, or why it was refused (`C`)."""
+
+    result: str
+    terminal_total: int = 0
+    host_total: int = 0
+    text: str = ""
+    action: str = "000"
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "C"
+
+    def encode(self) -> bytes:
+        """The payload: 44 characters, 34 for a refusal."""
+        if self.result == APPROVED:
+            told = f"{amount(self.terminal_total, 16)}{amount(self.host_total, 16)}"
+        else:
+            told = f"{self.text:<19.19}{self.action:0>3.3}"
+        return header(self.terminal, "C") + to_bytes(f"{self.result:0>2.2}{told}")
+
+
+@dataclass(frozen=True)
+class CardAnswer:
+    """What a card verification found (`H`); the layout is that of `PaymentAnswer`."""
+
+    found: PaymentAnswer
+    code: ClassVar[str] = "H"
+
+    def encode(self) -> bytes:
+        """The payload, 71 characters."""
+        payload = self.found.encode()
+        return payload[:9] + b"H" + payload[10:]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Lines of a receipt that the till shall print (`S`)."""
+
+    text: str
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "S"
+
+    def encode(self) -> bytes:
+        """The payload."""
+        return header(self.terminal, "S") + to_bytes(self.text)
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """The terminal took a request that has no other answer."""
+
+    code: ClassVar[str] = ""
+
+
+Message: TypeAlias = (
+    StatusAnswer | PaymentAnswer | PreauthorisationAnswer | TotalsAnswer | CloseAnswer | CardAnswer | Receipt
+)
+"""What travels in a frame of the terminal."""
+
+Answer: TypeAlias = Message | Acknowledged
+
+
+def mask(pan: str) -> str:
+    """``pan`` without leading zeros, all but the first 6 and the last 4 digits masked (terminals.md 3, rule 19)."""
+    digits = pan.strip().lstrip("0")
+    return digits if len(digits) <= 10 else f"{digits[:6]}{'*' * (len(digits) - 10)}{digits[-4:]}"
+
+
+def decode_answer(payload: bytes) -> Message:
+    """The answer in ``payload``, as the till reads it.
+
+    What a short answer leaves out is empty. The errors carry no bytes of it: a card number could be among them.
+
+    :raises Garbled: for an unknown letter, or without a result.
+    """
+    text, code = opened(payload)
+    terminal, result = text[:8], text[10:12]
+    if code == "S":
+        return Receipt(text[10:], terminal)
+    if code == "s":
+        if text[30:31] not in {state.value for state in TerminalState}:
+            raise Garbled("a status without a known state")
+        return StatusAnswer(TerminalState(text[30]), text[20:30], text[31:].rstrip(), terminal)
+    if code not in "EVHeTC":
+        raise Garbled(f"an answer with the unknown letter {code!r}")
+    if len(result) < 2 or not (result.isascii() and result.isdigit()):
+        raise Garbled(f"an answer {code!r} without a result")
+    approved = result == APPROVED
+    match code:
+        case "e":
+            return _preauthorisation(text, terminal, result)
+        case "T":
+            if approved:
+                return TotalsAnswer(result, number(text[12:28]), terminal=terminal)
+            return TotalsAnswer(result, text=text[12:31].rstrip(), terminal=terminal)
+        case "C":
+            if approved:
+                return CloseAnswer(result, number(text[12:28]), number(text[28:44]), terminal=terminal)
+            return CloseAnswer(result, text=text[12:31].rstrip(), action=text[31:34], terminal=terminal)
+    final = _final(text, terminal, result, with_conversion=code == "V")
+    return CardAnswer(final) if code == "H" else final
+
+
+def _final(text: str, terminal: str, result: str, with_conversion: bool) -> PaymentAnswer:
+    approved = result == APPROVED
+    return PaymentAnswer(
+        result,
+        pan=text[12:31].strip() if approved else "",
+        entry=text[31:34].strip() if approved else "",
+        auth=text[34:40].strip() if approved else "",
+        host_time=text[40:47] if approved else "",
+        text="" if approved else text[12:36].rstrip(),
+        card_type=text[47:48],
+        acquirer=text[48:59].strip(),
+        stan=text[59:65],
+        online=text[65:71],
+        conversion=_conversion(text) if with_conversion else None,
+        terminal=terminal,
+    )
+
+
+def _conversion(text: str) -> Conversion | None:
+    """What follows position 72; unreadable numbers there do not make an approval doubtful."""
+    if not (text[74:82].isdecimal() and text[94:106].isdecimal()):
+        return None
+    cents, converted = int(text[74:82]), int(text[94:106])
+    return Conversion(cents, text[83:91], text[91:94], converted, text[106:107], text[71:74], text[82:83])
+
+
+def _preauthorisation(text: str, terminal: str, result: str) -> PreauthorisationAnswer:
+    if result != APPROVED:
+        return PreauthorisationAnswer(result, text=text[12:36].rstrip(), terminal=terminal)
+    return PreauthorisationAnswer(
+        result,
+        pan=text[12:31].strip(),
+        entry=text[31:34].strip(),
+        auth=text[34:40].strip(),
+        cents=number(text[40:48]),
+        original=text[48:57],
+        action=text[57:60],
+        host_time=text[60:67],
+        acquirer=text[71:82].strip(),
+        stan=text[82:88],
+        online=text[88:94],
+        terminal=terminal,
+    )

@@ -1,0 +1,246 @@
+"""An ECR17 terminal as the service meets it: operations, readiness, recovery (terminals.md 3 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.ecr17.answers import (
+    Answer,
+    CardAnswer,
+    CloseAnswer,
+    PaymentAnswer,
+    PreauthorisationAnswer,
+    Receipt,
+    StatusAnswer,
+    TerminalState,
+    TotalsAnswer,
+)
+from protocols.terminals.ecr17.frames import Lrc
+from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings, ignore
+from protocols.terminals.ecr17.requests import (
+    LAST_STAN,
+    CardCheck,
+    CardType,
+    FollowUp,
+    FollowUpKind,
+    LastResult,
+    Payment,
+    PaymentKind,
+    PrintOnRegister,
+    Report,
+    ReportKind,
+    Reprint,
+    Request,
+    Reversal,
+    StatusRequest,
+)
+
+_A = TypeVar("_A")
+
+
+class Ecr17Terminal:
+    """A terminal as the service meets it: a line of its own for each operation.
+
+    Every operation raises `NotReached` when certainly nothing happened (the line cannot be opened, the terminal does
+    not answer the status request that goes before money, or it refused the frame: `NotTaken`). `Silent`, `LineLost`
+    and `Garbled` after that leave the outcome unknown: ask `recover`.
+
+    :param endpoint: where the terminal is, TCP or serial.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        endpoint: IStreamClientEndpoint,
+        clock: IReactorTime,
+        settings: Settings = DEFAULTS,
+        progress: Callable[[str], object] = ignore,
+        receipt: Callable[[Receipt], object] = ignore,
+        late: Callable[[Answer], object] = ignore,
+    ) -> None:
+        self._endpoint, self._clock, self.settings = endpoint, clock, settings
+        self._listeners = progress, receipt, late
+        self.lrc = settings.lrc
+        self._line: Ecr17Protocol | None = None
+
+    async def status(self) -> StatusAnswer:
+        """Ask for the terminal's state, finding out its check byte when that is not known.
+
+        :raises WireError: it does not answer; `Silent` may mean that something runs on it.
+        """
+        if self.lrc is None:
+            return await self._learn_variant()
+        line = await self._open(self.lrc)
+        try:
+            return await self._state(line)
+        finally:
+            line.leave(0)
+
+    async def pay(
+        self,
+        cents: int,
+        text: str = "",
+        *,
+        card_present: bool = False,
+        card_type: CardType = CardType.AUTO,
+        keep: Keep | None = None,
+    ) -> PaymentAnswer:
+        """Take ``cents`` from a card.
+
+        :param card_present: go on with the card of `verify_card`.
+        """
+        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, *self._numbers)
+        return _expect(await self._run(request, keep), PaymentAnswer)
+
+    async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
+        """Give the whole money of the operation ``stan`` back."""
+        return _expect(await self._run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
+
+    async def verify_card(self) -> CardAnswer | PaymentAnswer:
+        """Ask for a card and verify it; no money moves."""
+        answer = await self._run(CardCheck(*self._numbers), None)
+        return answer if isinstance(answer, CardAnswer) else _expect(answer, PaymentAnswer)
+
+    async def totals(self) -> TotalsAnswer:
+        """The sum of the session so far."""
+        return _expect(await self._run(Report(ReportKind.TOTALS, False, *self._numbers), None), TotalsAnswer)
+
+    async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
+        """Close the session with the bank."""
+        return _expect(await self._run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
+
+    async def preauthorise(self, cents: int, text: str = "", keep: Keep | None = None) -> Answer:
+        """Hold ``cents`` on a card."""
+        request = Payment(cents, PaymentKind.PREAUTHORISATION, text, False, CardType.AUTO, False, *self._numbers)
+        return await self._run(request, keep)
+
+    async def follow_up(
+        self, kind: FollowUpKind, cents: int, original: str, text: str = "", keep: Keep | None = None
+    ) -> Answer:
+        """Raise a pre-authorisation or close it."""
+        return await self._run(FollowUp(kind, cents, original, text, *self._numbers), keep)
+
+    async def print_on_register(self, on: bool) -> None:
+        """Say who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
+        await self._run(PrintOnRegister(on, self.settings.terminal), None)
+
+    async def reprint(self, to_register: bool = False) -> None:
+        """Have the last receipt printed once more, or sent to `receipt`: no money moves."""
+        await self._run(Reprint(to_register, terminal=self.settings.terminal), None)
+
+    async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
+        """The stored answer to the last operation.
+
+        Taken before a payment and kept with its intent it is the snapshot that `recover` compares with.
+        """
+        answer = await self._run(LastResult(False, *self._numbers), None)
+        if isinstance(answer, PreauthorisationAnswer):
+            return answer
+        return _expect(answer, PaymentAnswer)
+
+    async def recover(
+        self, before: PaymentAnswer | PreauthorisationAnswer | None, wait: float
+    ) -> PaymentAnswer | PreauthorisationAnswer | None:
+        """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
+
+        Asks for the state until the terminal is free again, at most ``wait`` seconds long, then for the last result.
+
+        :param before: what `last` told before the operation.
+        :return: the answer that was lost; `None` when the last result is still the one from before, so that the
+            operation never came about.
+        :raises WireError: nothing was found out; the outcome stays unknown.
+        """
+        end = self._clock.seconds() + wait
+        while True:
+            try:
+                await self.status()
+                found = await self.last()
+                break
+            except WireError as error:
+                if self._clock.seconds() + self.settings.ready_every >= end:
+                    raise
+                self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
+            await deferLater(self._clock, self.settings.ready_every, lambda: None)
+        return None if found == before else found
+
+    # Lines.
+
+    @property
+    def _numbers(self) -> tuple[str, str]:
+        return self.settings.terminal, self.settings.register
+
+    async def _run(self, request: Request, keep: Keep | None) -> Answer:
+        if self.lrc is None:
+            await self._learn_variant()
+        line = await self._open(self.lrc or Lrc.STD)
+        try:
+            if request.money:
+                await self._be_ready(line)
+                # Some terminals close after each answer: a payment on its way to a line that ends would be unknown.
+                await deferLater(self._clock, self.settings.pause, lambda: None)
+                if line.gone:
+                    line = await self._open(self.lrc or Lrc.STD)
+            return await line.ask(request, self.settings.answer_wait, keep)
+        finally:
+            line.leave(self.settings.receipt_wait)
+
+    async def _be_ready(self, line: Ecr17Protocol) -> None:
+        """Know before money is at stake that somebody listens."""
+        try:
+            status = await self._state(line)
+        except NotReached:
+            raise
+        except WireError as error:
+            raise NotTaken(f"asked for its state: {error}") from error
+        if status.state is not TerminalState.OPERATIVE:
+            raise NotOperative(status.state)
+
+    async def _state(self, line: Ecr17Protocol, repeats: int | None = None) -> StatusAnswer:
+        wait = self.settings.ack_wait * (self.settings.repeats + 2)
+        return _expect(await line.ask(StatusRequest(self.settings.terminal), wait, repeats=repeats), StatusAnswer)
+
+    async def _learn_variant(self) -> StatusAnswer:
+        """Ask for the state with each variant of the check byte, until one is understood (terminals.md 8)."""
+        for lrc in Lrc:
+            line = await self._open(lrc)
+            try:
+                answer = await self._state(line, repeats=0)
+            except (NotTaken, Silent, LineLost) as error:
+                self.log.info("not the variant {lrc}: {error}", lrc=lrc.name, error=str(error))
+                continue
+            finally:
+                line.leave(0)
+            self.lrc = lrc
+            return answer
+        raise NotTaken("asked for its state it understands no variant of the check byte")
+
+    async def _open(self, lrc: Lrc) -> Ecr17Protocol:
+        """A line, once the one before it is closed: a terminal takes one at a time, a serial port too."""
+        before, self._line = self._line, None
+        if before is not None:
+            before.leave(0)
+            await before.lost
+        factory = Factory.forProtocol(lambda: Ecr17Protocol(self._clock, self.settings, lrc, *self._listeners))
+        try:
+            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
+        except WireError:
+            raise
+        except Exception as error:
+            raise NotReached(str(error) or type(error).__name__) from error
+        assert isinstance(line, Ecr17Protocol)
+        self._line = line
+        return line
+
+
+def _expect(answer: Answer, kind: type[_A]) -> _A:
+    if not isinstance(answer, kind):
+        raise Garbled(f"the answer {answer.code!r} does not belong to the question")
+    return answer

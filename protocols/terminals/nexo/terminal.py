@@ -1,0 +1,356 @@
+"""A nexo terminal as the service meets it: one POST for each message (terminals.md 3 and 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
+
+from OpenSSL import SSL
+from service_identity import VerificationError
+from treq.client import HTTPClient
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.error import ConnectError, ConnectionClosed, DNSLookupError, NoRouteError, TimeoutError
+from twisted.internet.interfaces import IConsumer, IReactorTime
+from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.client import (
+    Agent,
+    HTTPConnectionPool,
+    RequestGenerationFailed,
+    RequestTransmissionFailed,
+    ResponseFailed,
+    ResponseNeverReceived,
+)
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IPolicyForHTTPS
+from zope.interface import implementer
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.nexo.messages import (
+    Abort,
+    Answer,
+    CardAnswer,
+    Category,
+    Condition,
+    Diagnose,
+    GetTotals,
+    Header,
+    Payment,
+    PaymentAnswer,
+    PlainAnswer,
+    ReadCard,
+    Reconcile,
+    Reference,
+    ReleaseCard,
+    Request,
+    Response,
+    Result,
+    Reversal,
+    Status,
+    StatusAnswer,
+    TotalsAnswer,
+    Transaction,
+    decode_answer,
+    encode_request,
+    new_service_id,
+)
+from protocols.terminals.nexo.sealing import Seal
+
+PORT = 8443
+
+LONGEST_BODY = 1_000_000
+"""Bytes of an answer; no terminal has so much to say."""
+
+Keep = Callable[[Answer], object]
+"""Stores an answer before anybody hears of it; may return a Deferred."""
+
+_A = TypeVar("_A")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of one terminal; times in seconds.
+
+    :param url: where it takes messages, ``https://192.168.1.50:8443/nexo``.
+    :param poi_id: model and serial number, ``V400m-346403161``; :param sale_id: the till's own name.
+    :param currency: three letters.
+    :param answer_wait: how long the answer to an operation may take; the customer is part of it.
+    :param query_wait: how long the answer to a question about one may take.
+    :param ask_again: pause between two questions while the operation goes on (terminals.md 11).
+    """
+
+    url: str
+    poi_id: str
+    sale_id: str = "dmtwisted"
+    currency: str = "UAH"
+    answer_wait: float = 300.0
+    query_wait: float = 15.0
+    ask_again: float = 5.0
+
+
+@implementer(IBodyProducer)
+class Body:
+    """The body of a request, written in one go."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.length = data, len(data)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """Write it."""
+        consumer.write(self._data)
+        return succeed(None)
+
+    def pauseProducing(self) -> None:
+        """Too late for that."""
+
+    def resumeProducing(self) -> None:
+        """Nothing was paused."""
+
+    def stopProducing(self) -> None:
+        """It is written already."""
+
+
+class NexoTerminal:
+    """The till's end.
+
+    Every operation takes a ``service_id`` from `new_service_id`, to be stored before the call: with it `recover`
+    finds out what became of the operation. `NotReached` means that certainly nothing was sent; after any other
+    `WireError` the outcome is unknown until `recover` tells it.
+
+    :param agent: sends the requests: `local_agent`, or one that leads to a simulator.
+    :param seal: the shared key; without one messages travel as they are, within TLS.
+    """
+
+    log = Logger()
+
+    def __init__(self, agent: IAgent, clock: IReactorTime, settings: Settings, seal: Seal | None = None) -> None:
+        self._client = HTTPClient(agent, data_to_body_producer=Body)
+        self._clock, self.settings, self._seal = clock, settings, seal
+
+    async def pay(
+        self,
+        service_id: str,
+        transaction_id: str,
+        amount: int,
+        *,
+        cash: int = 0,
+        card: Transaction | None = None,
+        keep: Keep | None = None,
+    ) -> PaymentAnswer:
+        """Take ``amount`` hundredths.
+
+        :param transaction_id: the till's own name for the sale.
+        :param cash: part of the amount that is handed out.
+        :param card: what `read_card` told; that card pays.
+        """
+        request = Payment(self._sale(transaction_id), amount, self.settings.currency, cash=cash, card=card)
+        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+
+    async def refund(
+        self, service_id: str, transaction_id: str, amount: int, keep: Keep | None = None
+    ) -> PaymentAnswer:
+        """Give ``amount`` hundredths to whoever shows a card."""
+        request = Payment(self._sale(transaction_id), amount, self.settings.currency, refund=True)
+        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+
+    async def reverse(
+        self,
+        service_id: str,
+        transaction_id: str,
+        original: Transaction,
+        amount: int | None = None,
+        keep: Keep | None = None,
+    ) -> PaymentAnswer:
+        """Give the money of the terminal's transaction ``original`` back: all of it, or ``amount`` hundredths."""
+        request = Reversal(self._sale(transaction_id), original, amount)
+        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+
+    async def read_card(self, service_id: str, transaction_id: str, loyalty: bool = False) -> CardAnswer:
+        """Ask for a card and keep it for `pay`, until `release_card`."""
+        request = ReadCard(self._sale(transaction_id), loyalty)
+        return _expect(await self._operate(request, service_id, None), CardAnswer)
+
+    async def release_card(self) -> PlainAnswer:
+        """Let go of the card that was read."""
+        return _expect(await self._query(ReleaseCard()), PlainAnswer)
+
+    async def totals(self) -> TotalsAnswer:
+        """The sums of the open batch."""
+        return _expect(await self._query(GetTotals()), TotalsAnswer)
+
+    async def reconcile(self, service_id: str, keep: Keep | None = None) -> TotalsAnswer:
+        """Close the batch with the bank."""
+        return _expect(await self._operate(Reconcile(), service_id, keep), TotalsAnswer)
+
+    async def diagnose(self, host: bool = False) -> PlainAnswer:
+        """Ask whether the terminal works, and with ``host`` whether it reaches its bank."""
+        return _expect(await self._query(Diagnose(host)), PlainAnswer)
+
+    async def abort(self, category: Category, service_id: str) -> None:
+        """Wish that an operation stops; its own answer says whether it did (terminals.md 3, rule 8)."""
+        request = Abort(self._about(category, service_id))
+        await self._exchange(request, new_service_id(), self.settings.query_wait, may_be_empty=True)
+
+    async def status(self, category: Category, service_id: str) -> StatusAnswer:
+        """Ask once what became of an operation."""
+        return _expect(await self._query(Status(self._about(category, service_id))), StatusAnswer)
+
+    async def recover(self, category: Category, service_id: str, wait: float) -> PaymentAnswer | None:
+        """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
+
+        Asks under a new ServiceID each time, every five seconds while it goes on or the terminal cannot be asked, at
+        most ``wait`` seconds long.
+
+        :return: the answer that was lost; `None` when the terminal never began.
+        :raises WireError: nothing was found out; the outcome stays unknown.
+        """
+        end = self._clock.seconds() + wait
+        while True:
+            try:
+                answer = await self.status(category, service_id)
+            except (NotReached, Silent, LineLost) as error:
+                if self._clock.seconds() + self.settings.ask_again >= end:
+                    raise
+                self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
+            else:
+                if answer.response.condition == Condition.NOT_FOUND:
+                    return None
+                if answer.repeated is not None:
+                    repeats = answer.repeats
+                    if answer.repeated.category is not category or (repeats and repeats.service_id != service_id):
+                        raise Garbled("the terminal tells of another operation")
+                    return answer.repeated
+                if answer.response.condition not in (Condition.IN_PROGRESS, Condition.BUSY):
+                    raise Garbled(f"the terminal does not tell what became of it: {answer.response.condition!r}")
+                if self._clock.seconds() + self.settings.ask_again >= end:
+                    raise Silent(wait)
+            await deferLater(self._clock, self.settings.ask_again, lambda: None)
+
+    # Messages.
+
+    def _sale(self, transaction_id: str) -> Transaction:
+        now = datetime.fromtimestamp(self._clock.seconds(), UTC)
+        return Transaction(transaction_id, now.isoformat(timespec="seconds"))
+
+    def _about(self, category: Category, service_id: str) -> Reference:
+        return Reference(category, service_id, self.settings.sale_id)
+
+    async def _operate(self, request: Request, service_id: str, keep: Keep | None) -> Answer:
+        answer = await self._exchange(request, service_id, self.settings.answer_wait)
+        if keep is not None:
+            await maybeDeferred(keep, answer)
+        return answer
+
+    async def _query(self, request: Request) -> Answer:
+        return await self._exchange(request, new_service_id(), self.settings.query_wait)
+
+    async def _exchange(self, request: Request, service_id: str, wait: float, may_be_empty: bool = False) -> Answer:
+        """Send one message and read what comes back.
+
+        :param may_be_empty: the terminal may have nothing to say beyond having taken it.
+        """
+        header = Header(request.category, service_id, self.settings.sale_id, self.settings.poi_id)
+        message = encode_request(header, request)
+        body = await self._post(message if self._seal is None else self._seal.seal(message), wait)
+        if may_be_empty and not body.lstrip().startswith(b"{"):
+            return PlainAnswer(Response(Result.SUCCESS), request.category)
+        answered, answer = decode_answer(body if self._seal is None else self._seal.open(body))
+        if answered != header:
+            raise Garbled(f"the answer is to {answered.category} {answered.service_id} of {answered.sale_id}")
+        return answer
+
+    async def _post(self, message: bytes, wait: float) -> bytes:
+        """The body of the answer."""
+        due = self._request(message)
+        due.addTimeout(wait, self._clock, lambda _, seconds: Failure(Silent(seconds)))
+        try:
+            status, body = await due
+        except WireError:
+            raise
+        except (ConnectError, DNSLookupError, NoRouteError, TimeoutError) as error:
+            raise NotReached(str(error)) from error
+        except (ResponseNeverReceived, RequestGenerationFailed, RequestTransmissionFailed, ResponseFailed) as error:
+            reasons = [reason.value for reason in error.reasons]
+            told = "; ".join(str(reason) or type(reason).__name__ for reason in reasons)
+            if _distrusted(reasons):
+                raise NotReached(f"its certificate is not accepted: {told}") from error
+            raise LineLost(told) from error
+        except ConnectionClosed as error:
+            raise LineLost(str(error)) from error
+        if status != 200:
+            raise Garbled(f"HTTP {status}", body)
+        return body
+
+    def _request(self, message: bytes) -> Deferred[tuple[int, bytes]]:
+        async def exchange() -> tuple[int, bytes]:
+            response = await self._client.post(
+                self.settings.url,
+                data=message,
+                headers=Headers({"Content-Type": ["application/json"]}),
+                # Nobody but this terminal shall have the message, and it only once.
+                allow_redirects=False,
+                unbuffered=True,
+                reactor=cast(Any, self._clock),
+            )
+            body = bytearray()
+
+            def take(data: bytes) -> None:
+                if len(body) <= LONGEST_BODY:
+                    body.extend(data)
+
+            await response.collect(take)
+            if len(body) > LONGEST_BODY:
+                raise Garbled("an answer without an end")
+            return response.code, bytes(body)
+
+        return Deferred.fromCoroutine(exchange())
+
+
+def _distrusted(reasons: list[BaseException]) -> bool:
+    """Whether TLS ended before the request was sent, because we do not trust the far end."""
+    return bool(reasons) and all(
+        isinstance(reason, VerificationError)
+        or (isinstance(reason, SSL.Error) and "certificate verify failed" in str(reason))
+        for reason in reasons
+    )
+
+
+def _expect(answer: Answer, kind: type[_A]) -> _A:
+    if not isinstance(answer, kind):
+        raise Garbled("the answer does not belong to the question")
+    return answer
+
+
+# -- TLS ------------------------------------------------------------------------------------------------------------
+
+
+@implementer(IPolicyForHTTPS)
+class TerminalTrust:
+    """Trusts terminals whose certificate leads to one of ``roots`` (PEM) and carries ``name``.
+
+    Terminals are called by their address but certified under a name of their maker's, so the name is given.
+    """
+
+    def __init__(self, roots: list[bytes], name: str) -> None:
+        self._roots = trustRootFromCertificates([Certificate.loadPEM(root) for root in roots])
+        self._name = name
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> Any:
+        """How a connection to ``hostname`` is secured."""
+        return optionsForClientTLS(self._name or hostname.decode("ascii"), self._roots)
+
+
+def local_agent(reactor: Any, roots: list[bytes], name: str, connect_wait: float = 5.0) -> IAgent:
+    """Sends requests to a terminal in the shop's own network, a new connection for each.
+
+    :param roots: certificates (PEM) that the terminal's own must lead to.
+    :param name: the name in the terminal's certificate; empty for the host of the address.
+    """
+    pool = HTTPConnectionPool(reactor, persistent=False)
+    # A request that moves money goes out once, whatever happens to its connection.
+    pool.retryAutomatically = False
+    return Agent(reactor, TerminalTrust(roots, name), connectTimeout=connect_wait, pool=pool)

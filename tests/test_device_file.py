@@ -1,0 +1,612 @@
+"""A printer behind a device file: socket pairs and pseudo-terminals stand in for the kernel's driver."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import select
+import socket
+import tty
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.error import ConnectionAborted, ConnectionDone
+from twisted.internet.interfaces import (
+    IPushProducer,
+    IReactorFDSet,
+    IReadDescriptor,
+    IStreamClientEndpoint,
+    IWriteDescriptor,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from protocols.errors import NotReached
+from protocols.printers.device_file import (
+    REST_S,
+    DeviceFile,
+    DeviceFileAddress,
+    DeviceFileEndpoint,
+    DeviceFileTransport,
+    Unplugged,
+)
+from protocols.printers.verdict import Outcome, Verdict
+
+PATH = "/dev/usb/lp0"
+
+
+@implementer(IReactorFDSet)
+class Loop(Clock):
+    """A reactor that turns once when it is told to, without ever waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readers: list[Any] = []
+        self.writers: list[Any] = []
+
+    def addReader(self, reader: IReadDescriptor) -> None:
+        """Watch for something to read."""
+        if reader not in self.readers:
+            self.readers.append(reader)
+
+    def addWriter(self, writer: IWriteDescriptor) -> None:
+        """Watch for room to write."""
+        if writer not in self.writers:
+            self.writers.append(writer)
+
+    def removeReader(self, reader: IReadDescriptor) -> None:
+        """Watch no more."""
+        if reader in self.readers:
+            self.readers.remove(reader)
+
+    def removeWriter(self, writer: IWriteDescriptor) -> None:
+        """Watch no more."""
+        if writer in self.writers:
+            self.writers.remove(writer)
+
+    def removeAll(self) -> list[IReadDescriptor | IWriteDescriptor]:
+        """Watch nothing."""
+        watched, self.readers, self.writers = [*self.readers, *self.writers], [], []
+        return watched
+
+    def getReaders(self) -> list[IReadDescriptor]:
+        """What is watched for reading."""
+        return list(self.readers)
+
+    def getWriters(self) -> list[IWriteDescriptor]:
+        """What is watched for writing."""
+        return list(self.writers)
+
+    def turn(self) -> int:
+        """Serve every file that is ready now; how many there were."""
+        served = 0
+        for watched, verb, bit in (
+            (self.readers, "doRead", select.POLLIN),
+            (self.writers, "doWrite", select.POLLOUT),
+        ):
+            for selectable in list(watched):
+                poll = select.poll()
+                poll.register(selectable.fileno(), bit)
+                if poll.poll(0):
+                    served += 1
+                    why = getattr(selectable, verb)()
+                    if why:
+                        selectable.connectionLost(Failure(why))
+        return served
+
+    def settle(self) -> None:
+        """Turn until nothing is ready."""
+        for _ in range(1000):
+            if not self.turn():
+                return
+        raise AssertionError("the files never come to rest")
+
+
+class Listener(Protocol):
+    """Keeps what it hears."""
+
+    heard = b""
+    end: BaseException | None = None
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep it."""
+        self.heard += data
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Keep it."""
+        self.end = reason.value
+
+    @property
+    def line(self) -> DeviceFileTransport:
+        """The open file."""
+        assert isinstance(self.transport, DeviceFileTransport)
+        return self.transport
+
+
+@implementer(IPushProducer)
+class Producer:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+
+    def pauseProducing(self) -> None:
+        """Keep it."""
+        self.states.append("paused")
+
+    def resumeProducing(self) -> None:
+        """Keep it."""
+        self.states.append("resumed")
+
+    def stopProducing(self) -> None:
+        """Keep it."""
+        self.states.append("stopped")
+
+
+class DeviceFileCase(SynchronousTestCase):
+    """A printer at the far end of a socket pair."""
+
+    def setUp(self) -> None:
+        """Plug the printer in."""
+        self.loop = Loop()
+        ours, self.printer = socket.socketpair()
+        self.addCleanup(self.printer.close)
+        for end in (ours, self.printer):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            end.setblocking(False)
+        self.ours = ours.detach()
+        self.opened: list[int] = []
+        self.endpoint = DeviceFileEndpoint(self.loop, PATH, any_file=True, open_file=self.open)
+
+    def open(self, path: str, flags: int) -> int:
+        """Open the printer's file."""
+        self.assertEqual(path, PATH)
+        self.assertTrue(flags & os.O_NONBLOCK)
+        self.opened.append(flags & os.O_ACCMODE)
+        return self.ours
+
+    def connect(self) -> Listener:
+        """A protocol on the open file."""
+        protocol = self.successResultOf(self.endpoint.connect(Factory.forProtocol(Listener)))
+        assert isinstance(protocol, Listener)
+
+        def close() -> None:
+            if protocol.line.connected:
+                protocol.line.connectionLost(Failure(ConnectionAborted()))
+
+        self.addCleanup(close)
+        return protocol
+
+    def take(self) -> bytes:
+        """What came out of the file and was not taken yet."""
+        taken = b""
+        while True:
+            try:
+                data = self.printer.recv(65536)
+            except BlockingIOError:
+                return taken
+            if not data:
+                return taken
+            taken += data
+
+
+class TransportTests(DeviceFileCase):
+    """Bytes both ways, and the end."""
+
+    def test_both_ways(self) -> None:
+        """What is written comes out, and what the printer says is heard."""
+        protocol = self.connect()
+        protocol.line.write(b"\x10\x04\x01")
+        self.loop.settle()
+        self.assertEqual(self.take(), b"\x10\x04\x01")
+        self.printer.send(b"\x12")
+        self.loop.settle()
+        self.assertEqual(protocol.heard, b"\x12")
+        self.assertEqual(protocol.line.getPeer(), DeviceFileAddress(PATH))
+        self.assertEqual(protocol.line.getHost(), DeviceFileAddress(PATH))
+
+    def test_no_paper(self) -> None:
+        """A printer that takes no more holds the line open, costs nothing, and gets the rest when it goes on."""
+        protocol = self.connect()
+        job = bytes(range(256)) * 1024
+        protocol.line.write(job)
+        protocol.line.loseConnection()
+        self.loop.settle()
+        self.assertLess(protocol.line.taken, len(job))
+        self.assertIsNone(protocol.end)
+        self.assertEqual(self.loop.getWriters(), [protocol.line])
+        printed = b""
+        while protocol.end is None:
+            printed += self.take()
+            self.loop.settle()
+        self.assertEqual(printed + self.take(), job)
+        self.assertIsInstance(protocol.end, ConnectionDone)
+
+    def test_closed_after_the_last_byte_left(self) -> None:
+        """The file stays open until it is writable once more after the last byte: closing earlier would lose it."""
+        protocol = self.connect()
+        protocol.line.write(b"x" * 100)
+        protocol.line.loseConnection()
+        self.assertEqual(self.loop.turn(), 1)
+        self.assertEqual(protocol.line.taken, 100)
+        self.assertIsNone(protocol.end)
+        self.assertEqual(self.loop.turn(), 1)
+        self.assertIsInstance(protocol.end, ConnectionDone)
+        self.assertRaises(OSError, os.fstat, self.ours)
+        self.assertEqual((self.loop.getReaders(), self.loop.getWriters()), ([], []))
+
+    def test_closed_after_drain(self) -> None:
+        """A line that has been idle since its last byte closes too."""
+        protocol = self.connect()
+        protocol.line.write(b"x")
+        self.loop.settle()
+        self.assertEqual(self.loop.getWriters(), [])
+        protocol.line.loseConnection()
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, ConnectionDone)
+
+    def test_producer(self) -> None:
+        """Whoever produces faster than the printer prints is paused, and resumed when it has caught up."""
+
+        protocol, producer = self.connect(), Producer()
+        protocol.line.registerProducer(producer, True)
+        protocol.line.write(b"x" * 200_000)
+        self.loop.settle()
+        self.assertEqual(producer.states, ["paused"])
+        while producer.states == ["paused"]:
+            self.assertNotEqual(self.take(), b"")
+            self.loop.settle()
+        self.assertEqual(producer.states, ["paused", "resumed"])
+        protocol.line.unregisterProducer()
+
+    def test_listener_paused(self) -> None:
+        """A protocol that wants no more bytes for now gets none until it asks again."""
+        protocol = self.connect()
+        protocol.line.pauseProducing()
+        self.printer.send(b"\x12")
+        self.loop.settle()
+        self.assertEqual(protocol.heard, b"")
+        protocol.line.resumeProducing()
+        self.loop.settle()
+        self.assertEqual(protocol.heard, b"\x12")
+
+    def test_unplugged(self) -> None:
+        """Unplugging ends the line at once, also while nothing is written, and closes the file once."""
+        protocol = self.connect()
+        self.printer.close()
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, Unplugged)
+        self.assertRaises(OSError, os.fstat, self.ours)
+        protocol.line.write(b"x")
+        protocol.line.loseConnection()
+        protocol.line.abortConnection()
+        self.loop.advance(1)
+        self.assertEqual((self.loop.getReaders(), self.loop.getWriters()), ([], []))
+
+    def test_unplugged_in_a_job(self) -> None:
+        """Unplugging in the middle of a job is no clean end."""
+        protocol = self.connect()
+        protocol.line.write(b"x" * 200_000)
+        self.loop.settle()
+        protocol.line.loseConnection()
+        self.printer.close()
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, Unplugged)
+
+    def test_abort(self) -> None:
+        """A line can be dropped with bytes still waiting."""
+        protocol = self.connect()
+        protocol.line.write(b"x" * 200_000)
+        self.loop.settle()
+        protocol.line.abortConnection()
+        self.assertIsNone(protocol.end)
+        self.loop.advance(0)
+        self.assertIsInstance(protocol.end, ConnectionAborted)
+
+
+class DriverTests(DeviceFileCase):
+    """Manners of the kernel's driver that a socket has not."""
+
+    def replace(self, name: str, stand_in: Callable[..., Any]) -> None:
+        """Let the printer's file answer ``name`` of `os` like ``stand_in``; other files keep theirs."""
+        real = getattr(os, name)
+
+        def call(descriptor: int, *rest: Any) -> Any:
+            return (stand_in if descriptor == self.ours else real)(descriptor, *rest)
+
+        self.patch(os, name, call)
+
+    def test_nothing_to_read(self) -> None:
+        """Zero bytes are no end: the line lives, rests before it listens again, and does not keep the loop busy."""
+        answers = [b"", b"", b"\x12"]
+        protocol = self.connect()
+        self.replace("read", lambda *_: answers.pop(0))
+        self.printer.send(b"\x12")
+        self.loop.settle()
+        self.assertEqual(len(answers), 2)
+        self.loop.advance(REST_S)
+        self.loop.settle()
+        self.assertEqual(len(answers), 1)
+        self.loop.advance(REST_S)
+        self.loop.turn()
+        self.assertEqual(protocol.heard, b"\x12")
+        self.assertIsNone(protocol.end)
+
+    def test_paused_while_resting(self) -> None:
+        """A protocol that paused during a rest is not served after it."""
+        protocol = self.connect()
+        self.replace("read", lambda *_: b"")
+        self.printer.send(b"\x12")
+        self.loop.settle()
+        protocol.line.pauseProducing()
+        self.loop.advance(REST_S)
+        self.assertEqual(self.loop.getReaders(), [])
+
+    def test_printer_that_only_listens(self) -> None:
+        """A printer that cannot be read is written to all the same, and never listened to again."""
+
+        def refuse(*_: Any) -> bytes:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+        protocol = self.connect()
+        self.replace("read", refuse)
+        self.printer.send(b"?")
+        self.loop.settle()
+        protocol.line.pauseProducing()
+        protocol.line.resumeProducing()
+        self.assertEqual(self.loop.getReaders(), [])
+        protocol.line.write(b"abc")
+        self.loop.settle()
+        self.assertEqual(self.take(), b"abc")
+        self.assertIsNone(protocol.end)
+
+    def test_ready_and_yet_not(self) -> None:
+        """A file that is called writable and takes nothing is left alone for a moment, also before it is closed."""
+        tries: list[bytes] = []
+
+        def full(_: int, data: bytes) -> int:
+            tries.append(bytes(data))
+            if len(tries) in (1, 3):
+                raise BlockingIOError
+            return len(data)
+
+        protocol = self.connect()
+        self.replace("write", full)
+        protocol.line.write(b"abc")
+        protocol.line.loseConnection()
+        self.loop.settle()
+        self.assertEqual(tries, [b"abc"])
+        protocol.line.write(b"d")
+        self.loop.settle()
+        self.assertEqual(tries, [b"abc"])
+        self.loop.advance(REST_S)
+        self.loop.settle()
+        self.assertEqual(tries, [b"abc", b"abcd", b""])
+        self.assertIsNone(protocol.end)
+        self.loop.advance(REST_S)
+        self.loop.settle()
+        self.assertEqual(tries[3:], [b""])
+        self.assertIsInstance(protocol.end, ConnectionDone)
+
+    def test_lost_while_resting(self) -> None:
+        """A line that ends during a rest leaves no timer behind."""
+
+        def full(_: int, data: bytes) -> int:
+            raise BlockingIOError
+
+        protocol = self.connect()
+        self.replace("write", full)
+        self.replace("read", lambda *_: b"")
+        self.printer.send(b"?")
+        protocol.line.write(b"abc")
+        self.loop.settle()
+        self.assertEqual(len(self.loop.getDelayedCalls()), 2)
+        protocol.line.connectionLost(Failure(ConnectionAborted()))
+        self.assertEqual(self.loop.getDelayedCalls(), [])
+
+    def test_unreadable_and_gone(self) -> None:
+        """A file that can neither be read nor written any more is a lost line."""
+
+        def gone(*_: Any) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+        protocol = self.connect()
+        self.replace("read", gone)
+        self.replace("write", gone)
+        self.printer.send(b"?")
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, Unplugged)
+
+    def test_last_bytes_lost(self) -> None:
+        """A printer unplugged with the last bytes on their way is noticed before the file closes."""
+        protocol = self.connect()
+        protocol.line.write(b"abc")
+        protocol.line.loseConnection()
+        self.loop.turn()
+
+        def gone(*_: Any) -> int:
+            raise OSError(errno.ENODEV, "No such device")
+
+        self.replace("write", gone)
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, Unplugged)
+
+
+class OpeningTests(DeviceFileCase):
+    """What the endpoint opens and what it refuses."""
+
+    def refusal(self, endpoint: DeviceFileEndpoint) -> str:
+        """Why it is not opened."""
+        failure = self.failureResultOf(endpoint.connect(Factory.forProtocol(Listener)), NotReached)
+        assert isinstance(failure.value, NotReached)
+        return failure.value.reason
+
+    def failing(self, number: int) -> DeviceFileEndpoint:
+        """An endpoint whose file cannot be opened."""
+
+        def fail(path: str, flags: int) -> int:
+            raise OSError(number, os.strerror(number), path)
+
+        return DeviceFileEndpoint(self.loop, PATH, any_file=True, open_file=fail)
+
+    def test_interface(self) -> None:
+        """It is an endpoint like any other."""
+        verifyObject(IStreamClientEndpoint, self.endpoint)
+        os.close(self.ours)
+
+    def test_reasons(self) -> None:
+        """Absent, busy, forbidden and unplugged are told in words."""
+        os.close(self.ours)
+        for number, words in (
+            (errno.ENOENT, "there is no such device"),
+            (errno.EBUSY, "another program uses the printer"),
+            (errno.EACCES, "no permission to open the printer"),
+            (errno.ENODEV, "the device is there and its printer is not"),
+            (errno.EISDIR, "this is no device"),
+            (errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        ):
+            self.assertEqual(self.refusal(self.failing(number)), f"{PATH}: {words}")
+
+    def test_write_only(self) -> None:
+        """A file that may only be written is opened so, and never read."""
+
+        def open_file(path: str, flags: int) -> int:
+            if flags & os.O_ACCMODE == os.O_RDWR:
+                raise OSError(errno.EACCES, "Permission denied")
+            return self.open(path, flags)
+
+        self.endpoint = DeviceFileEndpoint(self.loop, PATH, any_file=True, open_file=open_file)
+        protocol = self.connect()
+        self.assertEqual(self.opened, [os.O_WRONLY])
+        self.assertEqual(self.loop.getReaders(), [])
+        protocol.line.write(b"abc")
+        self.loop.settle()
+        self.assertEqual(self.take(), b"abc")
+
+    def test_no_device(self) -> None:
+        """A path that is an ordinary file is refused, left as it was, and closed."""
+        os.close(self.ours)
+        path = self.mktemp()
+        with open(path, "wb") as file:
+            file.write(b"mine")
+        opened: list[int] = []
+
+        def open_file(path: str, flags: int) -> int:
+            opened.append(os.open(path, flags))
+            return opened[0]
+
+        self.assertEqual(
+            self.refusal(DeviceFileEndpoint(self.loop, path, open_file=open_file)), f"{path}: this is no device"
+        )
+        self.assertRaises(OSError, os.fstat, opened[0])
+        with open(path, "rb") as left:
+            self.assertEqual(left.read(), b"mine")
+
+    def test_other_systems(self) -> None:
+        """Where there are no device files the reason says so."""
+        os.close(self.ours)
+        endpoint = DeviceFileEndpoint(Clock(), PATH)
+        self.assertEqual(self.refusal(endpoint), f"{PATH}: printers as device files exist on Linux only")
+
+    def test_real_character_device(self) -> None:
+        """A real character device passes the check, carries bytes, and its far end's going ends the line."""
+        os.close(self.ours)
+        far, near = pty.openpty()
+        tty.setraw(near)
+        endpoint = DeviceFileEndpoint(self.loop, os.ttyname(near))
+        protocol = self.successResultOf(endpoint.connect(Factory.forProtocol(Listener)))
+        assert isinstance(protocol, Listener)
+        protocol.line.write(b"\x1b@")
+        self.loop.settle()
+        self.assertEqual(os.read(far, 10), b"\x1b@")
+        os.close(near)
+        os.close(far)
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, Unplugged)
+
+
+class DeliveryTests(DeviceFileCase):
+    """Whole jobs and their verdicts."""
+
+    def setUp(self) -> None:
+        """A printer for jobs."""
+        super().setUp()
+        self.printing = DeviceFile(self.loop, self.endpoint)
+
+    def test_accepted(self) -> None:
+        """A job that left whole is accepted, and only when the file is closed: the next job finds it free."""
+        taken: list[str] = []
+        delivered = self.printing.deliver(b"receipt", "job 1", 5, lambda: taken.append("taken"))
+        self.loop.turn()
+        self.assertNoResult(delivered)
+        self.assertEqual(taken, [])
+        self.loop.settle()
+        self.assertEqual(taken, ["taken"])
+        self.assertEqual(self.successResultOf(delivered), Verdict(Outcome.ACCEPTED))
+        self.assertEqual(self.take(), b"receipt")
+        self.assertRaises(OSError, os.fstat, self.ours)
+        self.assertEqual(self.loop.getDelayedCalls(), [])
+
+    def test_stuck_in_the_middle(self) -> None:
+        """A job that the printer took a part of in time is unknown, with the numbers."""
+        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
+        self.loop.settle()
+        self.loop.advance(4.9)
+        self.loop.settle()
+        self.assertNoResult(delivered)
+        self.loop.advance(0.1)
+        verdict = self.successResultOf(delivered)
+        self.assertEqual(verdict.outcome, Outcome.UNKNOWN)
+        self.assertEqual(verdict.reason, f"not taken in 5 s; {len(self.take())} of 200000 bytes were taken")
+        self.assertFalse(verdict.may_repeat)
+        self.assertRaises(OSError, os.fstat, self.ours)
+
+    def test_nothing_taken(self) -> None:
+        """A job of which not one byte was taken was not printed, and may be sent anew."""
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(self.ours, b"x" * 4096)
+        delivered = self.printing.deliver(b"receipt", "job 1", 5)
+        self.loop.settle()
+        self.loop.advance(5)
+        verdict = self.successResultOf(delivered)
+        self.assertEqual(verdict, Verdict(Outcome.NOT_PRINTED, "not taken in 5 s"))
+        self.assertTrue(verdict.may_repeat)
+
+    def test_unplugged(self) -> None:
+        """A printer that goes in the middle leaves the job unknown."""
+        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
+        self.loop.settle()
+        self.printer.close()
+        self.loop.settle()
+        verdict = self.successResultOf(delivered)
+        self.assertEqual(verdict.outcome, Outcome.UNKNOWN)
+        self.assertIn("the printer was unplugged or switched off; ", verdict.reason)
+
+    def test_given_up_by_the_caller(self) -> None:
+        """A caller that waits no longer frees the file."""
+        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
+        self.loop.settle()
+        delivered.cancel()
+        self.assertEqual(self.successResultOf(delivered).outcome, Outcome.UNKNOWN)
+        self.assertRaises(OSError, os.fstat, self.ours)
+
+    def test_not_reached(self) -> None:
+        """A file that cannot be opened is a failure of its own kind, not a verdict."""
+
+        def absent(path: str, flags: int) -> int:
+            raise OSError(errno.ENOENT, "No such file")
+
+        os.close(self.ours)
+        endpoint = DeviceFileEndpoint(self.loop, PATH, open_file=absent)
+        self.failureResultOf(DeviceFile(self.loop, endpoint).deliver(b"receipt", "job 1", 5), NotReached)
+
+    def test_look_up(self) -> None:
+        """A device file cannot tell of earlier jobs, and says so."""
+        os.close(self.ours)
+        self.assertEqual(self.successResultOf(self.printing.look_up("job 1", 5)).outcome, Outcome.UNKNOWN)

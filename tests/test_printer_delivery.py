@@ -1,0 +1,752 @@
+"""Bringing a job to a printer: whatever printer and line do, it ends in one of four verdicts, the right one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, IStreamClientEndpoint
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent
+from protocols.printers.commands import Command, Cut, Drawer, Image, Mark, Text
+from protocols.printers.compose import Job, compose
+from protocols.printers.delivery import (
+    CAUSES,
+    CHUNK,
+    MOST_NOISE,
+    POLL,
+    Delivery,
+    DeliveryVerdict,
+    Inquiry,
+    Patience,
+    deliver,
+    inquire,
+)
+from protocols.printers.profiles import PROFILES, Profile
+from protocols.printers.talk import FLUSH
+from protocols.printers.verdict import Outcome
+
+EPSON, CLONE, STAR = PROFILES["epson"], PROFILES["zjiang-58"], PROFILES["star"]
+RECEIPT = (Text("ФІСКАЛЬНИЙ ЧЕК"), Cut())
+LONG: tuple[Command, ...] = (*(Text(f"рядок {number}") for number in range(400)), Cut())
+
+ASKED = b"\x10\x04\x01\x10\x04\x02\x10\x04\x03\x10\x04\x04"
+FINE = b"\x12\x12\x12\x12"
+"""Nothing wrong, to all four questions."""
+TURN = b"\x10\x00\x00\x00"
+"""The change that is told when it is the printer's turn to switch that on."""
+DONE = b"\x00"
+"""The answer to the mark."""
+
+PRINTED, ACCEPTED, NOT_PRINTED, UNKNOWN = Outcome.PRINTED, Outcome.ACCEPTED, Outcome.NOT_PRINTED, Outcome.UNKNOWN
+
+
+class Printer:
+    """The far end, played by hand: what the delivery wrote, and what the printer says."""
+
+    def __init__(self, job: Job, rate: int = 0) -> None:
+        self.clock = Clock()
+        self.job = job
+        self.delivery = Delivery(job, self.clock, Patience(), rate)
+        self.transport = StringTransport()
+        self.verdicts: list[DeliveryVerdict] = []
+        self.delivery.done.addCallback(self.verdicts.append)
+        self.delivery.makeConnection(self.transport)
+
+    def says(self, data: bytes) -> None:
+        """The printer says ``data``."""
+        self.delivery.dataReceived(data)
+
+    def wrote(self) -> bytes:
+        """What was written since the last call."""
+        data: bytes = self.transport.value()
+        self.transport.clear()
+        return data
+
+    def breaks(self, cleanly: bool = False) -> None:
+        """The line breaks, or is closed in good order."""
+        self.delivery.connectionLost(Failure(ConnectionDone() if cleanly else ConnectionLost()))
+
+    @property
+    def verdict(self) -> tuple[Outcome, str] | None:
+        """The verdict and its cause, once there is one."""
+        if not self.verdicts:
+            return None
+        (verdict,) = self.verdicts
+        return verdict.outcome, verdict.cause
+
+
+def epson() -> Printer:
+    """A printer that proves what it printed."""
+    return Printer(compose(RECEIPT, EPSON))
+
+
+class AskTests(SynchronousTestCase):
+    """Before anything is sent the printer is asked how it is."""
+
+    def test_questions(self) -> None:
+        """The questions print nothing: forget styles, tell changes, four states."""
+        self.assertEqual(epson().wrote().hex(" "), "1b 40 1d 61 ff 10 04 01 10 04 02 10 04 03 10 04 04")
+
+    def test_job_follows(self) -> None:
+        """The job is sent the moment the printer is found ready, not before."""
+        printer = epson()
+        printer.wrote()
+        printer.says(FINE)
+        self.assertEqual(printer.wrote(), b"")
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), printer.job.data)
+
+    def test_cannot_print(self) -> None:
+        """A printer that cannot print is told at once, with the reason, and nothing that prints was sent."""
+        cases = {
+            b"\x1a\x36\x12\x72": "cover",
+            b"\x1a\x32\x12\x72": "paper",
+            b"\x1a\x52\x1a\x12": "cutter",
+            b"\x1a\x52\x16\x12": "mechanical",
+            b"\x1a\x52\x52\x12": "overheat",
+            b"\x1a\x52\x32\x12": "unrecoverable",
+            b"\x1a\x12\x12\x12": "offline",
+        }
+        for answers, cause in cases.items():
+            printer = epson()
+            printer.wrote()
+            printer.says(answers)
+            self.assertEqual(printer.verdict, (NOT_PRINTED, cause))
+            self.assertEqual(
+                (printer.wrote(), printer.verdicts[0].sent, printer.transport.disconnecting), (b"", 0, True)
+            )
+            status = printer.verdicts[0].status
+            assert status is not None
+            self.assertEqual((status.reason, status.raw), (cause, answers))
+
+    def test_near_end(self) -> None:
+        """Paper near its end still prints, and the verdict tells it."""
+        printer = epson()
+        printer.says(b"\x12\x12\x12\x1e" + TURN.replace(b"\0\0", b"\0\x03", 1))
+        printer.says(DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_asked_twice(self) -> None:
+        """A printer that always answers and says nothing is asked again after a second, given up after another."""
+        printer = epson()
+        printer.wrote()
+        printer.clock.advance(0.99)
+        self.assertEqual(printer.wrote(), b"")
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.wrote().hex(" "), "10 04 01 10 04 02 10 04 03 10 04 04")
+        printer.clock.advance(0.99)
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "silent"))
+
+    def test_late_answer(self) -> None:
+        """An answer to the second question is as good."""
+        printer = epson()
+        printer.clock.advance(1)
+        printer.says(FINE + TURN + DONE)
+        printer.says(DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_clone_that_is_silent(self) -> None:
+        """From a clone silence means nothing: the job is sent after two seconds."""
+        printer = Printer(compose(RECEIPT, CLONE))
+        printer.clock.pump([1, 0.99])
+        self.assertNotIn(printer.job.data, printer.wrote())
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.wrote(), printer.job.data)
+
+    def test_never_asked(self) -> None:
+        """A printer that is known never to answer is not asked, and waits for nobody."""
+        printer = Printer(compose(RECEIPT, replace(CLONE, answers=False)))
+        self.assertEqual(printer.wrote(), printer.job.stream)
+
+    def test_not_our_turn(self) -> None:
+        """A printer that answers at once but does not come to our turn gets nothing, after one try to free it."""
+        printer = epson()
+        printer.says(FINE)
+        printer.wrote()
+        printer.clock.advance(1)
+        self.assertEqual(printer.wrote(), FLUSH + b"\x1b@\x1da\xff")
+        printer.clock.advance(1)
+        self.assertEqual((printer.verdict, printer.wrote()), ((NOT_PRINTED, "busy"), b""))
+
+    def test_freed(self) -> None:
+        """A printer that was stuck in a broken picture comes to our turn after blank bytes, and prints."""
+        printer = epson()
+        printer.says(FINE)
+        printer.clock.advance(1)
+        printer.wrote()
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), printer.job.data)
+
+    def test_stopped(self) -> None:
+        """A printer that asks for a pause before anything was sent is busy when it does not end it."""
+        printer = Printer(compose(RECEIPT, CLONE))
+        printer.says(b"\x13" + FINE)
+        printer.clock.pump([1, 1])
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
+
+    def test_line_breaks(self) -> None:
+        """A line that breaks while asking: nothing was printed."""
+        for cleanly in (True, False):
+            printer = epson()
+            printer.breaks(cleanly)
+            self.assertEqual(printer.verdict, (NOT_PRINTED, "lost"))
+
+    def test_drawer_without_paper(self) -> None:
+        """The drawer is opened at once even when the paper is out."""
+        printer = Printer(compose((Drawer(),), EPSON))
+        printer.wrote()
+        printer.says(b"\x1a\x32\x12\x72")
+        self.assertEqual(printer.wrote(), b"\x10\x14\x01\x00\x01" + ASKED)
+        printer.says(b"\x1e\x32\x12\x72")
+        printer.breaks(cleanly=True)
+        self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+
+class ProofTests(SynchronousTestCase):
+    """After the job the printer proves it, or does not."""
+
+    def sent(self, job: Job | None = None) -> Printer:
+        """A printer that has taken the whole job."""
+        printer = Printer(job or compose(RECEIPT, EPSON))
+        printer.says(FINE + TURN if printer.job.profile.automatic else FINE)
+        printer.wrote()
+        return printer
+
+    def test_printed(self) -> None:
+        """The answer in its turn proves the job, and the line is closed."""
+        printer = self.sent()
+        self.assertIsNone(printer.verdict)
+        printer.says(DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+        self.assertTrue(printer.transport.disconnecting)
+        self.assertEqual(printer.verdicts[0].sent, len(printer.job.data))
+
+    def test_stale_proof(self) -> None:
+        """The answer to an earlier job's mark, come before our turn, proves nothing."""
+        printer = epson()
+        printer.says(FINE + DONE + TURN)
+        printer.wrote()
+        printer.clock.advance(9)
+        self.assertIsNone(printer.verdict)
+        printer.says(DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_named_proof(self) -> None:
+        """By name only our own proves the job."""
+        profile = replace(EPSON, completion="process-id")
+        printer = self.sent(compose(RECEIPT, profile, [b"AB01"]))
+        printer.says(b"\x37\x22AB00\x00" + DONE)
+        self.assertIsNone(printer.verdict)
+        printer.says(b"\x37\x22AB01\x00")
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_several(self) -> None:
+        """A job with two marks is printed when both have been answered."""
+        printer = self.sent(compose((Text("a"), Mark(), Text("b")), EPSON))
+        printer.says(DONE)
+        self.assertIsNone(printer.verdict)
+        printer.says(DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_no_proof(self) -> None:
+        """Without a proof the printer is looked at once more, then the job is unknown; never earlier."""
+        printer = self.sent()
+        paper = printer.job.dots / 400
+        printer.clock.advance(10 + paper - 0.01)
+        self.assertEqual(printer.wrote(), b"")
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.wrote().hex(" "), "10 04 01 10 04 02 10 04 03 10 04 04")
+        printer.says(b"\x1a\x32\x12\x72")
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(1)
+        self.assertEqual(printer.verdict, (UNKNOWN, "paper"))
+        status = printer.verdicts[0].status
+        assert status is not None
+        self.assertEqual(status.paper, "out")
+
+    def test_silent_at_the_end(self) -> None:
+        """A printer that goes silent in the middle leaves the job unknown."""
+        printer = self.sent()
+        printer.clock.pump([60, 1])
+        self.assertEqual(printer.verdict, (UNKNOWN, "unproven"))
+
+    def test_proof_at_the_last_look(self) -> None:
+        """A proof that comes with the last look still counts."""
+        printer = self.sent()
+        printer.clock.advance(60)
+        printer.says(FINE + DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_longer_paper(self) -> None:
+        """A longer job is waited for longer."""
+        printer = self.sent(compose(LONG, EPSON))
+        self.assertGreater(printer.job.dots, 9000)
+        printer.clock.advance(10 + 9000 / 400)
+        self.assertEqual((printer.wrote(), printer.verdict), (b"", None))
+
+    def test_paper_ends(self) -> None:
+        """Paper that ends in the middle and is replaced in time: the rest is printed and proven."""
+        printer = self.sent()
+        printer.says(b"\x18\x00\x0f\x00")
+        printer.clock.advance(5)
+        self.assertIsNone(printer.verdict)
+        printer.says(b"\x10\x00\x00\x00" + DONE)
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_line_breaks(self) -> None:
+        """A line that breaks before the proof leaves the job unknown, however it is closed."""
+        for cleanly in (True, False):
+            printer = self.sent()
+            printer.breaks(cleanly)
+            self.assertEqual(printer.verdict, (UNKNOWN, "lost"))
+
+    def test_accepted(self) -> None:
+        """A printer that proves nothing has accepted the job when it answers behind it, and the line is closed."""
+        printer = self.sent(compose(RECEIPT, CLONE))
+        self.assertFalse(printer.transport.disconnecting)
+        printer.says(FINE)
+        self.assertTrue(printer.transport.disconnecting)
+        self.assertIsNone(printer.verdict)
+        printer.breaks(cleanly=True)
+        self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+    def test_arrived_and_stands(self) -> None:
+        """A printer that took all of it and stands may print it later: unknown, with the reason."""
+        printer = self.sent(compose(RECEIPT, CLONE))
+        printer.says(b"\x1a\x32\x12\x72")
+        self.assertEqual(printer.verdict, (UNKNOWN, "paper"))
+
+    def test_no_answer_behind(self) -> None:
+        """A printer that answered before the job and not behind it leaves the job unknown."""
+        printer = self.sent(compose(RECEIPT, CLONE))
+        printer.clock.advance(10 + printer.job.dots / 400 - 0.01)
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.verdict, (UNKNOWN, "stalled"))
+
+    def test_not_carried(self) -> None:
+        """A line that breaks while it still carries the job, or never ends carrying, leaves it unknown."""
+        mute = replace(CLONE, answers=False)
+        printer = Printer(compose(RECEIPT, mute))
+        self.assertTrue(printer.transport.disconnecting)
+        printer.breaks()
+        self.assertEqual(printer.verdict, (UNKNOWN, "lost"))
+        printer = Printer(compose(RECEIPT, mute))
+        printer.clock.advance(9.99)
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.verdict, (UNKNOWN, "stalled"))
+
+    def test_mute(self) -> None:
+        """A kind that can prove but never said a word is not waited for."""
+        printer = Printer(compose(RECEIPT, PROFILES["citizen"]))
+        printer.clock.pump([1, 1])
+        printer.breaks(cleanly=True)
+        self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+    def test_one_verdict(self) -> None:
+        """Whatever comes after the verdict changes nothing."""
+        printer = self.sent()
+        printer.says(DONE)
+        printer.says(b"\x1a" * 10 + DONE)
+        printer.clock.advance(100)
+        printer.breaks()
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+        self.assertEqual(printer.clock.getDelayedCalls(), [])
+
+
+class FlowTests(SynchronousTestCase):
+    """Pauses that the printer or the line ask for."""
+
+    def sending(self, rate: int = 0) -> Printer:
+        """A long job that is about to be sent."""
+        printer = Printer(compose(LONG, EPSON), rate)
+        self.assertGreater(len(printer.job.data), 3 * CHUNK)
+        printer.says(FINE)
+        printer.wrote()
+        return printer
+
+    def test_full_line(self) -> None:
+        """Nothing is written while the line is full, and nothing is lost."""
+        printer = self.sending()
+        printer.delivery.pauseProducing()
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), b"")
+        printer.delivery.resumeProducing()
+        self.assertEqual(printer.wrote(), printer.job.data)
+
+    def test_producer(self) -> None:
+        """The line is asked to say when it is full, for as long as there is something to write."""
+        printer = Printer(compose(LONG, EPSON), rate=CHUNK)
+        printer.says(FINE + TURN)
+        self.assertIs(printer.transport.producer, printer.delivery)
+        self.assertTrue(printer.transport.streaming)
+        printer.clock.pump([1] * 20)
+        self.assertIsNone(printer.transport.producer)
+
+    def test_xoff(self) -> None:
+        """XOFF stops the job between two chunks, XON lets it go on where it stopped."""
+        printer = self.sending(rate=CHUNK)
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), printer.job.data[:CHUNK])
+        printer.says(b"\x13")
+        printer.clock.advance(5)
+        self.assertEqual(printer.wrote(), b"")
+        printer.says(b"\x11")
+        self.assertEqual(printer.wrote(), printer.job.data[CHUNK : 2 * CHUNK])
+
+    def test_stalled(self) -> None:
+        """A pause that does not end leaves a job that was begun unknown, and the rest of it is dropped."""
+        printer = self.sending(rate=CHUNK)
+        printer.says(TURN)
+        printer.says(b"\x13")
+        printer.clock.advance(1)
+        printer.clock.advance(9.99)
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.verdict, (UNKNOWN, "stalled"))
+        self.assertEqual((printer.verdicts[0].sent, printer.transport.disconnecting), (CHUNK, True))
+
+    def test_stalled_at_once(self) -> None:
+        """A line that is full before the first byte of the job: nothing was printed."""
+        printer = self.sending()
+        printer.delivery.pauseProducing()
+        printer.says(TURN)
+        printer.clock.advance(10)
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
+
+    def test_slow_line(self) -> None:
+        """On a line without flow control no more is written than it can carry."""
+        printer = self.sending(rate=960)
+        printer.says(TURN)
+        total = len(printer.wrote())
+        seconds = 0
+        while total < len(printer.job.data):
+            printer.clock.advance(1)
+            seconds += 1
+            total += len(printer.wrote())
+            self.assertLessEqual(total, CHUNK + seconds * 960)
+        self.assertGreaterEqual(seconds, (len(printer.job.data) - CHUNK) // 960)
+
+    def test_broken_in_the_middle(self) -> None:
+        """A line that breaks in the middle leaves the job unknown."""
+        printer = self.sending(rate=CHUNK)
+        printer.says(TURN)
+        printer.breaks()
+        self.assertEqual(printer.verdict, (UNKNOWN, "lost"))
+        self.assertEqual(printer.verdicts[0].sent, CHUNK)
+
+
+class NoiseTests(SynchronousTestCase):
+    """Printers that talk too much."""
+
+    def test_flood_before(self) -> None:
+        """Noise without end before the job: nothing was printed."""
+        printer = epson()
+        printer.says(b"\xff" * MOST_NOISE)
+        self.assertIsNone(printer.verdict)
+        printer.says(b"\xff")
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "noise"))
+
+    def test_flood_after(self) -> None:
+        """Noise without end after the job leaves it unknown."""
+        printer = epson()
+        printer.says(FINE + TURN)
+        printer.says(b"\xff" * (MOST_NOISE + 1))
+        self.assertEqual(printer.verdict, (UNKNOWN, "noise"))
+
+    def test_changes_without_end(self) -> None:
+        """A printer that tells changes without end is given up as well."""
+        printer = epson()
+        printer.says(FINE + TURN)
+        for _ in range(20):
+            printer.says(TURN * 1000)
+        self.assertEqual(printer.verdict, (UNKNOWN, "noise"))
+
+    @settings(max_examples=200, deadline=None)
+    @given(
+        st.sampled_from(["epson", "zjiang-58", "star"]),
+        st.lists(
+            st.one_of(st.binary(max_size=30), st.sampled_from([FINE, TURN, DONE, b"\x13", b"\x11"])), max_size=8
+        ),
+        st.booleans(),
+    )
+    def test_any_answers(self, name: str, answers: list[bytes], breaks: bool) -> None:
+        """Whatever a printer says, there is one verdict in the end, and it is not better than what was sent."""
+        printer = Printer(compose(RECEIPT, PROFILES[name]))
+        for answer in answers:
+            if printer.verdict is None:
+                printer.says(answer)
+                printer.clock.advance(0.5)
+        if breaks and printer.verdict is None:
+            printer.breaks()
+        for _ in range(200):
+            printer.clock.advance(0.5)
+        verdict = printer.verdict
+        assert verdict is not None
+        written = printer.transport.value()
+        if verdict[0] is NOT_PRINTED:
+            self.assertNotIn(printer.job.data, written)
+        else:
+            self.assertIn(printer.job.data, written)
+        self.assertIn(verdict[1], {"", *CAUSES})
+
+
+class CancelTests(SynchronousTestCase):
+    """Whoever waits can give up."""
+
+    def test_before(self) -> None:
+        """Given up before the job was sent: nothing was printed, and the line is closed."""
+        printer = epson()
+        printer.delivery.done.cancel()
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "cancelled"))
+        self.assertTrue(printer.transport.disconnecting)
+
+    def test_after(self) -> None:
+        """Given up after the job was sent: it is unknown."""
+        printer = epson()
+        printer.says(FINE + TURN)
+        printer.delivery.done.addTimeout(5, printer.clock)
+        printer.clock.advance(5)
+        self.assertEqual(printer.verdict, (UNKNOWN, "cancelled"))
+
+    def test_when_taken(self) -> None:
+        """Given up at the moment in which the last byte was taken: unknown, and nothing more is asked."""
+        printer = epson()
+        printer.delivery.taken.addCallback(lambda _: printer.delivery.done.cancel())
+        printer.says(FINE + TURN)
+        self.assertEqual(printer.verdict, (UNKNOWN, "cancelled"))
+        self.assertEqual(printer.clock.getDelayedCalls(), [])
+
+    def test_words(self) -> None:
+        """Every cause has words for people."""
+        printer = epson()
+        printer.delivery.done.cancel()
+        self.assertEqual(printer.verdicts[0].reason, CAUSES["cancelled"])
+        self.assertTrue(printer.verdicts[0].may_repeat)
+
+
+class StarTests(SynchronousTestCase):
+    """The same with a Star printer, whose proof is a counter."""
+
+    @staticmethod
+    def state(count: int, flags: int = 0, paper: int = 0) -> bytes:
+        """A state of nine bytes."""
+        counted = (count & 0x07) << 1 | (count & 0x18) << 2
+        return bytes([0x23, 0x06, flags, 0, 0, paper, 0, counted, 0])
+
+    def test_printed(self) -> None:
+        """The counter is led to a number of its own first; one more than that proves the job."""
+        printer = Printer(compose(RECEIPT, STAR))
+        self.assertEqual(printer.wrote().hex(" "), "1b 40 1b 06 01")
+        printer.says(self.state(1))
+        self.assertEqual(printer.wrote(), b"\x1b\x1eE\0" + b"\x17" * 20 + b"\x1b\x06\x01")
+        printer.says(self.state(2))
+        self.assertEqual(printer.wrote(), b"")
+        printer.clock.advance(POLL)
+        self.assertEqual(printer.wrote(), b"\x1b\x06\x01")
+        printer.says(self.state(20))
+        self.assertEqual(printer.wrote(), printer.job.data + b"\x1b\x06\x01")
+        printer.says(self.state(20))
+        printer.clock.advance(POLL)
+        self.assertEqual(printer.wrote(), b"\x1b\x06\x01")
+        printer.says(self.state(21))
+        self.assertEqual(printer.verdict, (PRINTED, ""))
+
+    def test_other_number(self) -> None:
+        """Where the counter is already high it is led to a low number, far from what an earlier job could reach."""
+        printer = Printer(compose(RECEIPT, STAR))
+        printer.wrote()
+        printer.says(self.state(31))
+        self.assertEqual(printer.wrote().count(b"\x17"), 4)
+
+    def test_cannot_print(self) -> None:
+        """An open cover and an end of the paper are told at once."""
+        for state, cause in ((self.state(0, flags=0x28), "cover"), (self.state(0, 0x08, paper=0x08), "paper")):
+            printer = Printer(compose(RECEIPT, STAR))
+            printer.says(state)
+            self.assertEqual(printer.verdict, (NOT_PRINTED, cause))
+
+    def test_not_our_turn(self) -> None:
+        """A printer that does not count up to our number gets nothing."""
+        printer = Printer(compose(RECEIPT, STAR))
+        printer.says(self.state(3))
+        printer.clock.pump([1, 1])
+        self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
+        self.assertNotIn(printer.job.data, printer.wrote())
+
+    def test_wakes_up_late(self) -> None:
+        """A first state in the middle of the job says nothing into it, and proves nothing."""
+        printer = Printer(compose(LONG, replace(STAR, reliable=False)), rate=CHUNK)
+        printer.clock.pump([1, 1])
+        printer.wrote()
+        printer.says(self.state(3))
+        printer.clock.advance(1)
+        self.assertEqual(printer.wrote(), printer.job.data[CHUNK : 2 * CHUNK])
+        printer.clock.pump([1] * 4)
+        self.assertEqual(printer.wrote(), printer.job.data[2 * CHUNK :] + b"\x1b\x06\x01")
+        printer.says(self.state(4))
+        printer.breaks(cleanly=True)
+        self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+    def test_no_counter(self) -> None:
+        """A model without a counter accepts, and that is all that is known."""
+        printer = Printer(compose(RECEIPT, STAR))
+        state = bytes.fromhex("0f060000000000")
+        printer.says(state)
+        self.assertFalse(printer.transport.disconnecting)
+        printer.says(state)
+        printer.breaks(cleanly=True)
+        self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+
+class InquiryTests(SynchronousTestCase):
+    """Asking how a printer is, without printing."""
+
+    def asking(self, profile: Profile = EPSON) -> tuple[Inquiry, StringTransport, Clock]:
+        """A question on its way."""
+        clock, transport = Clock(), StringTransport()
+        inquiry = Inquiry(profile, clock)
+        inquiry.makeConnection(transport)
+        return inquiry, transport, clock
+
+    def test_state(self) -> None:
+        """The state is what the printer tells, and its styles are left alone."""
+        inquiry, transport, clock = self.asking()
+        self.assertEqual(transport.value().hex(" "), "10 04 01 10 04 02 10 04 03 10 04 04")
+        inquiry.dataReceived(b"\x12\x12\x12\x1e")
+        status = self.successResultOf(inquiry.done)
+        self.assertEqual((status.online, status.paper, status.reason), (True, "near_end", None))
+        self.assertEqual((transport.disconnecting, clock.getDelayedCalls()), (True, []))
+
+    def test_star(self) -> None:
+        """A Star printer is asked in its language, and counts nothing."""
+        inquiry, transport, _ = self.asking(STAR)
+        self.assertEqual(transport.value().hex(" "), "1b 06 01")
+        inquiry.dataReceived(StarTests.state(0, flags=0x28))
+        self.assertEqual(self.successResultOf(inquiry.done).reason, "cover")
+        self.assertEqual(transport.value().hex(" "), "1b 06 01")
+
+    def test_silent(self) -> None:
+        """Two questions, two seconds, and it is silent."""
+        inquiry, transport, clock = self.asking()
+        clock.pump([1, 0.99])
+        self.assertNoResult(inquiry.done)
+        clock.advance(0.01)
+        self.assertEqual(self.failureResultOf(inquiry.done, Silent).value.args, ("no answer in 2 s",))
+        self.assertTrue(transport.disconnecting)
+
+    def test_some_answers(self) -> None:
+        """A printer that answers only one of the questions is known as far as it told."""
+        inquiry, _, clock = self.asking()
+        inquiry.dataReceived(b"\x1a")
+        clock.pump([1, 1])
+        status = self.successResultOf(inquiry.done)
+        self.assertEqual((status.online, status.paper), (False, None))
+
+    def test_noise(self) -> None:
+        """Noise is no state."""
+        inquiry, _, clock = self.asking()
+        inquiry.dataReceived(b"HTTP/1.0 400")
+        clock.pump([1, 1])
+        self.failureResultOf(inquiry.done, Garbled)
+
+    def test_flood(self) -> None:
+        """Noise without end is not listened to."""
+        inquiry, transport, _ = self.asking()
+        inquiry.dataReceived(b"\xff" * (MOST_NOISE + 1))
+        self.failureResultOf(inquiry.done, Garbled)
+        self.assertTrue(transport.disconnecting)
+
+    def test_line_breaks(self) -> None:
+        """A broken line is told."""
+        inquiry, _, _ = self.asking()
+        inquiry.connectionLost(Failure(ConnectionLost()))
+        self.failureResultOf(inquiry.done, LineLost)
+
+
+@implementer(IStreamClientEndpoint)
+class Endpoint:
+    """A place to connect to: a `StringTransport`, nobody, or a connection that never comes about."""
+
+    def __init__(self, result: str = "connected") -> None:
+        self.result = result
+        self.transport = StringTransport()
+        self.protocol: IProtocol | None = None
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect, or not."""
+        if self.result == "never":
+            return Deferred()
+        if self.result == "refused":
+            connecting: Deferred[IProtocol] = Deferred()
+            connecting.errback(ConnectionLost("refused"))
+            return connecting
+        self.protocol = protocolFactory.buildProtocol(None)  # type: ignore[arg-type]
+        assert self.protocol is not None
+        self.protocol.makeConnection(self.transport)
+        return succeed(self.protocol)
+
+
+class ConnectTests(SynchronousTestCase):
+    """Jobs and questions to an address."""
+
+    def test_delivered(self) -> None:
+        """A job is delivered over a connection of its own."""
+        endpoint = Endpoint()
+        verdict = deliver(endpoint, compose(RECEIPT, EPSON), Clock())
+        assert endpoint.protocol is not None
+        endpoint.protocol.dataReceived(FINE + TURN)
+        endpoint.protocol.dataReceived(DONE)
+        self.assertIs(self.successResultOf(verdict).outcome, PRINTED)
+
+    def test_not_reached(self) -> None:
+        """Nobody there, or nobody in time: nothing was printed."""
+        self.assertEqual(
+            self.successResultOf(deliver(Endpoint("refused"), compose(RECEIPT, EPSON), Clock())).cause, "unreachable"
+        )
+        clock = Clock()
+        verdict = deliver(Endpoint("never"), compose(RECEIPT, EPSON), clock)
+        clock.advance(4.99)
+        self.assertNoResult(verdict)
+        clock.advance(0.01)
+        self.assertEqual(self.successResultOf(verdict).outcome, NOT_PRINTED)
+
+    def test_cancelled(self) -> None:
+        """Whoever waits for a delivery can give it up at any time."""
+        endpoint = Endpoint()
+        verdict = deliver(endpoint, compose(RECEIPT, EPSON), Clock())
+        verdict.cancel()
+        self.assertEqual(self.successResultOf(verdict).cause, "cancelled")
+
+    def test_inquired(self) -> None:
+        """A question is asked over a connection of its own; nobody there is told as such."""
+        endpoint = Endpoint()
+        status = inquire(endpoint, EPSON, Clock())
+        assert endpoint.protocol is not None
+        endpoint.protocol.dataReceived(FINE)
+        self.assertTrue(self.successResultOf(status).online)
+        self.failureResultOf(inquire(Endpoint("refused"), EPSON, Clock()), NotReached)
+
+
+class StripTests(SynchronousTestCase):
+    """Pictures on their way."""
+
+    def test_long_picture(self) -> None:
+        """A picture is sent whole, chunk by chunk."""
+        printer = Printer(compose((Image(384, b"\xff" * 48 * 200),), EPSON))
+        printer.says(FINE)
+        printer.wrote()
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), printer.job.data)
