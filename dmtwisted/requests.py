@@ -403,7 +403,13 @@ def read_task(root: Members) -> TaskRequest:
     request = read_root(root)
     if request.type == TYPE_FISCAL:
         fiscal = root.read("fiscal", _read_fiscal)
-        return request if fiscal is None else msgspec.structs.replace(request, fiscal=fiscal)
+        if fiscal is not None:
+            request = msgspec.structs.replace(request, fiscal=fiscal)
+        if root.has("pay") or root.has("skipprint"):
+            # What batch mode minds beside the receipt (specification 4.6, http-api 5).
+            pay = root.read("pay", _read_pay_task)
+            return msgspec.structs.replace(request, pay=pay, skipprint=root.flag("skipprint"))
+        return request
     if request.type == TYPE_PAY:
         search = root.integer("transaction_search")
         if search not in (0, 1, 2):

@@ -131,6 +131,8 @@ class Devices:
             _check_name(name)
             settings = {**msgspec.json.decode(device.row.settings), **changes}
             value = device.driver.read(settings)
+            if device.kind == REGISTER:
+                await device.built.check_change(value)
             encoded = msgspec.json.encode(settings)
             try:
                 await self._around.store.change_device(device.row.n, name, encoded)
@@ -212,6 +214,9 @@ class Unusable:
 
     async def resolve(self) -> None:
         """There is nobody to ask."""
+
+    async def check_change(self, settings: object) -> None:
+        """Anything may be better than what it has."""
 
     async def state(self) -> dict[str, object]:
         """The reason."""

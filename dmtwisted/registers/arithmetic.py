@@ -106,6 +106,15 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
     return _receipt(asked, goods, sum(good.cost - good.disc for good in goods), settings, rates)
 
 
+def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
+    """What a receipt without its payments comes to, in kopecks, before any rounding.
+
+    :raises Refused: for the first rule of specification 7.2 that its items break.
+    """
+    goods = _spread(asked.discounts, [_good(row, index, rates, device) for index, row in enumerate(asked.rows)])
+    return sum(good.cost - good.disc for good in goods) + sum(line.on_top for line in taxes(goods, rates))
+
+
 def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
     """The receipt of an income or expense: an amount and its payments, with or without items (http-api 2.12).
 

@@ -13,7 +13,7 @@ import msgspec
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.money import hryvnias
 from dmtwisted.registers import documents
-from dmtwisted.registers.arithmetic import Rates, cash_move, receipt, turnover, withdrawal
+from dmtwisted.registers.arithmetic import Rates, cash_move, owed, receipt, turnover, withdrawal
 from dmtwisted.registers.catalogue import CASH
 from dmtwisted.registers.documents import Caller, Document, Header, OfflineMark, Receipt, Reversed
 from dmtwisted.registers.interface import (
@@ -67,6 +67,10 @@ class Drafting:
         if make is None or request.fiscal is None:
             raise Refused(Res.UNKNOWN_FISCAL_TASK, request.task)
         return make(self, request, request.fiscal, state, sold)
+
+    def owed(self, asked: ReceiptRequest) -> int:
+        """What a receipt without its payments comes to, in kopecks."""
+        return owed(asked, self._rates, self._name)
 
     def closing(self, request: TaskRequest, state: RegisterState) -> Document:
         """The document that closes the shift; ``state`` is the register with its Z."""

@@ -26,14 +26,14 @@ from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.registers import documents, infos, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
-from dmtwisted.registers.documents import Document, Header
+from dmtwisted.registers.documents import Document, Header, Receipt
 from dmtwisted.registers.drafting import LONGEST_OFFLINE, Drafting
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.paper import DocumentPaper, with_forms
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
-from dmtwisted.requests import FiscalRequest, TaskRequest, malformed
+from dmtwisted.requests import FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentIntent, DocumentQuery, Intent, OperationRow, Outcome, State
@@ -129,6 +129,26 @@ class SoftwareRegister:
             )
         )
         return Done(answer, None if form is None else lambda: form)
+
+    async def rehearse(self, request: TaskRequest) -> Receipt:
+        """The receipt that a sale or return would make: see `IRegister`."""
+        await self.resolve()
+        draft = self._drafting.draft(request, self._state, self._sold)
+        assert draft.receipt is not None
+        return draft.receipt
+
+    def owed(self, asked: ReceiptRequest) -> int:
+        """What a receipt without its payments comes to: see `IRegister`."""
+        return self._drafting.owed(asked)
+
+    async def check_change(self, settings: RegisterSettings) -> None:
+        """See that the settings may become ``settings`` now.
+
+        :raises Refused: 1100 when batch mode would change during a shift (http-api 5).
+        """
+        stored = self._stored or await self._store.register_state(self._n)
+        if settings.batch != self._settings.batch and stored and totals.decode(stored).shift_open:
+            raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 
     async def resolve(self) -> None:
         """Ask after every document whose outcome is unknown: see `IRegister`."""

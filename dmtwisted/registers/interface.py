@@ -8,7 +8,9 @@ from typing import NamedTuple
 from zope.interface import Interface
 
 from dmtwisted.printing.model import Element
-from dmtwisted.requests import TaskRequest
+from dmtwisted.registers.documents import Receipt
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.requests import ReceiptRequest, TaskRequest
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
 X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
@@ -49,6 +51,24 @@ class IRegister(Interface):
         """The stored answer for the request's ``tag`` (specification 3.3).
 
         :raises Refused: 1058 when there is none.
+        """
+
+    async def rehearse(request: TaskRequest) -> Receipt:
+        """The receipt that a sale or return would make, without making it.
+
+        :raises Refused: when it breaks a rule or may not be made now.
+        """
+
+    def owed(asked: ReceiptRequest) -> int:
+        """What a receipt without its payments comes to, in kopecks.
+
+        :raises Refused: when its items break a rule.
+        """
+
+    async def check_change(settings: RegisterSettings) -> None:
+        """See that the register's settings may become ``settings`` now.
+
+        :raises Refused: when they may not.
         """
 
     async def resolve() -> None:

@@ -7,7 +7,25 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.registers.catalogue import PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+from dmtwisted.registers.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+
+
+class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What batch mode does beside the receipt (http-api 5); changed only while the shift is closed."""
+
+    terminal: Annotated[str, Meta(description="Terminal for payments by card; empty takes none")] = ""
+    printer: Annotated[str, Meta(description="Printer for the paper; empty is prn")] = ""
+    pay_types: Annotated[tuple[int, ...], Meta(description="Payment types that go to the terminal; any but cash")] = (
+        2,
+    )
+    auto_cancel: Annotated[
+        bool, Meta(description="Whether a payment is taken back when its receipt is refused for good")
+    ] = True
+    merchant: Annotated[str, Meta(description="Merchant in the terminal; empty is its first")] = ""
+
+    def __post_init__(self) -> None:
+        if CASH in self.pay_types:
+            raise ValueError("pay_types: cash does not go to the terminal")
 
 
 class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -61,6 +79,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     shopad: Annotated[str, Meta(description="Address of the outlet")] = ""
     vat_code: Annotated[str, Meta(description="VAT number, printed after ПН")] = ""
     fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = ""
+    batch: Annotated[BatchSettings | None, Meta(description="Batch mode: terminal, printer and their rules")] = None
     header: Annotated[tuple[str, ...], Meta(description="Lines at the top of every print form")] = ()
     footer: Annotated[tuple[str, ...], Meta(description="Lines at the end of every print form")] = ()
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from dmtwisted.devices.drivers import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
 
@@ -9,7 +13,7 @@ from dmtwisted.printing.settings import PrinterSettings, build
 class StarSettings(PrinterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any printer, of the family that speaks Star's language."""
 
-    profile: str = "star"
+    profile: Annotated[str, Meta(description="Family of printers that it belongs to")] = "star"
 
 
 DRIVER = Driver(
