@@ -17,6 +17,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dmtwisted.hardened import BadList, Circle, listed, read_host, read_network, read_origin
+
 T = TypeVar("T")
 
 
@@ -60,6 +62,36 @@ class ServerConfig:
         pattern=r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*",
         pattern_text="one path segment of letters, digits and . _ ~ -",
     )
+    hardened: bool = option(
+        False,
+        "Let in only this machine and `allowed_addresses`, under the names of `allowed_hosts`, from pages of"
+        " `allowed_origins`, and with an API key for tasks too (docs/security.md).",
+        True,
+    )
+    allowed_addresses: str = option(
+        "",
+        "Addresses and networks that may call a hardened service beside this machine, separated by commas.",
+        "192.168.1.20, 192.168.2.0/24",
+    )
+    allowed_hosts: str = option(
+        "",
+        "Names by which callers know a hardened service, beside `localhost` and its address, separated by commas.",
+        "desk.shop.local",
+    )
+    allowed_origins: str = option(
+        "",
+        "Origins of pages that may use the management interface, and a hardened service's tasks, separated by"
+        " commas; its own pages always may.",
+        "https://shop.example",
+    )
+
+    @property
+    def circle(self) -> Circle:
+        """Whom the three lists let in.
+
+        :raises BadList: when one of them cannot be read; `load` has seen to that for a file.
+        """
+        return Circle.read(self.allowed_addresses, self.allowed_hosts, self.allowed_origins)
 
 
 @dataclass(frozen=True)
@@ -190,6 +222,10 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
+_LISTS = {"allowed_addresses": read_network, "allowed_hosts": read_host, "allowed_origins": read_origin}
+"""How each part of a list is read."""
+
+
 def load(path: Path | None, overrides: Overrides | None = None) -> Config:
     """The configuration of the file ``path``, or the defaults, with ``overrides`` on top.
 
@@ -204,9 +240,16 @@ def load(path: Path | None, overrides: Overrides | None = None) -> Config:
     for name, other in (("key", tls.certificate), ("certificate", tls.key)):
         if other and not getattr(tls, name):
             raise reader.error(f"[tls] {name}: is missing; certificate and key go together")
+    server = reader.section("server", ServerConfig, folder)
+    for key, read in _LISTS.items():
+        try:
+            for part in listed(getattr(server, key)):
+                read(part)
+        except BadList as error:
+            raise reader.error(f"[server] {key}: {error}") from None
     database = reader.section("database", DatabaseConfig, folder)
     config = Config(
-        server=reader.section("server", ServerConfig, folder),
+        server=server,
         tls=tls,
         database=replace(database, url=_database_url(reader, database.url, folder)),
         log=reader.section("log", LogConfig, folder),

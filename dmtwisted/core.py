@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
+from dmtwisted.access import Access
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, Surroundings, find_drivers
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Surroundings, find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.secrets import Secrets
+from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
+
+if TYPE_CHECKING:
+    from dmtwisted.tls import LiveCertificate
 
 TRAINING_REGISTER = "test"
 """The register that a fresh service in training mode has (design 7)."""
+
+TRAINING_TERMINAL = "pos"
+"""And its terminal (design 7)."""
 
 LATEST_READY = 3.0
 """Seconds after which the service is ready though some far end has not answered (design 10)."""
@@ -38,6 +47,11 @@ class Core:
         verifyObject(IStore, store)
         self.config, self.store, self.reactor = config, store, reactor
         self.clock = ServiceClock(reactor)
+        self.opened_at = self.clock.now()
+        self.secrets = Secrets(state)
+        self.settings = ServiceSettings(store, self.secrets)
+        self.access = Access(store, self.clock, reactor)
+        self.certificate = _certificate(config, reactor)
         around = Surroundings(reactor, self.clock, store, state)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
         self.dispatcher = Dispatcher(self.devices, store, self.clock)
@@ -48,13 +62,20 @@ class Core:
     async def open(self) -> None:
         """Open the store and every device, and ask once after all that is unknown.
 
+        :raises BadCertificate: when there is a certificate that cannot be served.
         :raises StoreFailed: when the store cannot be opened.
         """
+        if self.certificate is not None:
+            self.certificate.open()
+            self.certificate.watch()
         await self.store.open()
+        await self.settings.open()
+        await self.access.open()
         await self.devices.open()
         if self.config.service.training and not list(self.devices):
             await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {})
             await self.devices.add(DEFAULT_PRINTER, PRINTER, "training", {})
+            await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
@@ -70,6 +91,8 @@ class Core:
     async def close(self) -> None:
         """Refuse new tasks, let the running ones end, close devices and store."""
         self.ready = False
+        if self.certificate is not None:
+            self.certificate.close()
         if self._soon_ready is not None:
             self._soon_ready.cancel()
             self._soon_ready = None
@@ -77,3 +100,12 @@ class Core:
         await self.dispatcher.finish()
         self.devices.close()
         await self.store.close()
+
+
+def _certificate(config: Config, reactor: Any) -> LiveCertificate | None:
+    """The certificate of a service that speaks HTTPS; one that speaks HTTP does not load what it takes."""
+    if not config.tls.given:
+        return None
+    from dmtwisted.tls import LiveCertificate
+
+    return LiveCertificate(config.tls, reactor)

@@ -9,9 +9,11 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 
 from dmtwisted import answers
+from dmtwisted.batch import Batch
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
+from dmtwisted.events import Events
 from dmtwisted.papers import Papers
 from dmtwisted.receipts import list_receipts
 from dmtwisted.registers.interface import PRINTED, TAGGED, Done
@@ -38,27 +40,34 @@ class Dispatcher:
 
     def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
         self._devices, self._store, self._clock = devices, store, clock
+        self.events = Events(clock)
         self._papers = Papers(devices)
+        self._batch = Batch(devices, store, clock, self._papers)
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
 
-    async def execute(self, body: bytes, language: str, printer: str = "") -> bytes:
+    async def execute(self, body: bytes, language: str, printer: str = "", batch: bool = False) -> bytes:
         """The answer to a request body, as JSON text; never raises.
 
         :param printer: the name of the printer for the paper of a register's task; empty prints nothing.
+        :param batch: whether card, receipt and paper are one act.
         """
         started = self._clock.seconds()
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
             request = _with_tag(read_task(read_json(body)))
-            answer = await self._perform(request, language, printer)
+            if self.events.watched:
+                self.events.begun(request)
+            answer = await self._perform(request, body, language, printer, batch)
         except Exception as error:
             refused = self._refusal(error)
             request = request or echo_of(body)
             res = refused.res.code
             answer = answers.refusal(request, refused, language, self._clock.now())
+        if self.events.watched:
+            self.events.ended(request, answer)
         self.log.info(
             "{device} {type}/{task} tag={tag} res={res} {ms:.1f} ms",
             device=request.device,
@@ -83,6 +92,7 @@ class Dispatcher:
         await gatherResults(
             [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind != OTHER]
         )
+        await self._batch.resume()
 
     async def _resolve(self, device: Device) -> None:
         try:
@@ -93,14 +103,19 @@ class Dispatcher:
         except Exception:
             self.log.failure("{device}: could not be resolved", device=device.name)
 
-    async def _perform(self, request: TaskRequest, language: str, printer: str) -> bytes:
+    async def _perform(self, request: TaskRequest, body: bytes, language: str, printer: str, batch: bool) -> bytes:
         device = self._devices.by_name(request.device)
         _check_kind(device, request)
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
         try:
+            if batch:
+                return await self._batch.execute(request, body, language)
             done = await self._in_turn(device, request, language)
+            if device.kind == REGISTER:
+                answer = self._batch.warn(device.row.n, done.answer, language)
+                done = done if answer is done.answer else done._replace(answer=answer)
             if printer and done.form is not None and request.type == TYPE_FISCAL and request.task in PRINTED:
                 return await self._papers.print(done, printer, language)
             return done.answer

@@ -11,8 +11,10 @@ from twisted.web.iweb import IRequest
 from dmtwisted.clock import span, stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
-from dmtwisted.printing.service import KIND as JOB
-from dmtwisted.printing.service import decode_job, why
+from dmtwisted.papers import service_of
+from dmtwisted.printing.jobs import KIND as JOB
+from dmtwisted.printing.jobs import decode_job
+from dmtwisted.printing.told import why
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
@@ -20,6 +22,14 @@ from web.answers import json_answer, language_of
 from web.management import answer_errors, lasting, read_object
 
 PAGE_SIZE, LARGEST_PAGE = 50, 1000
+
+KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
+"""What an operation can be (`dmtwisted.store.schema`)."""
+
+FILTERS = ("device", "key", "kind", "state", "from", "to", "page", "page_size")
+"""What narrows a list (design 10)."""
+
+_LARGEST_NUMBER = 2**63 - 1
 
 UNFINISHED = (State.INTENDED, State.UNKNOWN)
 """What nobody knows the end of: a person may have to look."""
@@ -38,6 +48,10 @@ _ADVICE = {
         "Look whether it came out, and print it again if it did not.",
     ),
 }
+_USUAL_ADVICE = Text(
+    "Нічого робити не треба: сервіс з’ясує підсумок перед наступним завданням цього пристрою.",
+    "There is nothing to do: the service finds out before the next task of this device.",
+)
 
 
 class JournalApi:
@@ -70,7 +84,7 @@ class JournalApi:
 
         async def again() -> Any:
             async with device.turns.turn():
-                return await self._device(row, PRINTER).built.reprint(n)
+                return await (await service_of(self._device(row, PRINTER))).reprint(n)
 
         told = await lasting(again())
         if not told.on_paper:
@@ -101,6 +115,8 @@ class JournalApi:
         return json_answer(request, 200, {"paging": paging, name: [record(row) for row in found.operations]})
 
     async def _row(self, n: int, kind: str) -> OperationRow:
+        # No store counts any further.
+        n = min(n, _LARGEST_NUMBER)
         found = await self._store.find_operations(OperationQuery(kinds=[kind], n=n))
         if not found.operations:
             raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kind} operation {n}")
@@ -127,8 +143,8 @@ class JournalApi:
             "res": row.res,
             "answer": msgspec.Raw(row.answer) if row.answer else None,
         }
-        if row.state in UNFINISHED and row.kind in _ADVICE:
-            told["advice"] = _ADVICE[row.kind].for_language(language)
+        if row.state in UNFINISHED:
+            told["advice"] = _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language)
         return told
 
     def _job(self, row: OperationRow, language: str) -> dict[str, Any]:
@@ -153,19 +169,25 @@ class Settlement(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQuery, int]:
+    """What a request asks the journal for, and which page of it.
+
+    :param kind: the only kind that the list shows; empty shows all.
+    :raises BadSettings: with the name of the first filter that does not fit.
+    """
     given = {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in request.args.items()
     }
+    for name in given:
+        if name not in FILTERS:
+            # A filter that nobody heeds would show everything as if it had been heeded.
+            raise BadSettings(name, f"one of {', '.join(FILTERS)} is expected")
     page = _number(given, "page", 1, 10**9)
     size = _number(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
-    states = _states(given.get("state", ""))
-    kinds = [kind] if kind else [given["kind"]] if given.get("kind") else []
-    named = given.get("device")
     return OperationQuery(
-        devices=[devices.by_name(named).row.n] if named else [],
-        kinds=kinds,
-        states=states,
+        devices=_devices(given.get("device", ""), devices),
+        kinds=_kinds(given.get("kind", ""), kind),
+        states=_states(given.get("state", "")),
         key=given.get("key", ""),
         at_from=_moment(given, "from", 0),
         at_to=_moment(given, "to", 1),
@@ -174,8 +196,20 @@ def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQue
     ), page
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+def _devices(named: str, devices: Devices) -> list[int]:
+    if not named:
+        return []
+    found = [device.row.n for device in devices if named in (device.name, device.row.dev_id)]
+    if not found:
+        raise BadSettings("device", "the name or id of a device is expected")
+    return found
+
+
+def _kinds(named: str, only: str) -> list[str]:
+    known = (only,) if only else KINDS
+    if named and named not in known:
+        raise BadSettings("kind", f"{' or '.join(known)} is expected")
+    return [only or named] if only or named else []
 
 
 def _number(given: dict[str, str], name: str, default: int, largest: int) -> int:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -71,6 +71,7 @@ class WholeService(Service):
         self._core, self._listening, self._reactor = core, listening, reactor
         self._observer = observer
         self._door = Door(core)
+        self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
         self._port: IListeningPort | None = None
         self._failed = False
 
@@ -95,26 +96,32 @@ class WholeService(Service):
         self._port = port = self._listen()
         _settle_memory()
         address = port.getHost()
-        self.log.info("serving on http://{host}:{port}/", host=address.host, port=address.port)
+        scheme = "http" if self._core.certificate is None else "https"
+        self.log.info("serving on {scheme}://{host}:{port}/", scheme=scheme, host=address.host, port=address.port)
         if self._core.config.service.training:
             # Past the log, which takes over the standard output: this is to be read and pasted by a person.
-            print(FIRST_SALE.format(port=address.port, device=TRAINING_REGISTER), file=sys.__stdout__, flush=True)
+            sale = FIRST_SALE.format(scheme=scheme, port=address.port, device=TRAINING_REGISTER)
+            print(sale, file=sys.__stdout__, flush=True)
 
     def _listen(self) -> Any:
         """Take over the socket; where the reactor cannot, give it up and listen on its address."""
         listening = self._listening
         if IReactorSocket.providedBy(self._reactor):
-            port: Any = self._reactor.adoptStreamPort(listening.fileno(), listening.family, cast(Any, self._door))
+            port: Any = self._reactor.adoptStreamPort(listening.fileno(), listening.family, self._site)
             listening.close()
             return port
         host, number = listening.getsockname()[:2]
         listening.close()
-        return self._reactor.listenTCP(number, self._door, BACKLOG, host)
+        return self._reactor.listenTCP(number, self._site, BACKLOG, host)
 
     def _take_signals(self) -> None:
         """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, lambda *_: self._reactor.callFromThread(self._stop_once))
+        certificate = self._core.certificate
+        if certificate is not None and hasattr(signal, "SIGHUP"):
+            # By custom of daemons; without a certificate there is nothing to read anew, and the signal ends us.
+            signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(certificate.reload_or_log))
 
     def _stop_once(self) -> None:
         if self.running:
@@ -159,9 +166,9 @@ def _settle_memory() -> None:
 
 
 FIRST_SALE = """
-Serving on http://localhost:{port} in training mode: nothing leaves this machine.
+Serving on {scheme}://localhost:{port} in training mode: nothing leaves this machine.
 Open the shift of the register `{device}` and sell something:
 
-  curl -s http://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
-  curl -s http://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'
+  curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
+  curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'
 """  # noqa: E501 - to be pasted as it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -161,7 +162,7 @@ class Door(Site):
         self._exact: dict[bytes, IResource] = {
             b"/dm/execute": tasks,
             b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, prints=True),
-            b"/dm/execute-pkg": tasks,
+            b"/dm/execute-pkg": TaskResource(partial(core.dispatcher.execute, batch=True), language),
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
         }

@@ -23,6 +23,7 @@ class MainOptions(usage.Options):
     synopsis = "Usage: dmtwisted COMMAND [options]"
     subCommands: ClassVar = [
         ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
+        ["simulate", None, _options("dmtwisted.commands.simulate", "SimulateOptions"), "Be a printer or a terminal."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
 
@@ -37,7 +38,11 @@ class MainOptions(usage.Options):
             raise usage.UsageError("a command is expected")
 
 
-RUN = {"run": "dmtwisted.commands.run", "bench": "dmtwisted.commands.bench"}
+RUN = {
+    "run": "dmtwisted.commands.run",
+    "simulate": "dmtwisted.commands.simulate",
+    "bench": "dmtwisted.commands.bench",
+}
 """The module behind each command; its function ``run`` takes the options and returns the exit status."""
 
 

@@ -23,7 +23,7 @@ REGISTER, PRINTER, TERMINAL, OTHER = "register", "printer", "terminal", "other"
 KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
 """The kinds of devices (design 6)."""
 
-FOLDERS = ("dmtwisted.registers.drivers", "dmtwisted.printing.drivers")
+FOLDERS = ("dmtwisted.registers.drivers", "dmtwisted.printing.drivers", "dmtwisted.terminals.drivers")
 """Where driver modules lie."""
 
 

@@ -18,13 +18,18 @@ from protocols.printers.verdict import Verdict
 class Delivering:
     """A job on its way.
 
-    ``taken`` fires with `None` when the printer or queue has taken every byte, ``done`` with the verdict; neither
-    fails. Cancelling ``done`` gives the job up. ``begun`` tells whether anything that prints has left.
+    ``done`` fires with the verdict and does not fail; every way ends a delivery by itself when nothing moves any
+    more. Cancelling it gives the job up. The verdict's ``reason`` is a name for which
+    `dmtwisted.printing.told.why` has words.
     """
 
     taken: Deferred[None]
+    """Fires when the printer has every byte, if it comes to that before the verdict; does not fail."""
     done: Deferred[Verdict]
     begun: Callable[[], bool]
+    """Whether anything that prints may have left."""
+    trouble: Callable[[], str]
+    """Why the printer stands still, as it told last: a name of a reason; empty when it told no such thing."""
 
 
 class IPrinterWay(Interface):
@@ -46,8 +51,9 @@ class IPrinterWay(Interface):
     async def status() -> PrinterStatus | None:
         """How the printer is; `None` when this way tells nothing.
 
-        :raises WireError: when it is not reached or does not answer.
+        :raises UnknownQueue: when the system has no such queue.
+        :raises WireError: when it is not reached, or does not answer though its kind does.
         """
 
     def close() -> None:
-        """Let go of the line."""
+        """Let go of the line; whoever delivers has given that up before."""

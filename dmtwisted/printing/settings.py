@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -11,9 +11,9 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 
 from dmtwisted.devices.drivers import BadSettings, Surroundings
 from dmtwisted.printing.interface import IPrinterWay
-from dmtwisted.printing.service import DELIVERY, PrinterService
+from dmtwisted.printing.service import PrinterService
 from dmtwisted.store.values import DeviceRow
-from protocols.printers.profiles import PROFILES, Profile
+from protocols.printers.profiles import PROFILES, Language, Profile
 
 Interface = Literal["tcp", "serial", "usb", "cups", "windows"]
 CodePage = Literal["", "cp1251", "cp1125", "cp866", "raster"]
@@ -49,15 +49,37 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     ] = 60.0
     spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
 
+    language: ClassVar[Language] = "escpos"
+    """What the driver speaks."""
+
+    def __post_init__(self) -> None:
+        """See that the members fit together.
+
+        :raises BadSettings: with the path of the one that does not.
+        """
+        for name in _NEEDED[self.interface]:
+            if not getattr(self, name):
+                raise BadSettings(f"settings.{name}", f"interface {self.interface} needs it")
+        profile_of(self)
+
+
+def known_profile(name: str, *languages: Language) -> Profile:
+    """The family called ``name``, if it speaks one of ``languages``; of any language when none is given.
+
+    :raises BadSettings: with the names of those that can be given.
+    """
+    families = [family.name for family in PROFILES.values() if not languages or family.language in languages]
+    if name not in families:
+        raise BadSettings("settings.profile", f"one of {', '.join(families)} is expected")
+    return PROFILES[name]
+
 
 def profile_of(settings: PrinterSettings) -> Profile:
     """The family's profile, changed as the settings say.
 
     :raises BadSettings: for an unknown family, or a code table whose number nobody knows.
     """
-    family = PROFILES.get(settings.profile)
-    if family is None:
-        raise BadSettings("settings.profile", f"one of {', '.join(PROFILES)} is expected")
+    family = known_profile(settings.profile, settings.language)
     profile = replace(
         family,
         columns_a=settings.columns or family.columns_a,
@@ -74,24 +96,31 @@ def profile_of(settings: PrinterSettings) -> Profile:
     return profile
 
 
-def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
-    """The way to the printer.
+_NEEDED: dict[Interface, tuple[str, ...]] = {
+    "tcp": ("host",),
+    "serial": ("serial_port",),
+    "usb": ("device_file",),
+    "cups": ("queue",),
+    "windows": ("queue",),
+}
+"""What has to be named for each line."""
 
-    :raises BadSettings: when the settings do not say where it is.
-    """
+
+def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
+    """The way to the printer."""
     # Imported only by a shop that has a printer: a service without one stays small.
     from dmtwisted.printing.ways import LineWay, QueueWay
 
     profile = profile_of(settings)
     if settings.interface in ("cups", "windows"):
-        _needed(settings, "queue")
-        return QueueWay(profile, _queue(settings, around.reactor), DELIVERY)
+        return QueueWay(profile, _queue(settings, around.reactor))
     # Without flow control nothing keeps the printer's small buffer from running over.
     rate = settings.baudrate // 10 if settings.interface == "serial" and settings.flow == "none" else 0
+    # The reactor's own time: a training clock that is moved must not use up what a printer is given.
     return LineWay(
         profile,
         _endpoint(settings, around.reactor),
-        around.clock,
+        around.reactor,
         settings.job_ttl_s,
         rate,
         not settings.drawer_inverted,
@@ -102,12 +131,10 @@ def _endpoint(settings: PrinterSettings, reactor: Any) -> IStreamClientEndpoint:
     if settings.interface == "tcp":
         from protocols.serial import tcp_endpoint
 
-        _needed(settings, "host")
         return tcp_endpoint(reactor, settings.host, settings.port or 9100)
     if settings.interface == "serial":
         from protocols.serial import SerialEndpoint, SerialSettings
 
-        _needed(settings, "serial_port")
         line = SerialSettings(
             settings.serial_port,
             settings.baudrate,
@@ -130,19 +157,6 @@ def _queue(settings: PrinterSettings, reactor: Any) -> Any:
     return windows_queue(reactor, settings.queue)
 
 
-def _needed(settings: PrinterSettings, name: str) -> None:
-    if not getattr(settings, name):
-        raise BadSettings(f"settings.{name}", f"interface {settings.interface} needs it")
-
-
 def build(row: DeviceRow, settings: PrinterSettings, around: Surroundings) -> PrinterService:
     """The printing service of a real printer."""
-    return PrinterService(
-        row.n,
-        row.name,
-        around.store,
-        way_of(settings, around),
-        around.clock,
-        time_to_live=settings.job_ttl_s,
-        spare=settings.spare,
-    )
+    return PrinterService(row.n, row.name, around.store, way_of(settings, around), around.clock)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.printing.interface import Delivering, IPrinterWay
-from dmtwisted.printing.service import UNKNOWN_QUEUE
-from protocols.errors import WireError
+from dmtwisted.printing.told import CANCELLED, NO_QUEUE
+from protocols.errors import Garbled, Silent, WireError
 from protocols.printers.codepages import CODE_PAGES
 from protocols.printers.commands import Command
 from protocols.printers.compose import Job, compose
@@ -27,6 +27,9 @@ from protocols.printers.verdict import Outcome, Verdict
 
 CONNECT, ANSWER = 3.0, 1.0
 """Seconds for a connection, and for each of two questions: together what a caller waits (specification 8)."""
+
+WATCHED = 2.5
+"""Seconds that a job in a queue is watched: taking it back and asking why fit into what a caller waits."""
 
 
 class _Profiled:
@@ -49,13 +52,25 @@ class _Profiled:
         """Nothing is held between two jobs."""
 
 
+class _LineDelivery(Delivery):
+    """A delivery that can be looked at on its way."""
+
+    @property
+    def trouble(self) -> str:
+        """Why the printer stands still, as it told last."""
+        return self._talk.status.reason or ""
+
+
 @implementer(IPrinterWay)
 class LineWay(_Profiled):
     """Over TCP, a serial port or a device file: we ask the printer itself.
 
-    :param time_to_live: seconds that a job may stand still in the middle, or wait for its proof.
+    :param time_to_live: seconds that a job may stand still in the middle, or wait for its proof on top of the time
+        that its paper takes.
     :param bytes_per_second: for serial lines without flow control; 0 sends as fast as the line takes it.
     """
+
+    log = Logger()
 
     def __init__(
         self,
@@ -70,59 +85,98 @@ class LineWay(_Profiled):
         self._endpoint, self._clock = endpoint, clock
         self._patience = Patience(CONNECT, ANSWER, time_to_live, time_to_live)
         self._rate, self._high = bytes_per_second, drawer_high_is_open
+        self._asking: Deferred[PrinterStatus] | None = None
 
     def deliver(self, job: Job) -> Delivering:
         """Begin to deliver ``job``."""
-        delivery = Delivery(job, self._clock, self._patience, self._rate, self._high)
-        done = carry(self._endpoint, delivery, self._clock, self._patience)
-        return Delivering(delivery.taken, done.addCallback(_short), lambda: delivery.begun)
+        delivery = _LineDelivery(job, self._clock, self._patience, self._rate, self._high)
+        done = maybeDeferred(carry, self._endpoint, delivery, self._clock, self._patience)
+
+        def failed(failure: Failure) -> DeliveryVerdict:
+            self.log.failure("a line failed", failure)
+            outcome = Outcome.UNKNOWN if delivery.begun else Outcome.NOT_PRINTED
+            return DeliveryVerdict(outcome, cause="lost" if delivery.begun else "unreachable")
+
+        return Delivering(
+            delivery.taken,
+            done.addErrback(failed).addCallback(_short),
+            lambda: delivery.begun,
+            lambda: delivery.trouble,
+        )
 
     async def status(self) -> PrinterStatus | None:
-        """Ask the printer how it is."""
-        return await inquire(self._endpoint, self.profile, self._clock, self._patience, self._high)
+        """Ask the printer how it is; one that never answers such questions is not at fault for it."""
+        asking = self._asking = inquire(self._endpoint, self.profile, self._clock, self._patience, self._high)
+        try:
+            return await asking
+        except (Silent, Garbled):
+            if self.profile.reliable:
+                raise
+            return None
+        finally:
+            self._asking = None
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._asking is not None:
+            self._asking.cancel()
 
 
 def _short(verdict: DeliveryVerdict) -> Verdict:
-    """The verdict with the name of its cause, which the service has words for."""
+    """The verdict with the name of its cause: what the printer told of itself says more than how the line ended."""
+    told = verdict.status.reason if verdict.status is not None else None
+    if verdict.cause in ("stalled", CANCELLED) and verdict.outcome is Outcome.UNKNOWN and told is not None:
+        return Verdict(verdict.outcome, told)
     return Verdict(verdict.outcome, verdict.cause)
 
 
 @implementer(IPrinterWay)
 class QueueWay(_Profiled):
-    """Through a queue of the operating system: it takes all bytes at once and tells what it knows."""
+    """Through a queue of the operating system: it takes all bytes at once and tells what it knows.
+
+    That a queue has the bytes says nothing: it may be told to give them back. So only the verdict counts.
+    """
 
     log = Logger()
 
-    def __init__(self, profile: Profile, queue: IPrintQueue, patience: float) -> None:
+    def __init__(self, profile: Profile, queue: IPrintQueue, patience: float = WATCHED) -> None:
         super().__init__(profile)
         self._queue, self._patience = queue, patience
 
     def deliver(self, job: Job) -> Delivering:
         """Hand ``job`` over."""
-        taken: Deferred[None] = Deferred()
         title = f"dmtwisted {uuid4()}"
-        done = self._queue.deliver(job.stream, title, self._patience, lambda: taken.callback(None))
+        done = maybeDeferred(self._queue.deliver, job.stream, title, self._patience)
         # A queue that is handed a job may print it at once: from the first moment it counts as begun.
-        return Delivering(taken, done.addErrback(self._not_taken).addCallback(self._with_cause), lambda: True)
+        return Delivering(Deferred(), done.addCallbacks(self._named, self._not_taken), lambda: True, lambda: "")
 
     def _not_taken(self, failure: Failure) -> Verdict:
         if failure.check(UnknownQueue):
-            return Verdict(Outcome.NOT_PRINTED, f"{UNKNOWN_QUEUE}: {failure.value}")
+            self.log.error("{why}", why=failure.getErrorMessage())
+            return Verdict(Outcome.NOT_PRINTED, NO_QUEUE)
         if failure.check(WireError):
+            self.log.info("print service not reached: {why}", why=failure.getErrorMessage())
             return Verdict(Outcome.NOT_PRINTED, "unreachable")
         self.log.failure("a queue failed", failure)
-        return Verdict(Outcome.UNKNOWN, "lost")
+        return Verdict(Outcome.UNKNOWN, "queue")
 
-    def _with_cause(self, verdict: Verdict) -> Verdict | Deferred[Verdict]:
-        """What stands in the way of a job that was taken back: the queue knows it, the job's end does not."""
-        known = verdict.reason == "unreachable" or verdict.reason.startswith(UNKNOWN_QUEUE)
-        if known or verdict.outcome is not Outcome.NOT_PRINTED:
-            return verdict
+    def _named(self, verdict: Verdict) -> Verdict | Deferred[Verdict]:
+        """The verdict with the name of its cause; a queue's own words are for the log."""
+        if verdict.reason:
+            self.log.info(
+                "job {job} is {outcome}: {why}", job=verdict.job, outcome=verdict.outcome, why=verdict.reason
+            )
+        if verdict.outcome in (Outcome.PRINTED, Outcome.ACCEPTED):
+            return Verdict(verdict.outcome, "", verdict.job)
+        named = Verdict(verdict.outcome, "queue", verdict.job)
+        if verdict.outcome is Outcome.UNKNOWN:
+            return named
 
+        # What stands in the way of a job that was taken back: the queue knows it, the job's end does not.
         def told(state: QueueState) -> Verdict:
-            return Verdict(verdict.outcome, STATUS[state.condition].reason or verdict.reason, verdict.job)
+            return replace(named, reason=STATUS[state.condition].reason or named.reason)
 
-        return self._queue.state(ANSWER).addCallbacks(told, lambda _: verdict)
+        return self._queue.state(ANSWER).addCallbacks(told, lambda _: named)
 
     async def status(self) -> PrinterStatus | None:
         """What the queue knows of its printer."""

@@ -165,7 +165,7 @@ class SoftwareRegister:
         stored = await self._store.register_state(self._n)
         self._state = totals.decode(stored) if stored else RegisterState()
         self._sold = await self._store.sold_codes(self._n, self._state.shift)
-        unresolved = await self._store.unresolved(self._n)
+        unresolved = await self._unresolved()
         differs = request is not None and any(
             operation.key == request.tag and _says_else(operation, request, fingerprint) for operation in unresolved
         )
@@ -180,6 +180,11 @@ class SoftwareRegister:
         self._stored = totals.encode(self._state)
         if differs:
             raise Refused(Res.COLLISION_DIFFERS)
+
+    async def _unresolved(self) -> list[OperationRow]:
+        """Documents whose outcome is unknown; what others keep under this register is not ours to resolve."""
+        found = await self._store.unresolved(self._n)
+        return [operation for operation in found if operation.kind in (KIND, UNTAGGED)]
 
     async def check(self) -> None:
         """Try the way to the far end: see `IRegister`."""
@@ -196,7 +201,7 @@ class SoftwareRegister:
             "shift": state.shift,
             "opened_at": state.opened_at,
             "online_status": int(state.offline is not None),
-            "collision": self._stored is None and bool(await self._store.unresolved(self._n)),
+            "collision": self._stored is None and bool(await self._unresolved()),
             "safe": amount(state.safe),
             "docno": state.last.number,
         }

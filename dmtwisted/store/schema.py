@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -24,14 +25,24 @@ metadata = MetaData()
 # SQLite numbers rows by itself only in a column of exactly this type.
 _number = BigInteger().with_variant(Integer, "sqlite")
 
+
+def _text(length: int) -> String:
+    """Text of which no two are the same, however alike they look: compared byte by byte.
+
+    Indexes over it also outlive a new version of the system's language tables, with which those of a collation
+    of people's languages may no longer find what they hold.
+    """
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
 device = Table(
     "device",
     metadata,
     Column("n", _number, primary_key=True, autoincrement=True, comment="never used again, even after deletion"),
-    Column("dev_id", String(36), nullable=False, unique=True, comment="GUID shown to clients"),
-    Column("name", String(200), nullable=False, unique=True, comment="`device` of requests"),
-    Column("kind", String(16), nullable=False, comment="register, printer, terminal, other"),
-    Column("driver", String(64), nullable=False, comment="name of the driver within its kind"),
+    Column("dev_id", _text(36), nullable=False, unique=True, comment="GUID shown to clients"),
+    Column("name", _text(200), nullable=False, unique=True, comment="`device` of requests"),
+    Column("kind", _text(16), nullable=False, comment="register, printer, terminal, other"),
+    Column("driver", _text(64), nullable=False, comment="name of the driver within its kind"),
     Column("settings", LargeBinary, nullable=False, comment="JSON of the driver's settings"),
     sqlite_autoincrement=True,
 )
@@ -39,7 +50,7 @@ device = Table(
 setting = Table(
     "setting",
     metadata,
-    Column("name", String(64), primary_key=True, comment="name of the service setting"),
+    Column("name", _text(64), primary_key=True, comment="name of the service setting"),
     Column("value", LargeBinary, nullable=False, comment="JSON of its value"),
 )
 
@@ -48,16 +59,17 @@ operation = Table(
     metadata,
     Column("n", _number, primary_key=True, autoincrement=True, comment="order of the journal"),
     Column("device_n", _number, nullable=False, comment="the device; stays when the device is deleted"),
-    Column("kind", String(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg"),
+    Column("kind", _text(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg"),
     Column("task", Integer, nullable=False, comment="task number inside the kind"),
-    Column("key", String(200), nullable=False, comment="tag or transaction_id"),
+    Column("key", _text(200), nullable=False, comment="tag or transaction_id"),
     Column("fingerprint", LargeBinary, nullable=False, comment="hash of what was asked for"),
-    Column("state", String(8), nullable=False, comment="intended, done, refused, unknown"),
+    Column("state", _text(8), nullable=False, comment="intended, done, refused, unknown"),
     Column("at", BigInteger, nullable=False, comment="begin, milliseconds since 1970"),
     Column("ended_at", BigInteger, nullable=True, comment="outcome, milliseconds since 1970"),
     Column("res", Integer, nullable=False, server_default="0", comment="result code of the outcome"),
     Column("answer", LargeBinary, nullable=True, comment="the answer as it was given, byte for byte"),
     Column("request", LargeBinary, nullable=True, comment="JSON: what was asked for, and how far it came"),
+    Column("token", LargeBinary, nullable=True, comment="mark of who asked a server, when its answer may be lost"),
     Index("operation_key", "device_n", "kind", "key"),
     sqlite_autoincrement=True,
 )
@@ -98,12 +110,12 @@ document = Table(
     Column("operation_n", _number, ForeignKey("operation.n"), nullable=False, comment="operation it is part of"),
     Column("device_n", _number, nullable=False, comment="the register"),
     Column("number", BigInteger, nullable=False, comment="local number, continuous over the register's life"),
-    Column("kind", String(16), nullable=False, comment="open, sale, return, cash_in, cash_out, z, close, ..."),
+    Column("kind", _text(16), nullable=False, comment="open, sale, return, cash_in, cash_out, z, close, ..."),
     Column("shift", BigInteger, nullable=False, comment="number of the shift's Z"),
     Column("at", BigInteger, nullable=False, comment="time of the document, milliseconds since 1970"),
     Column("sum", BigInteger, nullable=False, comment="kopecks"),
-    Column("state", String(8), nullable=False, comment="as for operations"),
-    Column("fiscal_number", String(64), nullable=False, server_default="", comment="given by the far end"),
+    Column("state", _text(8), nullable=False, comment="as for operations"),
+    Column("fiscal_number", _text(64), nullable=False, server_default="", comment="given by the far end"),
     Column("value", LargeBinary, nullable=False, comment="JSON of the document"),
     Column("sent", LargeBinary, nullable=False, comment="the exact bytes for the wire"),
     Index("document_operation", "operation_n"),
@@ -146,6 +158,15 @@ sold_code = Table(
     metadata,
     Column("device_n", _number, primary_key=True, autoincrement=False, comment="the register"),
     Column("shift", BigInteger, primary_key=True, autoincrement=False, comment="number of the shift's Z"),
-    Column("code", String(255), primary_key=True, comment="item code"),
+    Column("code", _text(255), primary_key=True, comment="item code"),
     Column("taxgrp", Integer, nullable=False, comment="tax group under which the shift sold it"),
+)
+
+# Only a database that several services may share has rows here.
+claim = Table(
+    "claim",
+    metadata,
+    Column("device_n", _number, primary_key=True, autoincrement=False, comment="the device"),
+    Column("instance", _text(255), nullable=False, comment="the service that works with it, or did so last"),
+    Column("released", Boolean, nullable=False, comment="whether that service let go of it in order"),
 )

@@ -6,10 +6,11 @@ A verdict is approved or declined. Everything else is *unknown* until the termin
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 import msgspec
+from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
 from dmtwisted.results import Refused, Res
@@ -19,13 +20,36 @@ TOTALS, SETTLEMENT = 10, 11
 CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND, STORED = 14, 15, 16, 17
 """Numbers of ``pay.task`` (specification 4.4)."""
 
-TASKS = frozenset({*range(1, 9), TOTALS, SETTLEMENT, CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND, STORED})
+NAMES = {
+    PAYMENT: "payment",
+    REFUND: "refund",
+    CANCEL: "cancel",
+    TRANSFER: "transfer",
+    BANK_SERVICE: "bank_service",
+    READ_CARD: "read_card",
+    FINISH: "finish",
+    DISCOUNT_CARD: "discount_card",
+    TOTALS: "totals",
+    SETTLEMENT: "settlement",
+    CASH_ISSUE: "cash_issue",
+    INSTALMENTS: "instalments",
+    INSTALMENTS_REFUND: "instalments_refund",
+    STORED: "stored",
+}
+"""Every task by a word, as the list of drivers tells what a protocol can do."""
+
+TASKS = frozenset(NAMES)
 
 READING = frozenset({DISCOUNT_CARD, TOTALS})
 """Tasks that move nothing: when their answer is lost there is nothing to find out."""
 
 PING, MERCHANTS, MASKS, ECHO = "ping", "merchants", "masks", "echo"
 """Service methods that a driver may have (http-api 3.4); status and last operation are the service's own."""
+
+
+def names_of(tasks: Iterable[int]) -> tuple[str, ...]:
+    """The words for ``tasks``, in the order of their numbers, with the stored operation that every terminal has."""
+    return tuple(NAMES[task] for task in sorted({*tasks, STORED}))
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,6 +69,15 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: int = 0
     service: str = ""
     param: str = ""
+    corrected: int = 0
+    """The sum that the cashier wants instead, once the card was read (task 7); 0 is the first one."""
+    part: bool = False
+    """Whether a cancel is over ``sum`` only; otherwise it is over the whole operation."""
+
+    @property
+    def wanted(self) -> int:
+        """What shall be taken or given in the end, cash included, in kopecks."""
+        return (self.corrected or self.sum) + self.cash
 
 
 class Approved(msgspec.Struct, frozen=True, omit_defaults=True, tag="approved"):
@@ -83,10 +116,8 @@ class Declined(msgspec.Struct, frozen=True, omit_defaults=True, tag="declined"):
 
     def refused(self) -> Refused:
         """The same as whoever asked hears it."""
-        return Refused(RES[self.res], *self.details, aq_errortxt=self.text)
+        return Refused(Res.by_code(self.res), *self.details, aq_errortxt=self.text)
 
-
-RES = {res.code: res for res in Res}
 
 Verdict = Approved | Declined
 
@@ -111,6 +142,18 @@ Keep = Callable[[Verdict], Awaitable[None]]
 
 
 @dataclass(frozen=True)
+class ReadCard:
+    """A payment that stops at the card (task 6).
+
+    ``card`` is what was read, or `None` when the payment ended without stopping. ``ended`` is the payment's own end,
+    as `ITerminal.perform` tells it, whether or not anybody goes on with it.
+    """
+
+    card: Approved | None
+    ended: Deferred[Verdict]
+
+
+@dataclass(frozen=True)
 class Progress:
     """What a terminal is doing just now: a word of ours, and the terminal's own text if it has one."""
 
@@ -118,18 +161,15 @@ class Progress:
     text: str = ""
 
 
-IDLE, CONNECTING, WAITING_CARD, CARD_READ, PIN, BANK, PRINTING, CASHIER, WORKING = (
+IDLE, CONNECTING, WAITING_CARD, CARD_READ, WAITING_CASHIER = (
     "idle",
     "connecting",
     "waiting_card",
     "card_read",
-    "pin",
-    "bank",
-    "printing",
     "waiting_cashier",
-    "working",
 )
-"""States of `Progress`."""
+PIN, BANK, PRINTING, WORKING, ASKING = "pin", "bank", "printing", "working", "asking"
+"""States of `Progress`; `ASKING` is finding out what became of an operation."""
 
 
 class ITerminal(Interface):
@@ -137,15 +177,16 @@ class ITerminal(Interface):
 
     capabilities = Attribute("The numbers of ``pay.task`` that this terminal has; any other is 5029.")
     services = Attribute("The service methods that it has; any other is 303.")
+    protocol = Attribute("The name of its protocol, for people.")
     wait_s = Attribute("Seconds that an operation may take.")
 
     def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
         """Tell from now on of progress, and of a verdict that comes after its operation was given up (rule 18)."""
 
     async def snapshot(order: Order) -> bytes:
-        """What tells ``order`` from whatever the terminal did before it; empty when its answers name it anyway.
+        """What tells ``order`` from whatever the terminal did before it; what it means only the driver knows.
 
-        :raises Refused: when the terminal is not there or does not answer; nothing was sent.
+        :raises Refused: when the terminal is not there, is busy or does not answer; nothing was sent.
         """
 
     async def perform(order: Order, snapshot: bytes, keep: Keep) -> Verdict:
@@ -155,30 +196,29 @@ class ITerminal(Interface):
         :raises WireError: when it may have taken it and nobody knows the end.
         """
 
-    async def find_out(order: Order, snapshot: bytes, keep: Keep) -> Found:
+    async def find_out(order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Ask the terminal what became of ``order``; never repeats it (rule 3).
 
+        :param patience: seconds for which a terminal that is at work may be waited for.
         :raises Refused: when the terminal cannot be asked now.
         :raises WireError: when it did not answer.
         """
 
-    async def hold(order: Order) -> Approved:
-        """Task 6: read the card and wait for `proceed`; what was read.
+    async def read_card(order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """Task 6: begin a payment and stop at the card until `proceed`; whatever goes wrong is told by its end."""
 
-        :raises Refused: when the terminal did not take it, or the card was not read.
-        :raises WireError: when nobody knows how it stands.
+    async def proceed(order: Order) -> None:
+        """Task 7: let the payment that stopped at the card go on, with the sum ``order.wanted``.
+
+        :raises Refused: when the terminal did not take that.
+        :raises WireError: when nobody knows whether it did.
         """
 
-    async def proceed(order: Order, held: Order, keep: Keep) -> Verdict:
-        """Task 7: go on with the operation that was held, with another sum if ``order`` names one.
-
-        :raises WireError: as `perform`.
-        """
-
-    def interrupt() -> None:
+    async def interrupt() -> None:
         """Ask the running operation to stop: a wish, its own verdict still comes (rule 8).
 
-        :raises Refused: 5029 when this wire has no such message.
+        :raises Refused: 5029 when this wire has no such message, or when the terminal does not stop now.
+        :raises WireError: when the wish was not answered.
         """
 
     async def check() -> None:

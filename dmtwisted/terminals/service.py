@@ -8,29 +8,31 @@ The path of an operation, and what happens if the power goes after each step:
 3. the request goes out;
 4. the verdict is stored, then acknowledged where the wire has such a thing, then answered.
 
-A break after step 2 is unknown until the terminal tells. While an operation is unknown the device takes no other one,
-and nothing is ever sent again by us: a repeat belongs to the caller (rules 3 to 5).
+A break after step 2 is unknown until the terminal tells (`dmtwisted.terminals.doubts`). While an operation is unknown
+the device takes no other one, and nothing is ever sent again by us: a repeat belongs to the caller (rules 3 to 5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID, uuid4, uuid5
 
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
-from dmtwisted.answers import Answer, amount, refusal, render, repeated, with_member
-from dmtwisted.clock import ServiceClock, stamp17
-from dmtwisted.requests import PayTask, TaskRequest, malformed
+from dmtwisted.answers import repeated
+from dmtwisted.clock import ServiceClock
+from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
-from dmtwisted.security import mask_pan
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import Intent, OperationRow, Outcome, State, StoreFailed
+from dmtwisted.store.values import OperationRow, State, StoreFailed
+from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
 from dmtwisted.terminals.interface import (
+    CANCEL,
+    CONNECTING,
     FINISH,
     IDLE,
     READ_CARD,
@@ -38,53 +40,35 @@ from dmtwisted.terminals.interface import (
     STORED,
     TASKS,
     Approved,
-    Declined,
-    Found,
     ITerminal,
-    NeverStarted,
     Order,
     Progress,
-    Undecided,
+    ReadCard,
     Verdict,
 )
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from dmtwisted.terminals.kept import KIND, Kept, Operation, PayJournal, operation_of
+from dmtwisted.terminals.ordering import label_of, order_of, same_order
+from dmtwisted.terminals.telling import Caller, broken_off, nothing_sent, told, told_refusal
+from protocols.errors import WireError
 
-KIND = "pay"
-"""The kind of a terminal's operations in the journal."""
-
-LABELS = UUID("6f2c3d5e-2f2b-5c55-9e0a-0d6d1c1b7a10")
-"""The name space of the labels that we make ourselves (specification 2.2: UUID version 5)."""
+__all__ = ["KIND", "Caller", "TerminalService"]
 
 NEW, STORED_ONLY, STORED_FIRST = 0, 1, 2
 """Values of ``transaction_search`` (specification 3.4)."""
 
-CURRENCY = "ГРН"
-"""``info.currency`` of every terminal (http-api 3.3)."""
+REPEATED_WITHIN = 600.0
+"""Seconds for which a repeat of an operation whose end nobody heard is taken for the repeat that it is."""
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the journal holds of an operation besides its answer: enough to ask after it, and to answer late."""
+@dataclass(eq=False)
+class Run:
+    """An operation under way; a payment that stopped at its card becomes task 7's ``operation`` on the way."""
 
-    order: Order
-    caller: Caller
-    sent: bool = False
-    """Whether the request may have left; without it nothing was sent."""
-    snapshot: bytes = b""
-    verdict: Verdict | None = None
-
-
-class Caller(msgspec.Struct, frozen=True):
-    """What an answer echoes of its request."""
-
-    device: str
-    source: str
-    tag: str
-    label: str
-    language: str
-
-
-encode_kept = msgspec.json.Encoder().encode
-decode_kept = msgspec.json.Decoder(Kept).decode
+    operation: Operation
+    card: Approved | None = None
+    over: bool = False
+    """Its end has come, though it may not be stored yet."""
+    outcome: Deferred[Verdict | Refused] = field(default_factory=Deferred)
 
 
 class TerminalService:
@@ -94,22 +78,34 @@ class TerminalService:
 
     def __init__(self, device_n: int, name: str, store: IStore, driver: Any, clock: ServiceClock) -> None:
         verifyObject(ITerminal, driver)
-        self._n, self._name = device_n, name
-        self._store, self._driver, self._clock = store, driver, clock
+        self._name, self._clock = name, clock
+        self.driver = driver
+        self._journal = PayJournal(device_n, store, clock)
+        self._doubts = Doubts(name, self._journal, driver, clock, self._progressed)
         self._watchers: list[Callable[[Progress], None]] = []
-        # `None` until the journal was asked whether something is open.
-        self._open: bool | None = None
-        self._held: OperationRow | None = None
+        self._running: Run | None = None
+        # The run that stops at its card, between tasks 6 and 7.
+        self._waiting: Run | None = None
+        self._unwanted = False
         self.progress = Progress(IDLE)
-        driver.listen(self._progressed, self._late)
+        driver.listen(self._progressed, self._doubts.late)
 
     # Tasks
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 3; refusals of the terminal are answers like any other, and stored.
+        """Do a task of ``type`` 3. Whatever becomes of it, the answer names its ``transaction_id``."""
+        pay = request.pay
+        task = pay.task if pay is not None and pay.task is not None else -1
+        caller = Caller(request.device, request.source, request.tag, label_of(request.transaction_id), language)
+        try:
+            return await self._perform(request, caller)
+        except Refused as refused:
+            return told_refusal(caller, task, self._clock.now(), refused)
+        except StoreFailed as error:
+            self.log.error("{device}: the store failed: {why}", device=self._name, why=str(error))
+            return told_refusal(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
 
-        :raises Refused: when nothing was begun: a wrong request, a task that the terminal lacks, an open question.
-        """
+    async def _perform(self, request: TaskRequest, caller: Caller) -> bytes:
         pay = request.pay
         if pay is None:
             raise Refused(Res.MISSING_OBJECT, "pay")
@@ -117,343 +113,385 @@ class TerminalService:
             raise malformed("pay.task", "a task number is expected")
         if pay.task not in TASKS:
             raise Refused(Res.UNKNOWN_PAY_TASK, pay.task)
+        labelled = bool(request.transaction_id.strip())
         if pay.task == STORED:
-            return await self._stored(request)
-        if pay.task not in self._driver.capabilities:
+            return await self._stored(caller.label if labelled else "")
+        if pay.task not in self.driver.capabilities:
             raise Refused(Res.TASK_NOT_SUPPORTED, pay.task)
         order = order_of(pay)
-        if request.transaction_search != NEW:
-            known = await self._latest(request.transaction_id)
+        if labelled:
+            known = await self._known(order, caller.label, request.transaction_search)
             if known is not None:
-                return repeated(known.answer)
-            if request.transaction_search == STORED_ONLY:
-                raise Refused(Res.TRANSACTION_NOT_FOUND)
-        caller = Caller(request.device, request.source, request.tag, label_of(request.transaction_id), language)
+                return await self._again(known)
+        if request.transaction_search == STORED_ONLY:
+            raise Refused(Res.TRANSACTION_NOT_FOUND)
         if pay.task == FINISH:
-            return await self._finish(request, caller, order, pay.proceed)
-        if self._held is not None:
-            raise Refused(Res.CONFIRMATION_ACTIVE)
-        await self.resolve()
-        row, kept = await self._reserve(order, caller)
-        return await self._run(row, kept)
+            return await self._finish(caller, labelled, order.sum, pay.proceed)
+        run = await self._begin(order, caller)
+        try:
+            verdict = await (self._stop_at_card(run) if pay.task == READ_CARD else self._run(run))
+        except Refused as refused:
+            return told_refusal(caller, pay.task, run.operation.at, refused)
+        return told(caller, pay.task, run.operation.at, run.operation.kept.order, verdict)
 
     async def pay(self, order: Order, caller: Caller) -> tuple[int, Verdict]:
         """An operation as a part of something larger: its number in the journal, and its verdict.
 
-        :raises Refused: when the outcome is unknown (`res_action` 2), or nothing was begun.
+        :raises Refused: with ``res_action`` 2 when nobody knows the end; else nothing happened.
         """
-        if self._held is not None:
+        run = await self._begin(order, caller)
+        return run.operation.n, await self._run(run)
+
+    async def outcome(self, label: str) -> Verdict | None:
+        """How the operation with this label ended; `None` when there was none, or the terminal never took it.
+
+        :raises Refused: with ``res_action`` 2 when nobody knows.
+        """
+        known = await self._found(label)
+        if known is None:
+            return None
+        if known.open:
+            raise broken_off(None, self.driver.wait_s, Action.COLLISION)
+        await self._journal.heard(known)
+        return known.kept.verdict
+
+    async def _begin(self, order: Order, caller: Caller) -> Run:
+        """Store the intent, when nothing stands in its way.
+
+        :raises Refused: 5073 while a payment stops at its card, 5022 while the end of an operation is unknown.
+            Neither is stored: a refusal must not come after the open operation of the same label.
+        """
+        if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
         await self.resolve()
-        row, kept = await self._reserve(order, caller)
-        return row.n, await self._verdict(row, kept)
+        if order.task == CANCEL:
+            order = await self._whole_or_part(order)
+        self._running = run = Run(await self._journal.begin(order.task, Kept(order, caller)))
+        return run
 
-    async def _stored(self, request: TaskRequest) -> bytes:
+    async def _whole_or_part(self, order: Order) -> Order:
+        """A cancel may name a sum; whether that is the whole of the operation the journal knows."""
+        meant = await self._journal.named(order.cancelid)
+        if meant is not None and order.sum in (0, meant.sum):
+            return msgspec.structs.replace(order, sum=meant.sum)
+        return msgspec.structs.replace(order, part=order.sum > 0)
+
+    # Stored operations
+
+    async def _stored(self, label: str) -> bytes:
         """Task 17: the stored operation with this label, or the last one of all when none is given."""
-        known = await self._latest(request.transaction_id)
+        known = await self._found(label)
         if known is None:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
+        return await self._again(known)
+
+    async def _known(self, order: Order, label: str, search: int) -> Operation | None:
+        """The operation whose answer a request gets instead of a new operation (specification 3.4).
+
+        ``transaction_search`` 0 means a new one. But where the end of the same request was lost, its repeat is told
+        what became of it: taking the money again is what must not happen.
+        """
+        latest = await self._journal.latest(label)
+        if latest is None:
+            return None
+        waiting = self._waiting
+        if order.task == FINISH and waiting is not None and waiting.operation.n == latest.n:
+            return None
+        if search != NEW:
+            return await self._found(label)
+        fresh = self._clock.now() - latest.at <= REPEATED_WITHIN * 1000
+        if not same_order(latest.kept.order, order) or not (fresh or latest.open):
+            return None
+        if latest.open:
+            latest = await self._found(label)
+        lost = latest is not None and (latest.open or (latest.state is State.DONE and latest.kept.unheard))
+        return latest if lost else None
+
+    async def _found(self, label: str) -> Operation | None:
+        """The latest operation with this label, of all for an empty one; an open one is asked after first."""
+        known = await self._journal.latest(label)
+        if known is None or not known.open:
+            return known
+        if self._waiting is not None:
+            raise Refused(Res.CONFIRMATION_ACTIVE)
+        try:
+            await self.resolve()
+        except Refused as refused:
+            self.log.info("{device}: operation {n}: {why}", device=self._name, n=known.n, why=str(refused))
+        return await self._journal.latest(label)
+
+    async def _again(self, known: Operation) -> bytes:
+        if not known.answer:
+            raise broken_off(None, self.driver.wait_s, Action.COLLISION)
+        await self._journal.heard(known)
         return repeated(known.answer)
 
-    async def _latest(self, label: str) -> OperationRow | None:
-        """The latest operation with this label, or of all for an empty one; an unknown one is asked after first."""
-        known = await self._store.latest(self._n, KIND, label)
-        if known is not None and known.state in (State.INTENDED, State.UNKNOWN):
-            await self.resolve()
-            known = await self._store.latest(self._n, KIND, label)
-        return known
+    # One operation
 
-    async def _reserve(self, order: Order, caller: Caller) -> tuple[OperationRow, Kept]:
-        kept = Kept(order, caller)
-        at = self._clock.now()
-        row = OperationRow(
-            n=0,
-            device_n=self._n,
-            kind=KIND,
-            task=order.task,
-            key=caller.label,
-            fingerprint=b"",
-            state=State.INTENDED,
-            at=at,
-            res=0,
-            answer=b"",
-            documents=[],
-            request=encode_kept(kept),
-        )
-        self._open = True
-        reserved = await self._store.reserve(
-            Intent(self._n, KIND, order.task, caller.label, b"", at, [], encode_kept(kept))
-        )
-        self._open = False
-        return msgspec.structs.replace(row, n=reserved.n), kept
-
-    async def _run(self, row: OperationRow, kept: Kept) -> bytes:
-        """Perform what was reserved: the answer, whatever it is."""
-        try:
-            if kept.order.task == READ_CARD:
-                return await self._hold(row, kept)
-            verdict = await self._verdict(row, kept)
-        except Refused as refused:
-            return self._refusal(row, kept, refused)
-        return self._answer(row, kept, verdict)
-
-    async def _verdict(self, row: OperationRow, kept: Kept) -> Verdict:
+    async def _run(self, run: Run) -> Verdict:
         """The terminal's verdict, stored.
 
         :raises Refused: when nothing was begun, which is stored; with ``res_action`` 2 when nobody knows the end.
         """
-        kept = await self._send_off(row, kept)
-
-        async def keep(verdict: Verdict) -> None:
-            await self._conclude(row, kept, verdict)
-
         try:
-            verdict: Verdict = await self._driver.perform(kept.order, kept.snapshot, keep)
-        except Refused as refused:
-            await self._close(row, kept, refused)
-            raise
-        except WireError as error:
-            found = await self._find_out(row, kept, error)
-            if isinstance(found, Refused):
-                raise found from error
-            verdict = found
-        except StoreFailed:
-            self._open = True
-            raise
+            await self._send_off(run)
+            kept = run.operation.kept
+            keep = keeping(self._journal, run.operation)
+            return await self._end_of(run, self.driver.perform(kept.order, kept.snapshot, keep))
         finally:
-            self._progressed(Progress(IDLE))
-        await self._conclude(row, kept, verdict)
-        return verdict
+            self._at_rest()
 
-    async def _send_off(self, row: OperationRow, kept: Kept) -> Kept:
+    async def _send_off(self, run: Run) -> None:
         """Everything before the first byte of the request: afterwards the journal says that it may have left."""
+        self._unwanted = False
+        self._progressed(Progress(CONNECTING))
+        operation = run.operation
         try:
-            snapshot = b"" if kept.order.task in READING else await self._driver.snapshot(kept.order)
+            snapshot = await self.driver.snapshot(operation.kept.order)
+            if self._unwanted:
+                raise Refused(Res.OPERATION_CANCELLED)
         except Refused as refused:
-            await self._close(row, kept, refused)
+            await self._journal.close(operation, refused)
             raise
         except WireError as error:
-            not_sent = nothing_sent(error)
-            await self._close(row, kept, not_sent)
-            raise not_sent from error
-        sent = msgspec.structs.replace(kept, sent=True, snapshot=snapshot)
-        self._open = True
-        await self._store.note(row.n, encode_kept(sent))
-        return sent
+            never = nothing_sent(error)
+            await self._journal.close(operation, never)
+            raise never from error
+        if operation.task in READING:
+            return
+        try:
+            run.operation = await self._journal.sent(operation, snapshot)
+        except StoreFailed:
+            await self._journal.never_sent(operation, Refused(Res.STORE_FAILED))
+            raise
+
+    async def _end_of(self, run: Run, ending: Awaitable[Verdict]) -> Verdict:
+        """What the driver says in the end, stored; or what asking after it brings.
+
+        :raises Refused: as `_run`.
+        """
+        try:
+            try:
+                try:
+                    verdict = await ending
+                finally:
+                    run.over = True
+            except Refused as refused:
+                await self._journal.close(run.operation, refused)
+                raise
+            except StoreFailed:
+                raise
+            except Exception as error:
+                if not isinstance(error, WireError):
+                    self.log.failure("{device}: a fault of ours", device=self._name)
+                return await self._after_break(run.operation, error)
+            await self._journal.end(run.operation, verdict)
+            return verdict
+        except StoreFailed as error:
+            # It may have happened, and a repeat has to find that out first.
+            self.log.error("{device}: an outcome was not stored: {why}", device=self._name, why=str(error))
+            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
+
+    async def _after_break(self, operation: Operation, error: Exception) -> Verdict:
+        if operation.task in READING:
+            refused = broken_off(error, self.driver.wait_s, Action.REPEAT)
+            await self._journal.close(operation, refused)
+            raise refused from error
+        left = self.driver.wait_s - (self._clock.now() - operation.at) / 1000
+        return or_raised(await self._doubts.find_out(operation, error, max(left, LEAST_ASKING)))
+
+    def _at_rest(self) -> None:
+        self._running = None
+        self._progressed(Progress(IDLE))
 
     # Read a card and wait (tasks 6 and 7)
 
-    async def _hold(self, row: OperationRow, kept: Kept) -> bytes:
-        kept = await self._send_off(row, kept)
+    async def _stop_at_card(self, run: Run) -> Verdict:
+        """The card that was read; or the payment's own end, when it did not stop.
+
+        From here on the payment is watched whoever listens: when nobody goes on with it, the terminal decides, and
+        what it decided is stored.
+        """
         try:
-            card = await self._driver.hold(kept.order)
-        except Refused as refused:
-            await self._close(row, kept, refused)
+            await self._send_off(run)
+            kept = run.operation.kept
+            read = await self.driver.read_card(kept.order, kept.snapshot, keeping(self._journal, run.operation))
+        except BaseException:
+            self._at_rest()
             raise
-        except WireError as error:
-            found = await self._find_out(row, kept, error)
-            if isinstance(found, Refused):
-                raise found from error
-            return self._answer(row, kept, found)
-        self._held = msgspec.structs.replace(row, request=encode_kept(kept))
-        # The answer tells of the card alone; the operation is stored when it has ended.
-        return self._answer(row, kept, card)
+        assert isinstance(read, ReadCard)
+        run.card = read.card
+        self._waiting = run if read.card is not None else None
+        Deferred.fromCoroutine(self._watch(run, read.ended))
+        if read.card is not None and not run.over:
+            return read.card
+        return or_raised(await run.outcome)
 
-    async def _finish(self, request: TaskRequest, caller: Caller, order: Order, proceed: bool) -> bytes:
-        row, self._held = self._held, None
-        if row is None:
-            raise Refused(Res.NOTHING_TO_CONFIRM)
-        held = decode_kept(row.request)
-        kept = msgspec.structs.replace(held, caller=msgspec.structs.replace(caller, label=held.caller.label))
-        final = msgspec.structs.replace(row, task=FINISH)
-
-        async def keep(verdict: Verdict) -> None:
-            await self._conclude(final, kept, verdict)
-
+    async def _watch(self, run: Run, ended: Deferred[Verdict]) -> None:
+        outcome: Verdict | Refused
         try:
-            if not proceed:
-                self._driver.interrupt()
-            verdict = await self._driver.proceed(order, held.order, keep)
+            outcome = await self._end_of(run, ended)
         except Refused as refused:
-            await self._close(final, kept, refused)
-            return self._refusal(final, kept, refused)
-        except WireError as error:
-            found = await self._find_out(final, kept, error)
-            if isinstance(found, Refused):
-                return self._refusal(final, kept, found)
-            verdict = found
-        finally:
-            self._progressed(Progress(IDLE))
-        await self._conclude(final, kept, verdict)
-        return self._answer(final, kept, verdict)
+            outcome = refused
+        except Exception as error:
+            self.log.failure("{device}: a fault of ours", device=self._name)
+            outcome = Refused(Res.INTERNAL, type(error).__name__, action=Action.COLLISION)
+        self._waiting = None
+        self._at_rest()
+        run.outcome.callback(outcome)
+
+    async def _finish(self, caller: Caller, labelled: bool, wanted: int, proceed: bool) -> bytes:
+        """Task 7: an operation of its own in the journal, so that its label finds how the payment ended."""
+        run = self._waiting
+        if run is None or run.card is None:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        first, card = run.operation, run.card
+        order = first.kept.order
+        if not labelled:
+            caller = msgspec.structs.replace(caller, label=first.kept.caller.label)
+        if proceed and wanted:
+            order = msgspec.structs.replace(order, corrected=wanted)
+        finishing = await self._journal.begin(FINISH, msgspec.structs.replace(first.kept, order=order, caller=caller))
+        if run.over:
+            # It ended by itself in this very moment: both operations tell how.
+            outcome = await run.outcome
+            await self._copy(finishing, outcome)
+        else:
+            run.operation = finishing
+            await self._keep_card(first, card)
+            await self._go_on(order, proceed)
+            outcome = await run.outcome
+        if isinstance(outcome, Refused):
+            return told_refusal(caller, FINISH, finishing.at, outcome)
+        return told(caller, FINISH, finishing.at, order, outcome)
+
+    async def _copy(self, operation: Operation, outcome: Verdict | Refused) -> None:
+        if not isinstance(outcome, Refused):
+            await self._journal.end(operation, outcome)
+        elif outcome.action is not Action.COLLISION:
+            await self._journal.close(operation, outcome)
+
+    async def _keep_card(self, first: Operation, card: Approved) -> None:
+        """Of task 6 the journal keeps the card: the money is task 7's from now on."""
+        try:
+            await self._journal.end(first, card)
+        except StoreFailed as error:
+            self.log.error("{device}: the card was not stored: {why}", device=self._name, why=str(error))
+
+    async def _go_on(self, order: Order, proceed: bool) -> None:
+        try:
+            await (self.driver.proceed(order) if proceed else self.driver.interrupt())
+        except (Refused, WireError) as error:
+            # Whether it came in time only the payment's own end tells.
+            self.log.warn("{device}: task 7: {why}", device=self._name, why=str(error))
 
     # What became of it
 
     async def resolve(self) -> None:
         """Ask the terminal after every operation whose end nobody knows.
 
-        :raises Refused: with ``res_action`` 2 when one of them stays open; the terminal takes no other one meanwhile.
+        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile.
         """
-        if self._open is False or self._held is not None:
-            return
-        for row in await self._store.unresolved(self._n):
-            kept = decode_kept(row.request)
-            if not kept.sent:
-                await self._close(row, kept, Refused(Res.REQUEST_NOT_TAKEN))
-                continue
-            found = await self._find_out(row, kept, None)
-            if isinstance(found, Refused):
-                self._open = True
-                raise found
-        self._open = False
+        if self._waiting is None:
+            await self._doubts.resolve()
 
     async def settle(self, row: OperationRow, approved: bool) -> None:
         """Close an open operation as a person says it ended, who looked at the slip.
 
-        :raises Refused: 1058 when it is not open.
+        :raises Refused: 5073 while a payment stops at its card, 5074 when the operation is not open.
         """
-        if row.state not in (State.INTENDED, State.UNKNOWN):
-            raise Refused(Res.TAG_NOT_FOUND)
-        kept = decode_kept(row.request)
-        said: Verdict = Approved(sum=kept.order.sum, text="settled by a person")
-        if not approved:
-            said = Declined.of(Res.REQUEST_NOT_TAKEN, text="settled by a person")
-        await self._conclude(row, kept, said)
-        self._open = None
+        if self._waiting is not None:
+            raise Refused(Res.CONFIRMATION_ACTIVE)
+        await self._doubts.settle(operation_of(row), approved)
 
-    async def _find_out(self, row: OperationRow, kept: Kept, broken: WireError | None) -> Verdict | Refused:
-        """What the terminal says of an operation, stored; a refusal when it stays open or never began."""
+    # Beside a running operation: none of these needs the device's turn.
 
-        async def keep(verdict: Verdict) -> None:
-            await self._conclude(row, kept, verdict)
+    async def interrupt(self) -> None:
+        """Ask the running operation to stop: a wish, and its own end tells whether it was in time (rule 8).
 
-        why = str(broken) if broken is not None else ""
-        found: Found
-        if kept.order.task in READING:
-            found = NeverStarted()
-        else:
-            try:
-                found = await self._driver.find_out(kept.order, kept.snapshot, keep)
-            except (Refused, WireError) as error:
-                found = Undecided(str(error))
-        if isinstance(found, Approved | Declined):
-            await self._conclude(row, kept, found)
-            return found
-        if isinstance(found, NeverStarted):
-            refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=why)
-            await self._close(row, kept, refused)
-            return refused
-        self.log.warn(
-            "{device}: nobody knows what became of operation {n}: {why}", device=self._name, n=row.n, why=found.why
-        )
-        refused = in_doubt(broken, self._driver.wait_s, found.why)
-        await self._store.conclude(
-            self._outcome(row, State.UNKNOWN, refused.res.code, self._refusal(row, kept, refused))
-        )
-        self._open = True
-        return refused
-
-    async def _conclude(self, row: OperationRow, kept: Kept, verdict: Verdict) -> None:
-        """Store a verdict with its answer."""
-        verdict = masked(verdict)
-        done = isinstance(verdict, Approved)
-        res = 0 if isinstance(verdict, Approved) else verdict.res
-        answer = self._answer(row, kept, verdict)
-        self._open = True
-        outcome = self._outcome(row, State.DONE if done else State.REFUSED, res, answer)
-        whole = encode_kept(msgspec.structs.replace(kept, sent=True, verdict=verdict))
-        await self._store.conclude(msgspec.structs.replace(outcome, request=whole))
-        self._open = False
-
-    async def _close(self, row: OperationRow, kept: Kept, refused: Refused) -> None:
-        """Store that nothing happened, and why."""
-        await self._store.conclude(
-            self._outcome(row, State.REFUSED, refused.res.code, self._refusal(row, kept, refused))
-        )
-        self._open = False
-
-    def _outcome(self, row: OperationRow, state: State, res: int, answer: bytes) -> Outcome:
-        return Outcome(
-            n=row.n,
-            device_n=self._n,
-            state=state,
-            at=self._clock.now(),
-            res=res,
-            answer=answer,
-            fiscal_numbers={},
-            register_state=None,
-        )
-
-    # Beside a running operation
-
-    def interrupt(self) -> None:
-        """Ask the running operation to stop; needs no turn.
-
-        :raises Refused: 5029 when the terminal has no such message.
+        :raises Refused: 5074 when nothing runs, 5029 when the terminal has no such message, 5000 when it says no.
         """
-        self._driver.interrupt()
+        if self._running is None:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        self._unwanted = True
+        operation = self._running.operation
+        if not operation.kept.sent and operation.task not in READING:
+            # It is still on its way to the terminal and stops there.
+            return
+        try:
+            await self.driver.interrupt()
+        except WireError as error:
+            raise Refused(Res.TERMINAL_ERROR, str(error), action=Action.REPEAT) from error
 
-    def watch(self, told: Callable[[Progress], None]) -> Callable[[], None]:
+    def watch(self, told_of: Callable[[Progress], None]) -> Callable[[], None]:
         """Tell of every progress from now on; what is returned ends that."""
-        self._watchers.append(told)
-        return lambda: self._watchers.remove(told)
+        self._watchers.append(told_of)
+        return lambda: self._watchers.remove(told_of)
 
     def _progressed(self, progress: Progress) -> None:
         if progress != self.progress:
             self.progress = progress
-            for told in list(self._watchers):
-                told(progress)
+            for told_of in list(self._watchers):
+                told_of(progress)
 
-    def _late(self, uid: str, verdict: Verdict) -> None:
-        """A verdict of an operation that was given up: the stored row learns of it (rule 18)."""
-        Deferred.fromCoroutine(self._take_late(uid, verdict)).addErrback(
-            lambda reason: self.log.failure("{device}: a late verdict was not stored", reason, device=self._name)
-        )
-
-    async def _take_late(self, uid: str, verdict: Verdict) -> None:
-        for row in await self._store.unresolved(self._n):
-            kept = decode_kept(row.request)
-            if kept.order.uid == uid:
-                self.log.info("{device}: a late verdict on operation {n}", device=self._name, n=row.n)
-                self._held = None
-                await self._conclude(row, kept, verdict)
-
-    async def serve(self, name: str) -> dict[str, object]:
-        """A service method of the terminal: the members of ``info`` that tell of it (http-api 3.4).
-
-        :raises Refused: 303 when the terminal lacks it.
-        """
-        if name not in self._driver.services:
-            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, self._name, name)
-        try:
-            told: dict[str, object] = await self._driver.serve(name)
-        except WireError as error:
-            raise nothing_sent(error) from error
-        return told
+    def status(self) -> dict[str, object]:
+        """``info`` of ``transaction-status``: what the terminal is doing, and for which operation."""
+        doing: dict[str, object] = {"state": self.progress.state, "text": self.progress.text}
+        if self._running is not None:
+            operation = self._running.operation
+            doing |= {"task": operation.task, "transaction_id": operation.kept.caller.label}
+        return doing
 
     async def last(self) -> bytes:
-        """The stored answer of the last operation.
+        """The stored answer of the last operation that is not on its way just now.
 
         :raises Refused: 5013 when there is none.
         """
-        known = await self._latest("")
+        known = await self._journal.last_ended()
         if known is None:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
         return repeated(known.answer)
 
-    async def check(self) -> None:
-        """Try the terminal: see `ITerminal.check`."""
+    # Service methods and management
+
+    def has(self, name: str) -> bool:
+        """Whether the terminal's protocol has a service method."""
+        return name in self.driver.services
+
+    async def serve(self, name: str) -> dict[str, object]:
+        """A service method of the terminal: the members of ``info`` that tell of it (http-api 3.4).
+
+        :raises Refused: 303 when the protocol lacks it, 5073 while a payment stops at its card.
+        """
+        if not self.has(name):
+            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, self.driver.protocol, self._name)
+        if self._waiting is not None:
+            raise Refused(Res.CONFIRMATION_ACTIVE)
         try:
-            await self._driver.check()
+            served: dict[str, object] = await self.driver.serve(name)
+        except WireError as error:
+            raise nothing_sent(error) from error
+        return served
+
+    async def check(self) -> None:
+        """Try the terminal: see `ITerminal.check`.
+
+        :raises Refused: when it would not work now.
+        """
+        if self._waiting is not None:
+            raise Refused(Res.CONFIRMATION_ACTIVE)
+        try:
+            await self.driver.check()
         except WireError as error:
             raise nothing_sent(error) from error
 
     async def state(self) -> dict[str, object]:
         """How the terminal stands, for people."""
+        running = self._running.operation.n if self._running is not None else 0
         return {
-            "capabilities": sorted(self._driver.capabilities | {STORED}),
+            "capabilities": sorted(self.driver.capabilities | {STORED}),
             "progress": self.progress.state,
-            "in_doubt": bool(await self._store.unresolved(self._n)) and self._held is None,
+            "in_doubt": any(operation.n != running for operation in await self._journal.open_ones()),
         }
 
     async def look_up(self, request: TaskRequest) -> bytes:
@@ -461,127 +499,13 @@ class TerminalService:
         raise malformed("type", f"{self._name} is a terminal and takes 3")
 
     def close(self) -> None:
-        """Let go of the line."""
-        self._driver.close()
-
-    # Answers
-
-    def _answer(self, row: OperationRow, kept: Kept, verdict: Verdict) -> bytes:
-        if isinstance(verdict, Declined):
-            return self._refusal(row, kept, verdict.refused())
-        caller = kept.caller
-        answer = render(
-            Answer(
-                source=caller.source,
-                device=caller.device,
-                tag=caller.tag,
-                task_status=1,
-                type=3,
-                task=row.task,
-                dt=stamp17(row.at),
-                info=info_of(verdict),
-            )
-        )
-        return with_member(answer, "transaction_id", caller.label)
-
-    def _refusal(self, row: OperationRow, kept: Kept, refused: Refused) -> bytes:
-        caller = kept.caller
-        asked = TaskRequest(
-            device=caller.device, type=3, tag=caller.tag, source=caller.source, pay=PayTask(task=row.task)
-        )
-        answer = refusal(asked, refused, caller.language, row.at)
-        return with_member(answer, "transaction_id", caller.label)
+        """Let go of the line; what is under way stays open in the journal, and whoever comes next asks after it."""
+        self._doubts.close()
+        self.driver.close()
 
 
-def order_of(pay: PayTask) -> Order:
-    """What the terminal is asked for, with a name of its own.
-
-    :raises Refused: 2000 for a sum that cannot be, 1098 without what the task needs.
-    """
-    if pay.sum < 0 or pay.cash < 0:
-        raise malformed("pay.sum" if pay.sum < 0 else "pay.cash", "the number cannot be negative")
-    for task, member, value in (
-        (1, "sum", pay.sum),
-        (2, "sum", pay.sum),
-        (2, "refundid", pay.refundid),
-        (3, "cancelid", pay.cancelid),
-        (4, "sum", pay.sum),
-        (6, "sum", pay.sum),
-        (14, "sum", pay.sum),
-        (15, "sum", pay.sum),
-        (16, "sum", pay.sum),
-        (16, "agreementNum", pay.agreement),
-    ):
-        if pay.task == task and not value:
-            raise Refused(Res.MISSING_OBJECT, f"pay.{member}")
-    assert pay.task is not None
-    return Order(
-        task=pay.task,
-        uid=str(uuid4()),
-        sum=pay.sum,
-        cash=pay.cash,
-        rrn=pay.refundid,
-        cancelid=pay.cancelid,
-        merchant=pay.merchant,
-        agreement=pay.agreement,
-        parts=pay.parts,
-        service=pay.service,
-        param=pay.param,
-    )
-
-
-def label_of(given: str) -> str:
-    """The ``transaction_id`` of an operation: as given when it is a UUID, else one of ours."""
-    try:
-        return str(UUID(given))
-    except ValueError:
-        return str(uuid5(LABELS, str(uuid4())))
-
-
-def info_of(approved: Approved) -> dict[str, Any]:
-    """``info`` of an answer (http-api 3.3); members without content stay out."""
-    told = {
-        "restxt": approved.text or "OK",
-        "cardmask": approved.cardmask,
-        "paysys": approved.paysys,
-        "bankname": approved.bank,
-        "sum": amount(approved.sum),
-        "payid": approved.auth_code,
-        "refundid": approved.rrn,
-        "cancelid": approved.cancelid,
-        "receipt": approved.slip,
-        "sliptxt": approved.slip,
-        "currency": CURRENCY,
-        "term_id": approved.terminal_id,
-        "merch": approved.merchant,
-        "hstFld63Sf89": approved.agreement,
-        "discountName": approved.discount,
-        "partial": approved.partial,
-    }
-    needed = ("restxt", "cardmask", "paysys", "bankname", "sum", "payid", "refundid", "cancelid", "currency")
-    return {name: value for name, value in told.items() if value or name in needed}
-
-
-def masked(verdict: Verdict) -> Verdict:
-    """``verdict`` with six and four digits of the card, whatever the terminal sent (rule 19)."""
-    if isinstance(verdict, Declined):
-        return verdict
-    return msgspec.structs.replace(verdict, cardmask=mask_pan(verdict.cardmask))
-
-
-def nothing_sent(error: WireError) -> Refused:
-    """What a caller hears of a line that broke before the request was sent."""
-    if isinstance(error, NotReached):
-        return Refused(Res.TERMINAL_CONNECT, aq_errortxt=error.reason)
-    if isinstance(error, Garbled):
-        return Refused(Res.TERMINAL_ERROR, str(error))
-    return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=str(error))
-
-
-def in_doubt(broken: WireError | None, wait_s: float, why: str) -> Refused:
-    """What a caller hears of an operation whose end nobody knows (terminals.md 2.1)."""
-    note = why if broken is None else str(broken)
-    if isinstance(broken, LineLost):
-        return Refused(Res.INTERNAL, note, action=Action.COLLISION, aq_errortxt=why)
-    seconds = broken.seconds if isinstance(broken, Silent) else wait_s
-    return Refused(Res.TERMINAL_SILENT, round(seconds * 1000), action=Action.COLLISION, aq_errortxt=why)
+def or_raised(outcome: Verdict | Refused) -> Verdict:
+    """A verdict; a refusal is raised."""
+    if isinstance(outcome, Refused):
+        raise outcome
+    return outcome

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from dmtwisted.devices.drivers import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
+from protocols.printers.profiles import Language
 
 
 class StarSettings(PrinterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any printer, of the family that speaks Star's language."""
 
     profile: Annotated[str, Meta(description="Family of printers that it belongs to")] = "star"
+
+    language: ClassVar[Language] = "star"
 
 
 DRIVER = Driver(

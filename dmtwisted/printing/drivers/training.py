@@ -11,6 +11,7 @@ from msgspec import Meta
 from dmtwisted.clock import kyiv
 from dmtwisted.devices.drivers import PRINTER, Driver, Surroundings
 from dmtwisted.printing.service import PrinterService
+from dmtwisted.printing.settings import known_profile
 from dmtwisted.store.values import DeviceRow
 
 
@@ -22,6 +23,13 @@ class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields
         float, Meta(ge=5, le=3600, description="Seconds that a job may wait for paper before it is given up")
     ] = 60.0
     spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
+
+    def __post_init__(self) -> None:
+        """See that the family is known.
+
+        :raises BadSettings: when it is not.
+        """
+        known_profile(self.profile)
 
 
 class TrainingPrinter(PrinterService):
@@ -37,22 +45,15 @@ class TrainingPrinter(PrinterService):
             return kyiv(around.clock.now())
 
         ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
-        self.printer = simulated_printer(settings.profile, ledger=ledger, clock=around.clock, now=now)
-        endpoint = InProcessEndpoint(PrinterPort(self.printer), around.clock)
-        way = LineWay(self.printer.profile, endpoint, around.clock, settings.job_ttl_s)
-        super().__init__(
-            row.n,
-            row.name,
-            around.store,
-            way,
-            around.clock,
-            time_to_live=settings.job_ttl_s,
-            spare=settings.spare,
-        )
+        self.printer = simulated_printer(settings.profile, ledger=ledger, clock=around.reactor, now=now)
+        endpoint = InProcessEndpoint(PrinterPort(self.printer), around.reactor)
+        way = LineWay(self.printer.profile, endpoint, around.reactor, settings.job_ttl_s)
+        super().__init__(row.n, row.name, around.store, way, around.clock)
 
     def close(self) -> None:
-        """Let go of the line and the ledger."""
+        """Let go of the line, and switch the printer off: nothing is to come out of it when its ledger is closed."""
         super().close()
+        self.printer.power_cycle()
         self.printer.ledger.close()
 
 

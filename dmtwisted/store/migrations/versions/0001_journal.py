@@ -13,6 +13,12 @@ branch_labels = None
 depends_on = None
 
 _number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def _text(length: int) -> sa.String:
+    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
+
+
 _not_refused = "state <> 'refused'"
 _fiscal_tag = "kind IN ('fiscal', 'untagged') AND state <> 'refused'"
 _latest = "kind IN ('pay', 'doc')"
@@ -28,32 +34,33 @@ def upgrade() -> None:
     op.create_table(
         "device",
         sa.Column("n", _number, primary_key=True, autoincrement=True),
-        sa.Column("dev_id", sa.String(36), nullable=False, unique=True),
-        sa.Column("name", sa.String(200), nullable=False, unique=True),
-        sa.Column("kind", sa.String(16), nullable=False),
-        sa.Column("driver", sa.String(64), nullable=False),
+        sa.Column("dev_id", _text(36), nullable=False, unique=True),
+        sa.Column("name", _text(200), nullable=False, unique=True),
+        sa.Column("kind", _text(16), nullable=False),
+        sa.Column("driver", _text(64), nullable=False),
         sa.Column("settings", sa.LargeBinary, nullable=False),
         sqlite_autoincrement=True,
     )
     op.create_table(
         "setting",
-        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("name", _text(64), primary_key=True),
         sa.Column("value", sa.LargeBinary, nullable=False),
     )
     op.create_table(
         "operation",
         sa.Column("n", _number, primary_key=True, autoincrement=True),
         sa.Column("device_n", _number, nullable=False),
-        sa.Column("kind", sa.String(8), nullable=False),
+        sa.Column("kind", _text(8), nullable=False),
         sa.Column("task", sa.Integer, nullable=False),
-        sa.Column("key", sa.String(200), nullable=False),
+        sa.Column("key", _text(200), nullable=False),
         sa.Column("fingerprint", sa.LargeBinary, nullable=False),
-        sa.Column("state", sa.String(8), nullable=False),
+        sa.Column("state", _text(8), nullable=False),
         sa.Column("at", sa.BigInteger, nullable=False),
         sa.Column("ended_at", sa.BigInteger, nullable=True),
         sa.Column("res", sa.Integer, nullable=False, server_default="0"),
         sa.Column("answer", sa.LargeBinary, nullable=True),
         sa.Column("request", sa.LargeBinary, nullable=True),
+        sa.Column("token", sa.LargeBinary, nullable=True),
         sqlite_autoincrement=True,
     )
     op.create_index("operation_key", "operation", ["device_n", "kind", "key"])
@@ -67,12 +74,12 @@ def upgrade() -> None:
         sa.Column("operation_n", _number, sa.ForeignKey("operation.n"), nullable=False),
         sa.Column("device_n", _number, nullable=False),
         sa.Column("number", sa.BigInteger, nullable=False),
-        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("kind", _text(16), nullable=False),
         sa.Column("shift", sa.BigInteger, nullable=False),
         sa.Column("at", sa.BigInteger, nullable=False),
         sa.Column("sum", sa.BigInteger, nullable=False),
-        sa.Column("state", sa.String(8), nullable=False),
-        sa.Column("fiscal_number", sa.String(64), nullable=False, server_default=""),
+        sa.Column("state", _text(8), nullable=False),
+        sa.Column("fiscal_number", _text(64), nullable=False, server_default=""),
         sa.Column("value", sa.LargeBinary, nullable=False),
         sa.Column("sent", sa.LargeBinary, nullable=False),
         sqlite_autoincrement=True,
@@ -91,8 +98,14 @@ def upgrade() -> None:
         "sold_code",
         sa.Column("device_n", _number, primary_key=True, autoincrement=False),
         sa.Column("shift", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("code", sa.String(255), primary_key=True),
+        sa.Column("code", _text(255), primary_key=True),
         sa.Column("taxgrp", sa.Integer, nullable=False),
+    )
+    op.create_table(
+        "claim",
+        sa.Column("device_n", _number, primary_key=True, autoincrement=False),
+        sa.Column("instance", _text(255), nullable=False),
+        sa.Column("released", sa.Boolean, nullable=False),
     )
 
 

@@ -1,0 +1,148 @@
+"""Who gets in: the one login, its sessions, and API keys (specification 5)."""
+
+from __future__ import annotations
+
+import hmac
+
+import msgspec
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from dmtwisted.api_keys import ApiKeys
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.login_sessions import Sessions
+from dmtwisted.passwords import LONGEST, Passwords
+from dmtwisted.setting_row import SettingRow
+from dmtwisted.store.interface import IStore
+from dmtwisted.throttle import Throttle
+
+LONGEST_LOGIN = 100
+
+
+class WrongLogin(Exception):
+    """Login and password are not the right ones; which of them is not told."""
+
+
+class TryLater(Exception):
+    """Too many wrong tries; ``seconds`` until the next one is taken."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"too many tries; the next one in {seconds:.0f} s")
+        self.seconds = seconds
+
+
+class Login(msgspec.Struct, frozen=True):
+    """The one login (specification 5.2); an empty hash means that nobody has to log in."""
+
+    login: str = ""
+    hash: str = msgspec.field(default="")
+
+    def __repr__(self) -> str:
+        return f"Login({self.login!r})"
+
+
+class LoginChange(msgspec.Struct, frozen=True):
+    """What somebody wants of the login (http-api 6.2); `None` and empty texts leave things as they are."""
+
+    on: bool | None = None
+    login: str = ""
+    password: str = ""
+    confirmation: str = ""
+
+    def __repr__(self) -> str:
+        return f"LoginChange({self.on}, {self.login!r})"
+
+
+class Access:
+    """The login that is off until somebody switches it on, the sessions that it began, and the API keys."""
+
+    log = Logger()
+
+    def __init__(self, store: IStore, clock: ServiceClock, reactor: IReactorTime) -> None:
+        self._row = SettingRow(store, "login", Login, Login())
+        self._passwords = Passwords(clock)
+        # Not moved with the service's clock: time travel must not open a way to guess faster.
+        self._throttle = Throttle(reactor)
+        self.sessions = Sessions(clock)
+        self.keys = ApiKeys(store, clock)
+
+    async def open(self) -> None:
+        """Read login and keys from the store.
+
+        :raises StoreFailed: when that fails: nobody gets in rather than everybody.
+        """
+        await self._row.open()
+        await self.keys.open()
+
+    @property
+    def on(self) -> bool:
+        """Whether a login is asked for (specification 5.1: not by default)."""
+        return bool(self._row.value.hash)
+
+    @property
+    def login(self) -> str:
+        """The login's name; empty while none is asked for."""
+        return self._row.value.login
+
+    async def log_in(self, login: str, password: str, address: str) -> str:
+        """The token of a new session for whoever at ``address`` knows login and password.
+
+        :raises WrongLogin: for anybody else.
+        :raises TryLater: when there were too many wrong tries, from there or from everywhere.
+        """
+        wait = self._throttle.take(address)
+        if wait:
+            self.log.warn("login from {address} is not taken for {seconds:.0f} s", address=address, seconds=wait)
+            raise TryLater(wait)
+        known = self._row.value
+        named = hmac.compare_digest(login.encode("utf-8", "replace"), known.login.encode())
+        fits = await self._passwords.fits(known.hash, password)
+        # The login may have been changed while the hash was reckoned.
+        if not (named and fits and known is self._row.value):
+            self.log.warn("wrong login from {address}", address=address)
+            raise WrongLogin
+        self._throttle.give_back(address)
+        self.log.info("logged in from {address}", address=address)
+        return self.sessions.begin()
+
+    async def change_login(self, change: LoginChange) -> None:
+        """Switch the login on or off, or give it another name or password; every session ends by that.
+
+        What is on and named again without a password stays as it is, sessions too: pages send back what they read.
+
+        :raises BadSettings: when the password is empty or differs from its confirmation, or a name is missing.
+        :raises StoreFailed: when it could not be kept.
+        """
+        known = self._row.value
+        if change.on is False or (change.on is None and not known.hash):
+            if change.on is None and change.password:
+                raise BadSettings("usr_uiauth", "true is expected together with a new password")
+            after = Login()
+        else:
+            name = change.login or known.login
+            if change.password or change.confirmation or not known.hash or name != known.login:
+                _check(name, change)
+                after = Login(name, await self._passwords.hash(change.password))
+            else:
+                after = known
+        if after != known:
+            try:
+                await self._row.change(lambda _: after)
+            finally:
+                # Whatever is kept now, nobody stays in by the old one.
+                self.sessions.end_all()
+            self.log.info("the login was {how}", how="switched off" if not after.hash else "set")
+
+
+def _check(name: str, change: LoginChange) -> None:
+    if not name.strip() or len(name) > LONGEST_LOGIN or not name.isprintable():
+        raise BadSettings("usr_login", f"a login of 1 to {LONGEST_LOGIN} characters is expected")
+    if not change.password:
+        raise BadSettings("usr_pass", "a password is expected")
+    if len(change.password) > LONGEST:
+        raise BadSettings("usr_pass", f"at most {LONGEST} characters are taken")
+    if not hmac.compare_digest(
+        change.password.encode("utf-8", "replace"), change.confirmation.encode("utf-8", "replace")
+    ):
+        raise BadSettings("usr_confpass", "the confirmation differs from the password")

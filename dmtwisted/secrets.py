@@ -1,0 +1,138 @@
+"""Secrets in the database: sealed with a key that lies beside it in a file of its owner's.
+
+Whoever gets a copy of the database alone, from a backup or a disk that was thrown away, reads no secret in it.
+AES-256-GCM with a nonce of its own for each text; the place that a text belongs to is sealed with it, so that it
+cannot be moved to another one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from twisted.logger import Logger
+
+KEY_FILE = "secret.key"
+"""The file of the key, in the state folder."""
+
+KEY_BYTES, NONCE_BYTES = 32, 12
+_VERSION = "s1"
+
+
+class SecretsError(Exception):
+    """A secret cannot be sealed or read; the text is one line for whoever runs the service."""
+
+
+class Secrets:
+    """Seals and reads secrets; the key is made when the first one is sealed.
+
+    :param folder: where the key file lies; `None` keeps the key in memory, for stores that forget as well.
+    """
+
+    log = Logger()
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = None if folder is None else folder / KEY_FILE
+        self._key: bytes | None = None
+
+    def seal(self, text: str, place: str) -> str:
+        """``text`` as it may be kept at ``place``: ASCII, another one each time.
+
+        :raises SecretsError: when the key file cannot be read or made.
+        """
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        key = self._read_key() or self._make_key()
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = nonce + AESGCM(key).encrypt(nonce, text.encode(), place.encode())
+        return f"{_VERSION}.{_name_of(key)}.{base64.urlsafe_b64encode(sealed).decode()}"
+
+    def read(self, sealed: str, place: str) -> str:
+        """The text that was sealed for ``place``.
+
+        :raises SecretsError: when the key is missing or another one, or the text was changed or moved.
+        """
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        key = self._read_key()
+        if key is None:
+            raise SecretsError(f"the key of the secrets, {self._file or KEY_FILE}, is missing; restore it")
+        version, _, rest = sealed.partition(".")
+        name, _, body = rest.partition(".")
+        if version == _VERSION and name != _name_of(key):
+            raise SecretsError(f"{place}: sealed with another key than {self._file or KEY_FILE}")
+        try:
+            raw = base64.urlsafe_b64decode(body)
+            return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
+        except (binascii.Error, ValueError, InvalidTag):
+            raise SecretsError(f"{place}: this secret is damaged") from None
+
+    def _read_key(self) -> bytes | None:
+        """The key; `None` when there is none yet."""
+        if self._key is None and self._file is not None:
+            try:
+                text = self._file.read_text("ascii")
+                self._close_to_others(self._file)
+            except FileNotFoundError:
+                return None
+            except (OSError, UnicodeDecodeError) as error:
+                raise SecretsError(f"{self._file}: cannot be read ({error})") from None
+            try:
+                key = bytes.fromhex(text)
+            except ValueError:
+                key = b""
+            if len(key) != KEY_BYTES:
+                raise SecretsError(f"{self._file}: holds no key of {KEY_BYTES} bytes; restore it")
+            self._key = key
+        return self._key
+
+    def _close_to_others(self, file: Path) -> None:
+        """A restored file is often open to all: better closed late than a shop that does not open."""
+        if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            self.log.warn("{file} could be read by others; closed to them now", file=str(file))
+            file.chmod(0o600)
+
+    def _make_key(self) -> bytes:
+        key = secrets.token_bytes(KEY_BYTES)
+        if self._file is not None:
+            try:
+                write_private(self._file, f"{key.hex()}\n".encode())
+            except OSError as error:
+                raise SecretsError(f"{self._file}: cannot be written ({error.strerror or error})") from None
+        self._key = key
+        return key
+
+
+def write_private(file: Path, content: bytes) -> None:
+    """Write ``file`` whole or not at all, readable by its owner alone, and through to the disk.
+
+    :raises OSError: when that fails.
+    """
+    fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(fresh, file)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _name_of(key: bytes) -> str:
+    """Eight digits that tell keys apart and nothing about them."""
+    return hashlib.sha256(b"name of the key" + key).hexdigest()[:8]

@@ -1,0 +1,153 @@
+"""What a person changes while the service runs: kept in the store, typed, changed by the member (http-api 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.secrets import Secrets
+from dmtwisted.setting_row import SettingRow
+from dmtwisted.store.interface import IStore
+from protocols.members import explain
+
+Days = Annotated[int, Meta(ge=1, le=3650)]
+Line = Annotated[str, Meta(max_length=1000)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of the service, by the names that clients of the interface know."""
+
+    supmail: Annotated[Line, Meta(description="Mail address of whoever helps")] = ""
+    logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
+    packdays: Annotated[Days, Meta(description="Days that receipts are kept (specification 1.11)")] = 40
+    paydays: Annotated[Days, Meta(description="Days that terminal operations are kept (specification 1.11)")] = 90
+    token: Annotated[Line, Meta(description="Token of a cloud cabinet, sealed; nothing here uses it")] = ""
+    autoupdate: Annotated[bool, Meta(description="Kept for clients; the service does not update itself")] = False
+    autoupdatetime: Annotated[Line, Meta(description="Kept for clients, as autoupdate")] = ""
+    extAccess: Annotated[
+        bool, Meta(description="Kept for clients; who gets in is said by the configuration (docs/security.md)")
+    ] = True
+    pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
+    pf_charwidth: Annotated[int, Meta(ge=6, le=48, description="Width of a character of picture forms, in dots")] = 12
+    pf_astext: Annotated[bool, Meta(description="Answers carry the text form unless the request says")] = False
+    pf_asimage: Annotated[bool, Meta(description="Answers carry the picture unless the request says")] = False
+    pf_aspdf: Annotated[bool, Meta(description="Answers carry the PDF unless the request says")] = False
+    pf_custom: Annotated[str, Meta(max_length=65_536, description="The shop's own print form; empty is none")] = ""
+
+
+OTHER_SPELLINGS = {"extaccess": "extAccess"}
+"""Members that clients write otherwise than they read them (http-api 6.3)."""
+
+SECRET = "token"
+
+_KEEPS_WHEN_EMPTY = frozenset({SECRET, "logdays", "packdays", "paydays", "pf_charcount", "pf_charwidth"})
+"""Members that an empty text leaves as they are: numbers, and the secret, which pages never get to send back."""
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+class ServiceSettings:
+    """The settings as they are now, and the way to change them."""
+
+    def __init__(self, store: IStore, secrets: Secrets) -> None:
+        self._row = SettingRow(store, "service", Settings, Settings())
+        self._secrets = secrets
+
+    async def open(self) -> None:
+        """Read them from the store.
+
+        :raises StoreFailed: when that fails.
+        """
+        await self._row.open()
+
+    @property
+    def now(self) -> Settings:
+        """The settings; ``token`` is sealed in them."""
+        return self._row.value
+
+    @property
+    def token(self) -> str:
+        """The token in the clear, empty when there is none.
+
+        :raises SecretsError: when the key of the secrets is missing.
+        """
+        return self._secrets.read(self.now.token, SECRET) if self.now.token else ""
+
+    def check(self, changes: Mapping[str, Any]) -> None:
+        """See that ``changes`` could be made.
+
+        :raises BadSettings: with the name of the member that does not fit.
+        """
+        _changed(self.now, _read(changes))
+
+    async def change(self, changes: Mapping[str, Any]) -> Settings:
+        """Take over the members of ``changes`` that are settings; what is not named stays as it was.
+
+        Numbers may be spelled as text and booleans as ``"1"`` or ``1``; `None`, and ``""`` for a number, is not
+        named; names that nobody knows are passed over (http-api 0.3.12 to 0.3.14). ``pf_del_custom`` true takes
+        the shop's own form away.
+
+        :raises BadSettings: with the name of the member that does not fit; then nothing is changed.
+        :raises SecretsError: when the token cannot be sealed.
+        :raises StoreFailed: when the store does not confirm it.
+        """
+        read = _read(changes)
+        _changed(self.now, read)
+        if SECRET in read:
+            read[SECRET] = self._secrets.seal(str(read[SECRET]), SECRET)
+        return await self._row.change(lambda settings: _changed(settings, read, sealed=True))
+
+
+def _read(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that are to be changed, by our own names."""
+    read: dict[str, Any] = {}
+    for given, value in changes.items():
+        name = OTHER_SPELLINGS.get(given, given)
+        if name not in Settings.__struct_fields__ or value is None:
+            continue
+        if isinstance(value, str) and not value.strip() and name in _KEEPS_WHEN_EMPTY:
+            continue
+        read[name] = value
+    if _true(changes.get("pf_del_custom")):
+        read["pf_custom"] = ""
+    elif not read.get("pf_custom", "?"):
+        # Clients send it empty with every change; only the line above takes a form away.
+        del read["pf_custom"]
+    return read
+
+
+def _true(value: object) -> bool:
+    return value is True or value == 1 or (isinstance(value, str) and _BOOLEANS.get(value.lower(), False))
+
+
+def _changed(settings: Settings, read: Mapping[str, Any], sealed: bool = False) -> Settings:
+    kept = msgspec.structs.asdict(settings)
+    if sealed:
+        # What the seal adds does not count for the length that somebody may write.
+        token = read.get(SECRET, kept[SECRET])
+        changed = _convert({**kept, **read, SECRET: ""})
+        return msgspec.structs.replace(changed, token=token)
+    return _convert({**kept, SECRET: "", **read})
+
+
+def _convert(members: dict[str, Any]) -> Settings:
+    for name, value in members.items():
+        default = getattr(_DEFAULTS, name)
+        if isinstance(default, bool) and isinstance(value, str):
+            # An empty one is what some clients write for no.
+            members[name] = _BOOLEANS.get(value.strip().lower() or "0", value)
+        elif isinstance(default, str) and not isinstance(value, str):
+            raise BadSettings(name, "a text is expected")
+        elif isinstance(default, int) and not isinstance(default, bool) and isinstance(value, bool):
+            raise BadSettings(name, "a whole number is expected")
+    try:
+        return msgspec.convert(members, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadSettings(*explain(error)) from None
+
+
+_DEFAULTS = Settings()

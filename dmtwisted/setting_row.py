@@ -1,0 +1,60 @@
+"""One subject of the service's settings as one typed row of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+from twisted.internet.defer import DeferredLock
+
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import StoreFailed
+
+T = TypeVar("T")
+
+
+class SettingRow(Generic[T]):
+    """A value kept under ``name``; ``default`` stands for it while nothing is kept.
+
+    A change is believed when the store has confirmed it. After a failure nobody knows what is kept, so it is read
+    again before it is used for the next change.
+    """
+
+    def __init__(self, store: IStore, name: str, kind: type[T], default: T) -> None:
+        self._store, self._name, self._kind = store, name, kind
+        self._value, self._confirmed = default, True
+        self._lock = DeferredLock()
+
+    @property
+    def value(self) -> T:
+        """The value as it was last confirmed."""
+        return self._value
+
+    async def open(self) -> None:
+        """Read what is kept.
+
+        :raises StoreFailed: when it cannot be read; a login that cannot be read must not pass for none.
+        """
+        kept = (await self._store.settings()).get(self._name)
+        if kept is not None:
+            try:
+                self._value = msgspec.json.decode(kept, type=self._kind)
+            except msgspec.MsgspecError as error:
+                raise StoreFailed(f"the setting {self._name} cannot be read: {error}") from None
+        self._confirmed = True
+
+    async def change(self, changed: Callable[[T], T]) -> T:
+        """Keep what ``changed`` makes of the value; changes come one after another.
+
+        :raises StoreFailed: when the store does not confirm it; whatever ``changed`` raises goes through.
+        """
+        async with self._lock:
+            if not self._confirmed:
+                await self.open()
+            value = changed(self._value)
+            if value != self._value:
+                self._confirmed = False
+                await self._store.change_settings({self._name: msgspec.json.encode(value)})
+                self._value, self._confirmed = value, True
+            return value

@@ -1,0 +1,422 @@
+"""Sessions on a PostgreSQL server that come back when they were lost, and the pool that lends them.
+
+txpostgres waits for the server without a thread. What it leaves open is closed here: a time limit for connecting and
+for each answer, a session that is set up anew each time it comes back, a pool that never lends a dead one.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+from psycopg2 import extensions
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.internet.error import ConnectionClosed
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from txpostgres.reconnection import ConnectionDead, DeadConnectionDetector
+from txpostgres.txpostgres import Connection
+
+from dmtwisted.store.values import StoreFailed
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long, in seconds, things may take; every number has its one home here."""
+
+    connect: float = 5.0
+    """To reach the server and be let in."""
+    statement: float = 10.0
+    """For the server to run one statement; then it gives the statement up, with all that it did."""
+    answer: float = 12.0
+    """For an answer to arrive; a session that is silent for longer is as good as lost."""
+    free: float = 10.0
+    """For a session of the pool to become free."""
+    recovery: float = 5.0
+    """For the server to come back, when nobody knows what became of a statement."""
+    takeover: float = 30.0
+    """For a service that left without a word to end what it does with a device."""
+    restart: float = 2.0
+    """For the sessions of our own earlier life to be noticed as gone."""
+
+
+class Lost(Exception):
+    """The session broke before an answer came: nobody knows what became of the statement.
+
+    ``name`` is the session's name on the server, in the life that it lost.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(why)
+        self.name = name
+
+
+AWAY = "the database server is away"
+
+# Durable means on the disk of the server before the answer; a stronger setting of the server's stays.
+SET_UP = """
+SET default_transaction_isolation TO 'read committed';
+SET statement_timeout TO {statement_ms};
+SET lock_timeout TO {statement_ms};
+SET jit TO off;
+SET tcp_keepalives_idle TO 10;
+SET tcp_keepalives_interval TO 5;
+SET tcp_keepalives_count TO 3;
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+SELECT current_setting('fsync'), pg_is_in_recovery();
+"""
+
+ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
+"""How our end notices a server whose cable was pulled, unless the URL says otherwise."""
+
+_BYTEA = 17
+_bytes = extensions.new_type((_BYTEA,), "BYTES", lambda text, cursor: _as_bytes(psycopg2.BINARY(text, cursor)))
+
+
+def _as_bytes(value: memoryview | None) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+def read_url(url: str) -> dict[str, str]:
+    """The parts of a ``postgresql://`` URL, as libpq names them.
+
+    :raises ValueError: when it is none; the text repeats nothing of it, for it may hold a password.
+    """
+    try:
+        found: dict[str, str] = extensions.parse_dsn(url)
+    except psycopg2.Error:
+        found = {}
+    # An @ within a password makes its end part of the host, which would be told in complaints.
+    if not found or "@" in found.get("host", ""):
+        raise ValueError("this is no URL of a database; write signs in names and passwords as %40 and the like")
+    if not found.get("dbname"):
+        raise ValueError("the name of a database is expected at the end of the URL")
+    return found
+
+
+def first_line(error: BaseException) -> str:
+    """What ``error`` says, without the details that may repeat what was stored."""
+    lines = str(error).strip().splitlines()
+    return lines[0].removeprefix("ERROR:").strip() if lines else type(error).__name__
+
+
+class _Detector(DeadConnectionDetector):  # type: ignore[misc]
+    """Brings one session back, again and again until it is stopped."""
+
+    def __init__(self, session: Session, reactor: Any) -> None:
+        super().__init__(lambda failure: session.broken, _pauses, reactor)
+        self.setReconnectable(session)
+        self.connectionIsDead = True
+        self._again: IDelayedCall | None = None
+        self._stopped = False
+
+    def startReconnecting(self, reason: Failure) -> None:
+        """As it is called by txpostgres: begin to bring the session back."""
+        self._pauses: Iterator[float] = self.reconnectionIterator()
+        self._later()
+
+    def _later(self) -> None:
+        if not self._stopped:
+            self._again = self.reactor.callLater(next(self._pauses), self._try)
+
+    def _try(self) -> None:
+        self._again = None
+        trying = maybeDeferred(self.reconnect)
+        trying.addCallbacks(lambda _: self.connectionRecovered(), lambda _: self._later())
+
+    def stop(self) -> None:
+        """Bring it back no more."""
+        self._stopped = True
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds before each attempt to come back: at first soon, later so that a server in need is left in peace."""
+    pause = 0.02
+    while True:
+        yield pause
+        pause = min(pause * 1.7, 2.0)
+
+
+class Session(Connection):  # type: ignore[misc]
+    """One session on the server, lent to one verb at a time.
+
+    :param parameters: where the server is and who we are, as `read_url` tells.
+    :param names: gives each life of a session a name of its own, by which the server knows it.
+    :param lost: called when the session was lost, with the name that it had.
+    :param back: called when it is there again.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        parameters: dict[str, str],
+        names: Iterator[str],
+        patience: Patience,
+        lost: Callable[[Session], None],
+        back: Callable[[Session], None],
+    ) -> None:
+        super().__init__(reactor, None, _Detector(self, reactor))
+        self._parameters, self._names, self._patience = parameters, names, patience
+        self._lost = lost
+        self.name = ""
+        self._set_up = SET_UP.format(statement_ms=int(patience.statement * 1000))
+        self.detector.addRecoveryHandler(lambda: back(self))
+
+    @property
+    def broken(self) -> bool:
+        """Whether there is no connection that could be used."""
+        return self._connection is None or bool(self._connection.closed)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return not (self.detector.connectionIsDead or self.broken)
+
+    async def start(self) -> None:
+        """Reach the server for the first time; from then on the session comes back by itself.
+
+        :raises StoreFailed: when it cannot be reached.
+        """
+        try:
+            await self.connect()
+        except (psycopg2.Error, ConnectionClosed, OSError) as error:
+            raise StoreFailed(f"{AWAY}: {first_line(error)}") from None
+        self.detector.connectionRecovered()
+
+    def start_later(self) -> None:
+        """As `start`, in the background and until it succeeds."""
+        self.detector.startReconnecting(Failure(ConnectionDead()))
+
+    def connect(self, *_: Any, **__: Any) -> Deferred[None]:
+        """Connect and set up; called for the first time and each time it has to come back."""
+        return Deferred.fromCoroutine(self._connect())
+
+    async def _connect(self) -> None:
+        self.name = next(self._names)
+        parameters = {**ALIVE, **self._parameters, "client_encoding": "UTF8", "application_name": self.name}
+        late = self.reactor.callLater(self._patience.connect, self.close)
+        try:
+            parameters.update(await _addresses(parameters))
+            await super().connect(**parameters)
+            extensions.register_type(_bytes, self._connection)
+            [(fsync, copy)] = await self._runQuery(self._set_up)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            if late.active():
+                late.cancel()
+        if copy:
+            self.close()
+            raise psycopg2.OperationalError("the server is a copy of another one and takes no changes")
+        if fsync != "on":
+            self.log.warn("the database server runs with fsync={fsync}: receipts may be lost with the power", fsync=fsync)
+
+    async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows that one statement answers with; it is a transaction of its own.
+
+        :raises StoreFailed: when the server refused it: nothing of it was kept.
+        :raises Lost: when no answer came.
+        """
+        name = self.name
+        late = self.reactor.callLater(self._patience.answer, self.close)
+        try:
+            rows: Rows = await self.runQuery(statement, values or None)
+        except CancelledError:
+            # What txpostgres makes of the server's own limit; nobody else cancels.
+            raise StoreFailed("the database did not get it done in time") from None
+        except (ConnectionDead, ConnectionClosed) as error:
+            raise Lost(name, first_line(error)) from None
+        except psycopg2.Error as error:
+            if self.broken:
+                raise Lost(name, first_line(error)) from None
+            raise StoreFailed(first_line(error)) from None
+        except (ValueError, OverflowError) as error:
+            # A text with a character that no database text has: it never left.
+            raise StoreFailed(first_line(error)) from None
+        finally:
+            if late.active():
+                late.cancel()
+        return rows
+
+    def close(self) -> None:
+        """Let go of the connection; the session comes back unless it was stopped."""
+        if self._connection is not None:
+            super().close()
+
+    def stop(self) -> None:
+        """Let go of it for good."""
+        self.detector.stop()
+        self.close()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The connection ended, by our doing or not."""
+        if not self.detector.connectionIsDead and self.broken:
+            self._lost(self)
+        super().connectionLost(reason)
+
+    def doRead(self) -> None:
+        """Something came while nothing was asked: mostly the end of the connection."""
+        try:
+            super().doRead()
+        except psycopg2.Error:
+            self.close()
+
+
+async def _addresses(parameters: dict[str, str]) -> dict[str, str]:
+    """The addresses of the hosts: libpq would look a name up with everything else at a standstill."""
+    hosts = parameters.get("host", "")
+    if "hostaddr" in parameters or not hosts or "," in hosts or hosts.startswith(("/", "@")):
+        return {}
+    found = await deferToThread(socket.getaddrinfo, hosts, None, type=socket.SOCK_STREAM)
+    return {"hostaddr": str(found[0][4][0])}
+
+
+class Pool:
+    """So many sessions, lent one verb at a time in the order in which they are asked for.
+
+    :param make: makes a session that reports to the two given functions when it is lost and when it is back.
+    """
+
+    def __init__(self, reactor: Any, make: Callable[[Any, Any], Session], size: int, patience: Patience) -> None:
+        self._reactor, self._patience = reactor, patience
+        self._sessions = [make(self._lost, self._back) for _ in range(size)]
+        self._idle: list[Session] = []
+        self._lent: set[Session] = set()
+        self._waiting: deque[tuple[Deferred[Session], bool]] = deque()
+        self._drained: list[Deferred[None]] = []
+        self._closed = False
+
+    @property
+    def alive(self) -> int:
+        """How many sessions can be asked or are being asked."""
+        return sum(session.alive for session in self._sessions)
+
+    async def open(self) -> Session:
+        """Reach the server by one session, which is lent to the caller.
+
+        :raises StoreFailed: when it cannot be reached.
+        """
+        first = self._sessions[0]
+        self._lent.add(first)
+        try:
+            await first.start()
+        except BaseException:
+            self._lent.discard(first)
+            first.stop()
+            raise
+        return first
+
+    def widen(self) -> None:
+        """Bring up all other sessions, in the background."""
+        for session in self._sessions[1:]:
+            session.start_later()
+
+    async def take(self, stubborn: bool = False) -> Session:
+        """A session that is alive, for the caller alone until it is given back.
+
+        :param stubborn: also wait when the server is away, for as long as it may take to recover.
+        :raises StoreFailed: when there is none in time; nothing was asked then.
+        """
+        while self._idle:
+            session = self._idle.pop()
+            if session.alive:
+                self._lent.add(session)
+                return session
+        if self._closed or not (stubborn or self.alive):
+            raise StoreFailed(AWAY)
+        waiter: Deferred[Session] = Deferred()
+        place = waiter, stubborn
+        self._waiting.append(place)
+        waiter.addTimeout(self._patience.recovery if stubborn else self._patience.free, self._reactor, _too_late)
+        try:
+            return await waiter
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(place)
+
+    def give_back(self, session: Session) -> None:
+        """End of a loan."""
+        self._lent.discard(session)
+        if session.alive:
+            self._offer(session)
+        if not self._lent:
+            drained, self._drained = self._drained, []
+            for done in drained:
+                done.callback(None)
+
+    def _offer(self, session: Session) -> None:
+        while self._waiting:
+            waiter, _ = self._waiting.popleft()
+            if not waiter.called:
+                self._lent.add(session)
+                waiter.callback(session)
+                return
+        self._idle.append(session)
+
+    def _back(self, session: Session) -> None:
+        if session not in self._lent and session not in self._idle:
+            self._offer(session)
+
+    def _lost(self, session: Session) -> None:
+        if session in self._idle:
+            self._idle.remove(session)
+        if not self.alive:
+            for waiter, stubborn in list(self._waiting):
+                if not stubborn and not waiter.called:
+                    waiter.errback(StoreFailed(AWAY))
+
+    async def close(self) -> None:
+        """Lend no more, wait for what is lent, and let go of the server."""
+        self._closed = True
+        for waiter, _ in list(self._waiting):
+            if not waiter.called:
+                waiter.errback(StoreFailed("the database is being closed"))
+        if self._lent:
+            drained: Deferred[None] = Deferred()
+            self._drained.append(drained)
+            await drained
+        for session in self._sessions:
+            session.stop()
+
+
+def _too_late(_: object, seconds: float) -> Failure:
+    return Failure(StoreFailed(f"no session of the database became free in {seconds:g} s"))
+
+
+GONE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = ANY(%s) AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+async def bury(session: Session, names: set[str], patience: Patience) -> None:
+    """Return when none of the lost sessions ``names`` lives on at the server; those are forgotten then.
+
+    What such a session was asked may still be on its way or at work there. Only when it is gone can be said what
+    became of it: it is stored, or never will be.
+
+    :raises StoreFailed: when one of them does not end.
+    """
+    lost = sorted(names)
+    until = session.reactor.seconds() + patience.recovery
+    while await session.ask(GONE, (lost,)):
+        if session.reactor.seconds() > until:
+            raise StoreFailed("a lost session does not end at the server")
+        await deferLater(session.reactor, 0.02)
+    names.difference_update(lost)

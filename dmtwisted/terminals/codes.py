@@ -1,0 +1,36 @@
+"""What the banks' own codes become: four digits, the same behind every Ukrainian protocol (terminals.md 2.2)."""
+
+from __future__ import annotations
+
+from dmtwisted.results import Res
+from dmtwisted.terminals.interface import REFUND, Declined, Order
+
+BANK: dict[str, Res] = {
+    "0005": Res.BANK_REFUSED,
+    "0013": Res.BANK_AMOUNT_NOT_ALLOWED,
+    "0014": Res.BANK_WRONG_CARD,
+    "0051": Res.INSUFFICIENT_FUNDS,
+    "0116": Res.INSUFFICIENT_FUNDS,
+    "0055": Res.WRONG_PIN,
+    "0075": Res.WRONG_PIN,
+    "0117": Res.WRONG_PIN,
+    "0061": Res.BANK_LIMIT_EXCEEDED,
+    "0065": Res.BANK_LIMIT_EXCEEDED,
+    "0121": Res.BANK_LIMIT_EXCEEDED,
+    "0091": Res.BANK_DOWN,
+    "0096": Res.BANK_DOWN,
+}
+"""Codes with a line of their own; every other one is 5024 with the bank's text."""
+
+WRONG_RRN = frozenset({"0012", "0025"})
+"""Codes by which a bank says that it does not know the payment that a refund names."""
+
+
+def bank_refusal(order: Order, code: str, text: str, status: str = "") -> Declined:
+    """A refusal of the bank with its ``code`` of four digits, its ``text`` and the ``status`` of the operation."""
+    if order.task == REFUND and code in WRONG_RRN:
+        return Declined.of(Res.WRONG_RRN, text=text)
+    res = BANK.get(code)
+    if res is not None:
+        return Declined.of(res, text=text)
+    return Declined.of(Res.BANK_MESSAGE, text or "-", status or "-", code, text=text)

@@ -1,0 +1,189 @@
+"""What became of an operation whose answer was lost: the terminal is asked, and never told again (rules 3 to 6, 18).
+
+An operation is in doubt until one of these is certain: how it ended, that the terminal never took it, or what a
+person read on the slip. What is certain is never made uncertain again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.terminals.interface import (
+    ASKING,
+    IDLE,
+    Approved,
+    Declined,
+    Found,
+    NeverStarted,
+    Progress,
+    Undecided,
+    Verdict,
+)
+from dmtwisted.terminals.kept import Operation, PayJournal
+from dmtwisted.terminals.telling import broken_off
+from protocols.errors import WireError
+
+LEAST_ASKING = 8.0
+"""Seconds that asking after an operation has, though the operation's own time is over: a caller waits for ten seconds
+longer than the terminal (specification 4.7)."""
+
+LATER_ASKING = 30.0
+"""Seconds that asking has before the next operation and at start."""
+
+SETTLED = "settled by a person"
+"""``restxt`` of an operation whose end a person told."""
+
+_MOST = 100
+"""Operations in doubt for which a late word of the terminal is still listened for."""
+
+
+class Doubts:
+    """The operations of one terminal that may have happened.
+
+    :param driver: an `ITerminal`.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self, name: str, journal: PayJournal, driver: Any, clock: IReactorTime, progressed: Callable[[Progress], None]
+    ) -> None:
+        self._name, self._journal, self._driver, self._clock = name, journal, driver, clock
+        self._progressed = progressed
+        self._listened_for: dict[str, Operation] = {}
+        self._asking_after = ""
+        self._heard_meanwhile: dict[str, Verdict] = {}
+        self._closed = False
+
+    async def resolve(self) -> None:
+        """Ask after every operation whose end nobody knows. Its caller holds the device's turn.
+
+        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile (rule 5).
+        """
+        for operation in await self._journal.open_ones():
+            if not operation.kept.sent:
+                await self._journal.close(operation, Refused(Res.REQUEST_NOT_TAKEN))
+                continue
+            found = await self.find_out(operation, None, LATER_ASKING)
+            if isinstance(found, Refused) and found.action is Action.COLLISION:
+                raise Refused(Res.TERMINAL_BUSY, note=f"# {operation.n}", aq_errortxt=found.aq_errortxt)
+
+    async def find_out(self, operation: Operation, error: Exception | None, patience: float) -> Verdict | Refused:
+        """What the terminal says of an operation, stored; a refusal when it stays open or never began.
+
+        :param error: what broke it; `None` when its caller is not waiting any more.
+        :param patience: seconds that asking may take.
+        """
+        uid = operation.kept.order.uid
+        self._listen_for(operation)
+        self._asking_after = uid
+        self._progressed(Progress(ASKING))
+        try:
+            found = await self._ask(operation, patience)
+            # The operation's own late word goes before any answer about it.
+            return await self._store(operation, self._heard_meanwhile.pop(uid, found), error)
+        finally:
+            self._asking_after = ""
+            self._progressed(Progress(IDLE))
+            if uid in self._heard_meanwhile:
+                self._take_late(uid, self._heard_meanwhile.pop(uid))
+
+    async def _ask(self, operation: Operation, patience: float) -> Found:
+        if self._closed:
+            return Undecided("the terminal was let go of")
+        asking: Deferred[Found] = Deferred.fromCoroutine(
+            self._driver.find_out(
+                operation.kept.order, operation.kept.snapshot, keeping(self._journal, operation), patience
+            )
+        )
+        try:
+            return await asking.addTimeout(patience + 1, self._clock)
+        except StoreFailed:
+            raise
+        except TimeoutError:
+            return Undecided(f"no answer in {patience:g} s")
+        except Exception as error:
+            if not isinstance(error, Refused | WireError):
+                self.log.failure("{device}: a fault of ours in asking", device=self._name)
+            return Undecided(str(error) or type(error).__name__)
+
+    async def _store(self, operation: Operation, found: Found, error: Exception | None) -> Verdict | Refused:
+        if isinstance(found, Approved | Declined):
+            self._listened_for.pop(operation.kept.order.uid, None)
+            await self._journal.end(operation, found, heard=error is not None)
+            return found
+        if isinstance(found, NeverStarted):
+            refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error) if error is not None else "")
+            await self._journal.close(operation, refused)
+            return refused
+        refused = broken_off(error, self._driver.wait_s, Action.COLLISION, found.why)
+        if not self._closed:
+            self.log.warn(
+                "{device}: nobody knows what became of operation {n}: {why}",
+                device=self._name,
+                n=operation.n,
+                why=found.why,
+            )
+            if operation.state is not State.UNKNOWN:
+                await self._journal.doubt(operation, refused)
+        return refused
+
+    async def settle(self, operation: Operation, approved: bool) -> None:
+        """Close an open operation as a person says it ended, who looked at the slip.
+
+        :raises Refused: 5074 when it is not open.
+        """
+        if not operation.open:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        said: Verdict = Approved(sum=operation.kept.order.wanted, text=SETTLED)
+        if not approved:
+            said = Declined.of(Res.REQUEST_NOT_TAKEN, text=SETTLED)
+        await self._journal.end(operation, said, heard=False)
+
+    def late(self, uid: str, verdict: Verdict) -> None:
+        """A verdict of an operation that was given up: the stored row learns of it (rule 18)."""
+        if uid == self._asking_after:
+            self._heard_meanwhile[uid] = verdict
+        else:
+            self._take_late(uid, verdict)
+
+    def close(self) -> None:
+        """Ask no more; what is open stays open in the journal."""
+        self._closed = True
+
+    def _listen_for(self, operation: Operation) -> None:
+        self._listened_for[operation.kept.order.uid] = operation
+        while len(self._listened_for) > _MOST:
+            del self._listened_for[next(iter(self._listened_for))]
+
+    def _take_late(self, uid: str, verdict: Verdict) -> None:
+        operation = self._listened_for.pop(uid, None)
+        if operation is None:
+            self.log.warn("{device}: a late verdict on an operation that is closed", device=self._name)
+            return
+        self.log.warn("{device}: a late verdict on operation {n}", device=self._name, n=operation.n)
+        Deferred.fromCoroutine(self._complete(operation, verdict)).addErrback(
+            lambda reason: self.log.failure("{device}: a late verdict was not stored", reason, device=self._name)
+        )
+
+    async def _complete(self, operation: Operation, verdict: Verdict) -> None:
+        now = await self._journal.now(operation)
+        # What was closed for want of better knowledge is corrected; what is certain already stays.
+        if now.open or (isinstance(verdict, Approved) and now.state is State.REFUSED):
+            await self._journal.end(operation, verdict, heard=False)
+
+
+def keeping(journal: PayJournal, operation: Operation) -> Callable[[Verdict], Awaitable[None]]:
+    """What a driver makes a verdict of ``operation`` durable with."""
+
+    async def keep(verdict: Verdict) -> None:
+        await journal.end(operation, verdict)
+
+    return keep

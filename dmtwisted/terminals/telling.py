@@ -1,0 +1,132 @@
+"""What a caller hears of a terminal's operation, in the one shape of all answers (http-api 3.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dmtwisted.answers import EXECUTED, Answer, amount, refusal, render, with_member
+from dmtwisted.clock import stamp17
+from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.security import mask_cards, mask_pan
+from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+
+CURRENCY = "ГРН"
+"""``info.currency`` of every terminal (http-api 3.3)."""
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """What an answer echoes of its request."""
+
+    device: str
+    source: str
+    tag: str
+    label: str
+    """The ``transaction_id``."""
+    language: str
+
+
+def told(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> bytes:
+    """The answer to an operation that has ended; ``at`` is its time in milliseconds since 1970."""
+    if isinstance(verdict, Declined):
+        return told_refusal(caller, task, at, verdict.refused())
+    answer = Answer(
+        source=caller.source,
+        device=caller.device,
+        tag=caller.tag,
+        task_status=EXECUTED,
+        type=TYPE_PAY,
+        task=task,
+        dt=stamp17(at),
+        info=info_of(order, verdict),
+    )
+    return with_member(render(answer), "transaction_id", caller.label)
+
+
+def told_refusal(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
+    """The answer to an operation that was refused, or whose end nobody knows; it has its label too."""
+    asked = TaskRequest(
+        device=caller.device, type=TYPE_PAY, tag=caller.tag, source=caller.source, pay=PayTask(task=task)
+    )
+    masked = Refused(
+        refused.res,
+        *refused.details,
+        action=refused.action,
+        aq_errortxt=mask_cards(refused.aq_errortxt),
+        note=refused.note,
+    )
+    return with_member(refusal(asked, masked, caller.language, at), "transaction_id", caller.label)
+
+
+def info_of(order: Order, approved: Approved) -> dict[str, Any]:
+    """``info`` of an answer; of the members that need not be there those without content stay out."""
+    members = {
+        "restxt": approved.text or "APPROVED",
+        "cardmask": approved.cardmask,
+        "paysys": approved.paysys,
+        "bankname": approved.bank,
+        "sum": amount(approved.sum),
+        "payid": approved.auth_code,
+        "refundid": approved.rrn,
+        "cancelid": approved.cancelid,
+        "receipt": approved.slip,
+        "sliptxt": approved.slip,
+        "currency": CURRENCY,
+        "term_id": approved.terminal_id,
+        "merch": approved.merchant,
+        "hstFld63Sf89": approved.agreement,
+        "discountName": approved.discount,
+        "partial": approved.partial,
+        # A till that looks at nothing else has to see that it is not the sum that it asked for.
+        "sum_asked": amount(order.wanted) if approved.partial else "",
+    }
+    return {name: value for name, value in members.items() if value or name in _ALWAYS}
+
+
+_ALWAYS = frozenset(
+    ("restxt", "cardmask", "paysys", "bankname", "sum", "payid", "refundid", "cancelid", "receipt", "sliptxt")
+)
+
+
+def masked(verdict: Verdict) -> Verdict:
+    """``verdict`` with no card number in it, whatever the terminal sent (rule 19)."""
+    if isinstance(verdict, Declined):
+        return msgspec.structs.replace(verdict, text=mask_cards(verdict.text))
+    return msgspec.structs.replace(
+        verdict, cardmask=mask_pan(verdict.cardmask), slip=mask_cards(verdict.slip), text=mask_cards(verdict.text)
+    )
+
+
+def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
+    """What a caller hears of a line that broke before its request was sent (terminals.md 2.1).
+
+    :param unreached: what to say when there was no connection at all.
+    """
+    if isinstance(error, NotReached):
+        if unreached is None:
+            return Refused(Res.TERMINAL_CONNECT, aq_errortxt=error.reason)
+        return unreached
+    if isinstance(error, Garbled):
+        # Rule 17: something else listens there, and its first bytes tell what.
+        return Refused(Res.TERMINAL_ERROR, str(error))
+    if isinstance(error, Silent):
+        return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=f"{error}; another program may hold the terminal")
+    return Refused(Res.TERMINAL_CONNECT, aq_errortxt=str(error))
+
+
+def broken_off(error: Exception | None, wait_s: float, action: Action, why: str = "") -> Refused:
+    """What a caller hears of an operation without an end (terminals.md 2.1).
+
+    :param error: what broke it; `None` when a restart did.
+    :param wait_s: seconds that it had.
+    :param action: 2 when nobody knows the end, 1 when nothing can have happened.
+    :param why: what asking after it brought.
+    """
+    if isinstance(error, Silent) or error is None:
+        seconds = error.seconds if isinstance(error, Silent) else wait_s
+        return Refused(Res.TERMINAL_SILENT, round(seconds * 1000), action=action, aq_errortxt=why)
+    what = str(error) if isinstance(error, LineLost | Garbled | Refused) else type(error).__name__
+    return Refused(Res.INTERNAL, what, action=action, aq_errortxt=why)

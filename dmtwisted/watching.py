@@ -1,0 +1,137 @@
+"""How the devices stand, looked at while somebody wants to know, and told when it is not as it was before.
+
+Devices do not call out by themselves: a printer's late verdict, a register that went offline, a terminal that waits for
+a card show in their state. So while somebody listens every device is looked at now and then, and at once when one of its
+tasks has ended. When nobody listens nothing is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.events import Event, Events
+from dmtwisted.results import Refused
+from dmtwisted.store.values import StoreFailed
+
+PAUSE = 3.0
+"""Seconds between two looks at every device: each look asks the store about printers and terminals."""
+
+
+async def state_of(device: Device) -> dict[str, Any]:
+    """How ``device`` stands, and whether a task is under way.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    return {"busy": device.turns.busy, **await device.built.state()}
+
+
+class Watching:
+    """Looks at the devices between `start` and `stop`, and publishes what is new."""
+
+    log = Logger()
+
+    def __init__(self, devices: Devices, events: Events, clock: IReactorTime) -> None:
+        self._devices, self._events, self._clock = devices, events, clock
+        self._known: dict[str, bytes] = {}
+        self._jobs: dict[str, object] = {}
+        self._progress: dict[str, tuple[Any, Callable[[], None]]] = {}
+        self._next: IDelayedCall | None = None
+        self._watching = False
+
+    def start(self) -> None:
+        """Look on from now on; what is found first is nothing new."""
+        if not self._watching:
+            self._watching = True
+            self._events.listen(self._heard)
+            self._sweep(first=True)
+
+    def stop(self) -> None:
+        """Look on no more."""
+        if not self._watching:
+            return
+        self._watching = False
+        self._events.leave(self._heard)
+        if self._next is not None and self._next.active():
+            self._next.cancel()
+        self._next = None
+        for _, unwatch in self._progress.values():
+            unwatch()
+        self._progress.clear()
+        self._known.clear()
+        self._jobs.clear()
+
+    def _heard(self, event: Event) -> None:
+        if event.kind in ("task_begun", "task_ended"):
+            for device in self._devices:
+                if device.name == event.data["device"]:
+                    # Whoever told of it may still hold the device's turn: it is looked at in a moment.
+                    self._clock.callLater(0, self._look, device.row.dev_id)
+
+    def _sweep(self, first: bool = False) -> None:
+        there = {device.row.dev_id: device for device in self._devices}
+        for dev_id in [known for known in self._known if known not in there]:
+            self._forget(dev_id)
+        for dev_id in there:
+            self._look(dev_id, first)
+        self._next = self._clock.callLater(PAUSE, self._sweep)
+
+    def _forget(self, dev_id: str) -> None:
+        del self._known[dev_id]
+        self._jobs.pop(dev_id, None)
+        if dev_id in self._progress:
+            self._progress.pop(dev_id)[1]()
+        self._events.publish("device", dev_id=dev_id, gone=True)
+
+    def _look(self, dev_id: str, first: bool = False) -> None:
+        if self._watching:
+            Deferred.fromCoroutine(self._looked(dev_id, first)).addErrback(
+                lambda failure: self.log.failure("a device could not be looked at", failure)
+            )
+
+    async def _looked(self, dev_id: str, first: bool) -> None:
+        try:
+            device = self._devices.by_id(dev_id)
+            self._follow(device)
+            state = await state_of(device)
+        except (Refused, StoreFailed):
+            # It is gone, or the store is; the next look tells.
+            return
+        told = {"device": device.name, "dev_id": dev_id, "kind": device.kind, "state": state}
+        encoded = msgspec.json.encode([device.name, state])
+        before = self._known.get(dev_id)
+        if not self._watching or encoded == before:
+            return
+        self._known[dev_id] = encoded
+        job, had = state.get("last_job"), self._jobs.get(dev_id)
+        self._jobs[dev_id] = job
+        if first:
+            return
+        self._events.publish("device", **told)
+        if device.kind == PRINTER and job != had and job is not None:
+            self._events.publish("job", device=device.name, dev_id=dev_id, job=job)
+
+    def _follow(self, device: Device) -> None:
+        """Hear of the progress of a terminal; a device that was set up anew is another one to listen to."""
+        built, followed = device.built, self._progress.get(device.row.dev_id)
+        watch = getattr(built, "watch", None)
+        if watch is None or (followed is not None and followed[0] is built):
+            return
+        if followed is not None:
+            followed[1]()
+        self._progress[device.row.dev_id] = built, watch(partial(self._progressed, device.row.dev_id))
+
+    def _progressed(self, dev_id: str, progress: Any) -> None:
+        try:
+            name = self._devices.by_id(dev_id).name
+        except Refused:
+            return
+        self._events.publish("progress", device=name, dev_id=dev_id, state=progress.state, text=progress.text)

@@ -1,0 +1,356 @@
+"""What the fiscal server answers to commands (fiscal-server 3).
+
+Answers are not signed. Sums are numbers with a fraction and are read as decimals; numbers are met as text too.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from protocols.fiscal.error_codes import code_of, words
+
+
+class BadAnswer(ValueError):
+    """Bytes that are no answer to the command that was asked."""
+
+
+class ResultCode(IntEnum):
+    """What `CheckExt` and `ZRepExt` say of a document."""
+
+    OK = 0
+    ONLINE_DOCUMENT_ABSENT = 1
+    OFFLINE_NUMBER_RESERVED = 2
+    """The number belongs to the register's session, the document was not handed in yet."""
+    OFFLINE_NUMBER_NOT_RESERVED = 3
+    TRANSACTIONS_REGISTRAR_NOT_REGISTERED = 4
+    DOCUMENT_ABSENT = 5
+
+
+LooseText = str | int | None
+"""A text that some answers write as a number."""
+
+
+def text_of(value: LooseText) -> str:
+    """Such a text as text; empty when it is absent."""
+    return "" if value is None else str(value)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What every answer may carry."""
+
+    uid: LooseText = msgspec.field(name="UID", default=None)
+    timestamp: str | None = None
+
+
+class StateOfServer(Answer, frozen=True, kw_only=True):
+    """Answer to `ServerState`: the time."""
+
+    timestamp: str
+
+
+class SchemaFiles(Answer, frozen=True, kw_only=True):
+    """Answer to `Schemas`: both schemas in Base64."""
+
+    xsd_schema_check: str
+    xsd_schema_z_rep: str
+
+
+class Registrar(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A register of an outlet."""
+
+    num_fiscal: int
+    num_local: int
+    name: str | None = None
+    closed: bool = False
+
+
+class TaxObject(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """An outlet with its payer and its registers: what the head of a document has to repeat."""
+
+    entity: int | None = None
+    tax_obj_guid: str | None = None
+    tax_obj_id: int | None = None
+    single_tax: bool = False
+    name: str | None = None
+    address: str | None = None
+    tin: LooseText = None
+    ipn: LooseText = None
+    org_name: str | None = None
+    chief_cashier: bool = False
+    transactions_registrars: list[Registrar] = []
+
+
+class TaxObjects(Answer, frozen=True, kw_only=True):
+    """Answer to `Objects`."""
+
+    tax_objects: list[TaxObject]
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A key that may sign."""
+
+    subject_key_id: str
+    reg_num: LooseText = None
+    chief_cashier: bool = False
+
+
+class OperatorList(Answer, frozen=True, kw_only=True):
+    """Answer to `Operators`."""
+
+    tin: LooseText = None
+    operators: list[Operator] = []
+
+
+class RegistrarState(Answer, frozen=True, kw_only=True):
+    """Answer to `TransactionsRegistrarState`; durations in minutes.
+
+    The offline members are null when the register may not go offline, or another key asks than the opener's or a
+    senior's.
+    """
+
+    shift_state: int
+    shift_id: int | None = None
+    open_shift_fiscal_num: LooseText = None
+    z_rep_present: bool | None = None
+    testing: bool | None = None
+    name: str | None = None
+    subject_key_id: str | None = None
+    first_local_num: int | None = None
+    next_local_num: int
+    last_fiscal_num: LooseText = None
+    offline_supported: bool | None = None
+    chief_cashier: bool | None = None
+    offline_session_id: LooseText = None
+    offline_seed: LooseText = None
+    offline_next_local_num: int | None = None
+    """The place within the session of the next offline document, from 1."""
+    offline_session_duration: Decimal | None = None
+    offline_sessions_monthly_duration: Decimal | None = None
+    offline_session_rolled_back: bool | None = None
+    offline_session_rollback_cmd_uid: LooseText = msgspec.field(name="OfflineSessionRollbackCmdUID", default=None)
+    closed: bool | None = None
+    tax_object: TaxObject | None = None
+
+    @property
+    def session(self) -> tuple[str, str] | None:
+        """Id and seed of the offline session that the register has, `None` without one."""
+        if not text_of(self.offline_session_id).strip("0") or not text_of(self.offline_seed):
+            return None
+        return text_of(self.offline_session_id), text_of(self.offline_seed)
+
+
+class DocumentForm(Answer, frozen=True, kw_only=True):
+    """Answer to `CheckExt` and `ZRepExt`; ``data`` in Base64."""
+
+    data: str | None = None
+    shift_id: int | None = None
+    result_code: int
+    result_text: str | None = None
+    cabinet_url: str | None = None
+
+
+class Shift(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A shift in a list; times in ISO 8601."""
+
+    shift_id: int
+    open_shift_fiscal_num: LooseText = None
+    close_shift_fiscal_num: LooseText = None
+    testing: bool = False
+    opened: str | None = None
+    open_name: str | None = None
+    open_subject_key_id: str | None = None
+    closed: str | None = None
+    close_name: str | None = None
+    close_subject_key_id: str | None = None
+    z_rep_fiscal_num: LooseText = None
+
+
+class ShiftList(Answer, frozen=True, kw_only=True):
+    """Answer to `Shifts`."""
+
+    shifts: list[Shift] = []
+
+
+class DocumentLine(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A document in a list; types are symbolic names."""
+
+    num_fiscal: LooseText
+    num_local: int
+    doc_date_time: str | None = None
+    doc_class: str
+    check_doc_type: LooseText = None
+    check_doc_sub_type: LooseText = None
+    revoked: bool = False
+    storned: bool = False
+
+
+class DocumentList(Answer, frozen=True, kw_only=True):
+    """Answer to `Documents`."""
+
+    documents: list[DocumentLine] = []
+
+
+class DocumentInfo(Answer, frozen=True, kw_only=True):
+    """Answer to `DocumentInfoByLocalNum`: the document is registered."""
+
+    num_fiscal: LooseText
+    doc_class: str | None = None
+    check_doc_type: LooseText = None
+    check_doc_sub_type: LooseText = None
+    revoked: bool = False
+    storned: bool = False
+
+
+class PayFormTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What one way of paying came to, in hryvnias."""
+
+    pay_form_code: int
+    pay_form_name: str
+    sum: Decimal
+
+
+class TaxTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What one tax came to, in hryvnias."""
+
+    type: int
+    name: str
+    letter: str | None = None
+    prc: Decimal
+    sign: bool | None = None
+    turnover: Decimal = Decimal(0)
+    turnover_discount: Decimal | None = None
+    source_sum: Decimal | None = None
+    sum: Decimal
+
+
+class OrderTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What was sold, or returned, in hryvnias."""
+
+    sum: Decimal = Decimal(0)
+    pwn_sum_issued: Decimal | None = None
+    pwn_sum_received: Decimal | None = None
+    rnd_sum: Decimal | None = None
+    no_rnd_sum: Decimal | None = None
+    total_currency_sum: Decimal | None = None
+    total_currency_commission: Decimal | None = None
+    orders_count: int = 0
+    pwn_orders_count_issued: int | None = None
+    pwn_orders_count_received: int | None = None
+    total_currency_cost: int | None = None
+    pay_form: list[PayFormTotal] | None = None
+    tax: list[TaxTotal] | None = None
+
+
+class CashTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """What was given out against cards, in hryvnias."""
+
+    sum: Decimal = Decimal(0)
+    commission: Decimal | None = None
+    orders_count: int = 0
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """The server's draft of a Z-report; that of foreign currency is kept as it comes."""
+
+    real: OrderTotals | None = None
+    ret: OrderTotals | None = None
+    cash: CashTotals | None = None
+    currency: dict[str, Any] | None = None
+    service_input: Decimal | None = None
+    service_output: Decimal | None = None
+
+
+class LastTotals(Answer, frozen=True, kw_only=True):
+    """Answer to `LastShiftTotals`; ``totals`` is null when the shift is closed."""
+
+    shift_state: int
+    z_rep_present: bool | None = None
+    testing: bool | None = None
+    opened: str | None = None
+    open_name: str | None = None
+    open_subject_key_id: str | None = None
+    closed: str | None = None
+    close_name: str | None = None
+    close_subject_key_id: str | None = None
+    z_rep_fiscal_num: LooseText = None
+    totals: Totals | None = None
+
+
+class TicketOfDocument(Answer, frozen=True, kw_only=True):
+    """Answer to `SendDocument`: the signed ticket in Base64."""
+
+    ticket: str
+
+
+class NextSession(Answer, frozen=True, kw_only=True):
+    """Answer to a package: the next offline session, when the package held the end of one."""
+
+    offline_session_id: LooseText = None
+    offline_seed: LooseText = None
+
+
+class DeviceOfRegister(Answer, frozen=True, kw_only=True):
+    """Answer to `DeviceRegister`: the machine that the server knows, ours when the ids are equal."""
+
+    device_id: str | None = None
+
+
+class _Error(msgspec.Struct, rename="pascal"):
+    error_code: Any = None
+    error_message: Any = None
+
+
+AnAnswer = TypeVar("AnAnswer", bound=Answer)
+
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+_errors: Any = msgspec.json.Decoder(_Error, strict=False).decode
+
+
+def encode(answer: Answer) -> bytes:
+    """The JSON text of an answer."""
+    return _encode(answer)
+
+
+def decode(shape: type[AnAnswer], data: bytes) -> AnAnswer:
+    """The answer that ``data`` holds; members that nobody knows are passed over.
+
+    :raises BadAnswer: when it is none of this shape.
+    """
+    try:
+        return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=shape, strict=False)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadAnswer(str(error)) from None
+
+
+def error_in(data: bytes) -> tuple[int, str] | None:
+    """The code and the text of an answer that says an error, `None` when it says none."""
+    try:
+        error = _errors(data.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    code = code_of(error.error_code)
+    if not code:
+        return None
+    return code, error.error_message if isinstance(error.error_message, str) else words(data)
+
+
+def write_error(code: int, text: str, uid: str = "") -> bytes:
+    """The answer that says an error, for those who asked for errors as JSON."""
+    members: dict[str, Any] = {"UID": uid or None, "ErrorCode": code, "ErrorMessage": text}
+    return msgspec.json.encode(members)
+
+
+def moment(text: str) -> datetime | None:
+    """A time of the server: ISO 8601 with its offset, or ``/Date(milliseconds)/``; `None` when it is neither."""
+    try:
+        if text.startswith("/Date(") and text.endswith(")/"):
+            return datetime.fromtimestamp(int(text[6:-2]) / 1000).astimezone()
+        read = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return read if read.tzinfo is not None else None

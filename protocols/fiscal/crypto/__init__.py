@@ -1,0 +1,1 @@
+"""Ukrainian cryptography of the tax service: hash, cipher, signature, signed messages, key files."""

@@ -1,0 +1,87 @@
+"""Opening a key file of any kind that shops are given (fiscal-server.md 15.5).
+
+The kind is told from the first bytes, not from the name: providers rename them freely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from protocols.fiscal.crypto import der, oids, pbes2
+from protocols.fiscal.crypto.certificates import Certificate, unwrap_pem
+from protocols.fiscal.crypto.dstu4145 import PrivateKey
+from protocols.fiscal.crypto.errors import Malformed, Unsupported, WrongPassword
+from protocols.fiscal.crypto.iit_file import open_iit
+from protocols.fiscal.crypto.jks_file import JCEKS_MAGIC, MAGIC, open_jks
+from protocols.fiscal.crypto.key_formats import read_private_keys
+from protocols.fiscal.crypto.pkcs12_file import mac_fits, open_pkcs12
+
+
+class Kind(Enum):
+    """The kinds of key file."""
+
+    IIT = "Key-6.dat"
+    PKCS8 = "PKCS#8"
+    PKCS12 = "PKCS#12"
+    JKS = "JKS"
+
+
+@dataclass(frozen=True)
+class KeyFile:
+    """An opened key file; the keys are secret.
+
+    :param keys: in the order of the file; IIT's files have a second one that does not sign.
+    :param certificates: those in the file, often none.
+    """
+
+    kind: Kind
+    keys: tuple[PrivateKey, ...] = field(repr=False)
+    certificates: tuple[Certificate, ...]
+
+
+def open_key_file(data: bytes, password: str) -> KeyFile:
+    """The keys and certificates of a key file; takes seconds, as its makers meant it.
+
+    :raises WrongPassword: when the file is whole and the password does not open it.
+    :raises Malformed: when it is damaged or no key file at all.
+    :raises Unsupported: when it is a key file that we cannot read.
+    """
+    if data.startswith(MAGIC):
+        found, certificates = open_jks(data, password)
+        return KeyFile(Kind.JKS, _keys(found), tuple(certificates))
+    if data.startswith(JCEKS_MAGIC):
+        raise Unsupported("a Java key store of the kind JCEKS")
+    # Files copied from tokens may be longer than what is in them, so what follows is passed over.
+    outer = der.parse_first(unwrap_pem(data)[0])
+    fields = outer.fields(der.SEQUENCE)
+    if fields.peek() == der.INTEGER:
+        if fields.take().integer() == 0:
+            return KeyFile(Kind.PKCS8, tuple(read_private_keys(outer.raw)), ())
+        return _pkcs12(outer.raw, password)
+    algorithm, encrypted = fields.take().fields(der.SEQUENCE), fields.take().octets()
+    kind = algorithm.take().oid()
+    if kind == oids.IIT_KEY_FILE:
+        return KeyFile(Kind.IIT, _keys([open_iit(algorithm.take(), encrypted, password)]), ())
+    if kind != oids.PBES2:
+        raise Unsupported(f"a key file with {oids.name_of(kind)}")
+    for plain in pbes2.candidates(algorithm.take(), encrypted, password):
+        if pbes2.is_whole(plain):
+            return KeyFile(Kind.PKCS8, _keys([plain]), ())
+    raise WrongPassword("the password does not open the key file")
+
+
+def _pkcs12(data: bytes, password: str) -> KeyFile:
+    fields = der.parse(data).fields(der.SEQUENCE)
+    fields.take(der.INTEGER)
+    found = open_pkcs12(fields, password)
+    keys = _keys(found.keys)
+    points = {certificate.public_key for certificate in found.certificates}
+    # Where a certificate shows that the key is whole, nothing hangs on the MAC, and its second and a half is spared.
+    if not any(key.public() in points for key in keys) and mac_fits(data, password) is False:
+        raise Malformed("the key file is damaged: its check value is wrong")
+    return KeyFile(Kind.PKCS12, keys, tuple(found.certificates))
+
+
+def _keys(found: list[bytes]) -> tuple[PrivateKey, ...]:
+    return tuple(key for raw in found for key in read_private_keys(raw))

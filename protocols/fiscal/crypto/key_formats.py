@@ -1,0 +1,144 @@
+"""How keys of DSTU 4145 are written: parameters, public keys, private keys (fiscal-server.md 15.2, 15.5).
+
+Parameters are the object identifier of a named curve, or the curve written out, and after either an S-box::
+
+    SEQUENCE { OID 1.2.804.2.1.1.1.1.3.1.1.2.6 }                          or
+    SEQUENCE { SEQUENCE { SEQUENCE { m, k | SEQUENCE { k1, k2, k3 } }, A, OCTETS B, n, OCTETS P }, OCTETS S-box }
+
+B and the compressed P are little-endian. The public key is an OCTET STRING with the compressed point, inside a BIT
+STRING. The private key is the usual PKCS#8 around the little-endian number; IIT's files hang a second key, for
+agreeing on secrets, into its attributes.
+"""
+
+from __future__ import annotations
+
+from protocols.fiscal.crypto import der, oids
+from protocols.fiscal.crypto.curves import Curve, by_oid, with_base
+from protocols.fiscal.crypto.der import Element
+from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
+from protocols.fiscal.crypto.errors import Malformed, Unsupported
+from protocols.fiscal.crypto.gost28147 import DKE1
+from protocols.fiscal.crypto.gost34311 import digest
+
+
+def _explicit_curve(element: Element, turned: bool) -> Curve:
+    """A curve written out. ``turned``: IIT writes the bytes of a second key's curve the other way round."""
+    fields = element.fields(der.SEQUENCE)
+    fields.maybe(der.context(0))
+    binary = fields.take().fields(der.SEQUENCE)
+    m = binary.take().integer()
+    middle = binary.take()
+    ks = [middle] if middle.tag == der.INTEGER else middle.expect(der.SEQUENCE).children()
+    a = fields.take().integer()
+    b, n, base = fields.take().octets(), fields.take().integer(), fields.take().octets()
+    if turned:
+        b, base = b[::-1], base[::-1]
+    return with_base(m, tuple(sorted(k.integer() for k in ks)), a, int.from_bytes(b, "little"), n, base)
+
+
+def _read_curve(parameters: Element, turned: bool = False) -> Curve:
+    fields = parameters.fields(der.SEQUENCE)
+    if fields.peek() == der.OID:
+        named = fields.take().oid()
+        curve = by_oid(named)
+        if curve is None:
+            raise Unsupported(f"the curve {named} is not known")
+    else:
+        curve = _explicit_curve(fields.take(), turned)
+    sbox = fields.maybe(der.OCTET_STRING)
+    if sbox is not None and sbox.content != DKE1.packed:
+        raise Unsupported("the key wants an S-box other than DKE-1")
+    return curve
+
+
+def _algorithm_curve(algorithm: Element) -> Curve:
+    fields = algorithm.fields(der.SEQUENCE)
+    oid = fields.take().oid()
+    if oid != oids.DSTU_4145_LE:
+        raise Unsupported(f"a key of {oids.name_of(oid)}")
+    return _read_curve(fields.take())
+
+
+def read_public_key(info: Element) -> PublicKey:
+    """The key of a SubjectPublicKeyInfo.
+
+    :raises Malformed: when it is none, or its point lies beside the curve.
+    :raises Unsupported: when it is of another algorithm.
+    """
+    fields = info.fields(der.SEQUENCE)
+    curve = _algorithm_curve(fields.take())
+    point = curve.expand(der.parse(fields.take().bits()).octets())
+    if not point[0]:
+        raise Malformed("the public key is a point of order two")
+    return PublicKey(curve, point)
+
+
+def write_parameters(curve: Curve, explicit: bool = False) -> bytes:
+    """The parameters of keys on ``curve``.
+
+    :param explicit: write a named curve out, as IIT's key files do.
+    """
+    if curve.oid and not explicit:
+        return der.sequence(der.oid(curve.oid))
+    ks = [der.integer(k) for k in curve.ks]
+    middle = ks[0] if len(ks) == 1 else der.sequence(*ks)
+    written = der.sequence(
+        der.sequence(der.integer(curve.m), middle),
+        der.integer(curve.a),
+        der.octets(curve.b.to_bytes(curve.size, "little")),
+        der.integer(curve.n),
+        der.octets(curve.compress(curve.base)),
+    )
+    return der.sequence(written, der.octets(DKE1.packed))
+
+
+def write_algorithm(curve: Curve, explicit: bool = False) -> bytes:
+    """The AlgorithmIdentifier of keys on ``curve``."""
+    return der.sequence(der.oid(oids.DSTU_4145_LE), write_parameters(curve, explicit))
+
+
+def write_public_key(key: PublicKey) -> bytes:
+    """The SubjectPublicKeyInfo."""
+    return der.sequence(write_algorithm(key.curve), der.bits(der.octets(key.packed)))
+
+
+def key_identifier(key: PublicKey) -> bytes:
+    """What providers and the tax service name the key by: the hash of its OCTET STRING, 32 bytes."""
+    return digest(der.octets(key.packed))
+
+
+def read_private_keys(data: bytes) -> list[PrivateKey]:
+    """The key of a PKCS#8 PrivateKeyInfo, and IIT's second one when there is one.
+
+    :raises Malformed: when it is none.
+    :raises Unsupported: when the first key is of another algorithm.
+    """
+    fields = der.parse_first(data).fields(der.SEQUENCE)
+    fields.take(der.INTEGER)
+    curve = _algorithm_curve(fields.take())
+    keys = [PrivateKey(curve, int.from_bytes(fields.take().octets(), "little"))]
+    attributes = fields.maybe(der.context(0))
+    if attributes is not None:
+        found = {}
+        for attribute in attributes.children():
+            parts = attribute.fields(der.SEQUENCE)
+            found[parts.take().oid()] = parts.take(der.SET)
+        if oids.IIT_SECOND_KEY in found and oids.IIT_SECOND_CURVE in found:
+            keys += _second_key(found[oids.IIT_SECOND_CURVE], found[oids.IIT_SECOND_KEY])
+    return keys
+
+
+def _second_key(curve: Element, number: Element) -> list[PrivateKey]:
+    try:
+        parameters = _read_curve(curve.fields().take(), turned=True)
+    except (Malformed, Unsupported):
+        # It never signs: what cannot be read of it must not stand in the way of the first one.
+        return []
+    turned = bytes(int(f"{byte:08b}"[::-1], 2) for byte in number.fields().take().bits())
+    return [PrivateKey(parameters, int.from_bytes(turned, "little"))]
+
+
+def write_private_key(key: PrivateKey, explicit: bool = False) -> bytes:
+    """The PKCS#8 PrivateKeyInfo, not encrypted."""
+    number = key.d.to_bytes(key.curve.scalar_size, "little")
+    return der.sequence(der.integer(0), write_algorithm(key.curve, explicit), der.octets(number))

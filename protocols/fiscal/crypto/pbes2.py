@@ -1,0 +1,109 @@
+"""Keys encrypted as in PKCS#5, with Ukrainian algorithms (fiscal-server.md 15.5).
+
+::
+
+    SEQUENCE { SEQUENCE { OID PBES2, SEQUENCE {
+        SEQUENCE { OID PBKDF2, SEQUENCE { OCTETS salt, rounds, SEQUENCE { OID HMAC-GOST 34.311 } } },
+        SEQUENCE { OID GOST 28147 CFB, SEQUENCE { OCTETS start vector(8), OCTETS S-box(64) } } } }, OCTETS data }
+
+There is no check value: a wrong password shows in what comes out.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from protocols.fiscal.crypto import der, oids
+from protocols.fiscal.crypto.der import Element
+from protocols.fiscal.crypto.errors import Malformed, Unsupported
+from protocols.fiscal.crypto.gost28147 import DKE1, Gost28147, SBox
+from protocols.fiscal.crypto.passwords import check_rounds, pbkdf2, spellings
+
+ROUNDS = 10_000
+"""What files in use have."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How something was encrypted."""
+
+    salt: bytes
+    rounds: int
+    start: bytes
+    sbox: SBox
+
+    @classmethod
+    def read(cls, parameters: Element) -> Scheme:
+        """The parameters of PBES2.
+
+        :raises Malformed: when they are none.
+        :raises Unsupported: when the algorithms are others, as Kupyna and Kalyna of newer files.
+        """
+        fields = parameters.fields(der.SEQUENCE)
+        derivation, cipher = fields.take().fields(der.SEQUENCE), fields.take().fields(der.SEQUENCE)
+        if (kind := derivation.take().oid()) != oids.PBKDF2:
+            raise Unsupported(f"a key file with {oids.name_of(kind)}")
+        values = derivation.take().fields(der.SEQUENCE)
+        salt, rounds = values.take().octets(), values.take().integer()
+        values.maybe(der.INTEGER)
+        kind = values.take().fields(der.SEQUENCE).take().oid() if values.peek() == der.SEQUENCE else "HMAC with SHA-1"
+        if kind != oids.HMAC_GOST_34311:
+            raise Unsupported(f"a key file with {oids.name_of(kind)}")
+        if (kind := cipher.take().oid()) != oids.GOST_28147_CFB:
+            raise Unsupported(f"a key file with {oids.name_of(kind)}")
+        values = cipher.take().fields(der.SEQUENCE)
+        start = values.take().octets()
+        sbox = values.maybe(der.OCTET_STRING)
+        check_rounds(rounds)
+        return cls(salt, rounds, start, SBox(sbox.content) if sbox else DKE1)
+
+    @classmethod
+    def new(cls, rounds: int = ROUNDS) -> Scheme:
+        """A scheme for a new file."""
+        return cls(secrets.token_bytes(32), rounds, secrets.token_bytes(8), DKE1)
+
+    def write(self) -> bytes:
+        """The AlgorithmIdentifier."""
+        prf = der.sequence(der.oid(oids.HMAC_GOST_34311), der.null())
+        derivation = der.sequence(der.octets(self.salt), der.integer(self.rounds), prf)
+        cipher = der.sequence(der.octets(self.start), der.octets(self.sbox.packed))
+        return der.sequence(
+            der.oid(oids.PBES2),
+            der.sequence(
+                der.sequence(der.oid(oids.PBKDF2), derivation), der.sequence(der.oid(oids.GOST_28147_CFB), cipher)
+            ),
+        )
+
+    def decrypt(self, data: bytes, password: bytes) -> bytes:
+        """What ``data`` was, if the password is right."""
+        return Gost28147(pbkdf2(password, self.salt, self.rounds), self.sbox).decrypt_cfb(self.start, data)
+
+    def encrypt(self, data: bytes, password: bytes) -> bytes:
+        """The reverse of `decrypt`."""
+        return Gost28147(pbkdf2(password, self.salt, self.rounds), self.sbox).encrypt_cfb(self.start, data)
+
+
+def candidates(parameters: Element, data: bytes, password: str) -> list[bytes]:
+    """What may have been encrypted, by each spelling of the password: at most one of them makes sense.
+
+    :raises Malformed: and :raises Unsupported: as `Scheme.read`.
+    """
+    scheme = Scheme.read(parameters)
+    if len(scheme.start) != 8:
+        raise Malformed(f"a start vector has 8 bytes, not {len(scheme.start)}")
+    return [scheme.decrypt(data, spelling) for spelling in spellings(password)]
+
+
+def is_whole(plain: bytes) -> bool:
+    """Whether it is one sequence and nothing else, as a rightly decrypted key or bag is."""
+    try:
+        return der.parse(plain).tag == der.SEQUENCE
+    except Malformed:
+        return False
+
+
+def write_pbes2(pkcs8: bytes, password: str, rounds: int = ROUNDS) -> bytes:
+    """An encrypted PKCS#8 key, as in a ``.pk8`` file or a bag of PKCS#12."""
+    scheme = Scheme.new(rounds)
+    return der.sequence(scheme.write(), der.octets(scheme.encrypt(pkcs8, password.encode())))

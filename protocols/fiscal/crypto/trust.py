@@ -1,0 +1,59 @@
+"""Whom we believe: a list of certificates, and the way from any other one to them.
+
+The tax service wants no issuer's certificate inside a message (fiscal-server.md 15.1), so issuers come from the list.
+Revocation is not asked for here: that needs a line, and a line that is down must not stop a receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from protocols.fiscal.crypto.certificates import Certificate, KeyUsage
+from protocols.fiscal.crypto.verdict import Fault, Reason
+
+LONGEST = 4
+"""Certificates on the way, the trusted one among them."""
+
+
+class Trust:
+    """A list of trusted certificates: of authorities, or of single keys.
+
+    :param anchors: trusted as they are, :param between: certificates of authorities that are known and trusted only
+        when a trusted one signed them.
+    """
+
+    def __init__(self, anchors: Iterable[Certificate], between: Iterable[Certificate] = ()) -> None:
+        self._anchors = frozenset(anchors)
+        self._known = (*self._anchors, *between)
+
+    def faults(self, certificate: Certificate, at: datetime) -> list[Fault]:
+        """What speaks against ``certificate`` at that moment; nothing when it is to be trusted."""
+        if not certificate.valid_at(at):
+            span = f"{certificate.valid_from:%Y-%m-%d} to {certificate.valid_to:%Y-%m-%d}"
+            return [Fault(Reason.NOT_VALID, f"{certificate.subject.common}, {span}")]
+        if self._leads_home(certificate, at, LONGEST):
+            return []
+        detail = f"{certificate.subject.common}, issued by {certificate.issuer.common}"
+        return [Fault(Reason.NOT_TRUSTED, detail)]
+
+    def _leads_home(self, certificate: Certificate, at: datetime, left: int) -> bool:
+        if certificate in self._anchors:
+            return True
+        if left <= 1:
+            return False
+        return any(
+            _could_have_issued(issuer, certificate)
+            and issuer.valid_at(at)
+            and certificate.signed_by(issuer)
+            and self._leads_home(issuer, at, left - 1)
+            for issuer in self._known
+        )
+
+
+def _could_have_issued(issuer: Certificate, certificate: Certificate) -> bool:
+    if issuer.subject != certificate.issuer or not issuer.is_authority:
+        return False
+    if issuer.usage is not None and not issuer.usage & KeyUsage.CERTIFICATE_SIGN:
+        return False
+    return not certificate.issuer_key_id or issuer.key_id == certificate.issuer_key_id

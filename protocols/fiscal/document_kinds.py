@@ -1,0 +1,159 @@
+"""Which documents there are, and which sections each of them carries (fiscal-server 4.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from protocols.fiscal.check_head import DocSubType, DocType
+from protocols.fiscal.check_xml import Check
+from protocols.fiscal.document_xml import Document
+from protocols.fiscal.schema import Fault
+from protocols.fiscal.zrep_xml import ZRep
+
+
+class Kind(StrEnum):
+    """What a document does, in the words of scenarios and ledgers where these have one."""
+
+    OPEN = "open"
+    CLOSE = "close"
+    OFFLINE_BEGIN = "offline_begin"
+    OFFLINE_END = "offline_end"
+    SALE = "sale"
+    RETURN = "return"
+    CASH_IN = "cash_in"
+    REINFORCEMENT = "reinforcement"
+    CASH_OUT = "cash_out"
+    STORNO = "storno"
+    TRANSFER = "transfer"
+    CURRENCY = "currency"
+    WITHDRAWAL = "withdrawal"
+    PAWNSHOP = "pawnshop"
+    Z = "z"
+
+
+SETTLEMENTS = frozenset(
+    {
+        *(Kind.SALE, Kind.RETURN, Kind.CASH_IN, Kind.REINFORCEMENT, Kind.CASH_OUT, Kind.STORNO),
+        *(Kind.TRANSFER, Kind.CURRENCY, Kind.WITHDRAWAL, Kind.PAWNSHOP),
+    }
+)
+"""Documents that move money: the tax service calls them financially significant."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sections of a kind of document besides the head."""
+
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+
+_GOODS = Shape(
+    frozenset({"checktotal", "checkpay", "checkbody"}),
+    frozenset({"checktax", "checkptks", "checkdutyfree", "checkdutyfreeremains"}),
+)
+_MONEY = Shape(frozenset({"checktotal"}), frozenset({"checkpay", "checkbody"}))
+
+SHAPES = {
+    Kind.OPEN: Shape(),
+    Kind.CLOSE: Shape(),
+    Kind.OFFLINE_BEGIN: Shape(),
+    Kind.OFFLINE_END: Shape(),
+    Kind.SALE: _GOODS,
+    Kind.RETURN: _GOODS,
+    Kind.CASH_IN: _MONEY,
+    Kind.REINFORCEMENT: _MONEY,
+    Kind.CASH_OUT: _MONEY,
+    Kind.STORNO: Shape(optional=_GOODS.required | _GOODS.optional),
+    Kind.TRANSFER: _GOODS,
+    Kind.CURRENCY: Shape(frozenset({"checkbody"}), frozenset({"checktotal", "checkpay", "checktax", "checkptks"})),
+    Kind.WITHDRAWAL: Shape(frozenset({"checktotal", "checkpay", "checkbody"}), frozenset({"checktax"})),
+    Kind.PAWNSHOP: _GOODS,
+}
+"""What each kind of CHECK carries."""
+
+_BY_TYPE: dict[int, Kind] = {
+    DocType.TRANSFER: Kind.TRANSFER,
+    DocType.CURRENCY: Kind.CURRENCY,
+    DocType.WITHDRAWAL: Kind.WITHDRAWAL,
+    DocType.PAWNSHOP: Kind.PAWNSHOP,
+    DocType.OPEN_SHIFT: Kind.OPEN,
+    DocType.CLOSE_SHIFT: Kind.CLOSE,
+    DocType.OFFLINE_BEGIN: Kind.OFFLINE_BEGIN,
+    DocType.OFFLINE_END: Kind.OFFLINE_END,
+}
+
+_BY_SUBTYPE: dict[int, Kind] = {
+    DocSubType.SALE: Kind.SALE,
+    DocSubType.RETURN: Kind.RETURN,
+    DocSubType.CASH_IN: Kind.CASH_IN,
+    DocSubType.REINFORCEMENT: Kind.REINFORCEMENT,
+    DocSubType.CASH_OUT: Kind.CASH_OUT,
+    DocSubType.STORNO: Kind.STORNO,
+}
+
+_MOVES: frozenset[int] = frozenset(
+    {DocSubType.CASH_IN, DocSubType.REINFORCEMENT, DocSubType.CASH_OUT, DocSubType.STORNO}
+)
+"""Subtypes that mean the same in an exchange office as in a shop."""
+
+
+def kind_of(document: Document) -> Kind | None:
+    """What ``document`` does; `None` for a type that nobody knows."""
+    if isinstance(document, ZRep):
+        return Kind.Z
+    head = document.checkhead
+    subtype = -1 if head.docsubtype is None else head.docsubtype
+    if head.doctype == DocType.SALE or (head.doctype == DocType.CURRENCY and subtype in _MOVES):
+        return _BY_SUBTYPE.get(subtype)
+    return _BY_TYPE.get(head.doctype)
+
+
+def is_return(document: Document) -> bool:
+    """Whether money goes back to the customer: subtype 1 of any type."""
+    return isinstance(document, Check) and document.checkhead.docsubtype == DocSubType.RETURN
+
+
+def content_faults(document: Document) -> Iterator[Fault]:
+    """What ``document`` carries that its kind does not, or lacks that its kind needs."""
+    kind = kind_of(document)
+    if kind is None:
+        yield Fault("CHECK/CHECKHEAD/DOCTYPE", "a document of this type and subtype is not known")
+        return
+    if isinstance(document, ZRep):
+        yield from _number_faults("ZREP/ZREPHEAD", document.head.offline, document.head.ordertaxnum)
+        return
+    shape = SHAPES[kind]
+    for section in fields(Check)[1:]:
+        given, path = bool(getattr(document, section.name)), f"CHECK/{section.name.upper()}"
+        if given and section.name not in shape.required | shape.optional:
+            yield Fault(path, f"a document of the kind {kind} has no such section")
+        elif not given and section.name in shape.required:
+            yield Fault(path, f"a document of the kind {kind} needs this section")
+    if "checktotal" in shape.required and document.checktotal is not None and document.checktotal.sum is None:
+        yield Fault("CHECK/CHECKTOTAL/SUM", f"a document of the kind {kind} needs a sum")
+    yield from _head_faults(document, kind)
+
+
+def _head_faults(document: Document, kind: Kind) -> Iterator[Fault]:
+    assert isinstance(document, Check)
+    head, path = document.checkhead, "CHECK/CHECKHEAD"
+    if kind is Kind.RETURN and not head.orderretnum:
+        yield Fault(f"{path}/ORDERRETNUM", "a return names its receipt")
+    if kind is Kind.STORNO and not head.orderstornum:
+        yield Fault(f"{path}/ORDERSTORNUM", "a storno names the document that it takes back")
+    if head.revokelastonlinedoc is not None and kind is not Kind.OFFLINE_BEGIN:
+        yield Fault(f"{path}/REVOKELASTONLINEDOC", "only an offline begin revokes a document")
+    if kind in (Kind.OFFLINE_BEGIN, Kind.OFFLINE_END):
+        if head.testing:
+            yield Fault(f"{path}/TESTING", "an offline session is begun and ended for real")
+        if not head.offline:
+            yield Fault(f"{path}/OFFLINE", "a session's begin and end are offline documents")
+    yield from _number_faults(path, head.offline, head.ordertaxnum)
+
+
+def _number_faults(path: str, offline: bool | None, number: str | None) -> Iterator[Fault]:
+    if bool(offline) != bool(number):
+        yield Fault(f"{path}/ORDERTAXNUM", "offline documents carry a fiscal number, and only they")

@@ -1,0 +1,303 @@
+"""One request over HTTPS, told apart by whether it left (fiscal-server 2, 9.2).
+
+Each request has a connection of its own: on one that is kept open the server may hang up just when the next document
+leaves, and then nobody knows whether it arrived. Nothing is written before the connection stands, for TLS before the
+server's certificate was verified, so everything up to there is `NotReached`; everything after is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from OpenSSL.crypto import X509
+from OpenSSL.SSL import Context
+from twisted.internet._sslverify import IOpenSSLTrustRoot
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IHandshakeListener,
+    IProtocol,
+    IProtocolFactory,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.ssl import Certificate, optionsForClientTLS, platformTrust
+from twisted.python.failure import Failure
+from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone, ResponseFailed
+from twisted.web.error import SchemeNotSupported
+from twisted.web.http import PotentialDataLoss
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer, IResponse
+from zope.interface import implementer
+
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.fiscal.bodies import MOST_ANSWER_BYTES
+from protocols.fiscal.verdicts import Reply
+
+CONNECT_S = 10.0
+"""Seconds for name, TCP and TLS together."""
+
+ANSWER_S = 30.0
+"""Seconds for the whole answer, after that."""
+
+
+# Twisted names no public place for this interface, though its documentation has one implement it.
+@implementer(IOpenSSLTrustRoot)
+class ExtraRoots:
+    """Trust in what the machine trusts, and in ``certificates`` besides."""
+
+    def __init__(self, certificates: list[X509]) -> None:
+        self._certificates = certificates
+
+    def _addCACertsToContext(self, context: Context) -> None:
+        platformTrust()._addCACertsToContext(context)
+        store = context.get_cert_store()
+        assert store is not None
+        for certificate in self._certificates:
+            store.add_cert(certificate)
+
+
+def roots_in(pem: bytes) -> list[X509]:
+    """Every certificate of a PEM file.
+
+    :raises ValueError: when there is none, or one cannot be read.
+    """
+    end = b"-----END CERTIFICATE-----"
+    parts = [part[part.index(b"-----BEGIN") :] + end for part in pem.split(end) if b"-----BEGIN" in part]
+    try:
+        found = [Certificate.loadPEM(part).original for part in parts]
+    except Exception as error:
+        raise ValueError(f"a certificate cannot be read ({error})") from None
+    if not found:
+        raise ValueError("there is no certificate in it")
+    return found
+
+
+@implementer(IHandshakeListener)
+class _Verified(Protocol):
+    """Waits until TLS stands, and only then lets the real protocol speak."""
+
+    def __init__(self, factory: IProtocolFactory, address: IAddress | None, ready: Deferred[IProtocol]) -> None:
+        self._factory, self._address, self._ready = factory, address, ready
+        self._real: IProtocol | None = None
+
+    def handshakeCompleted(self) -> None:
+        # A certificate that does not fit the name ends the connection, but only after this is called.
+        if getattr(self.transport, "disconnecting", False) or self._ready.called:
+            return
+        real = self._factory.buildProtocol(self._address)  # type: ignore[arg-type]
+        assert real is not None and self.transport is not None
+        self._real = real
+        real.makeConnection(self.transport)
+        self._ready.callback(real)
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._real is not None:
+            self._real.dataReceived(data)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._real is not None:
+            self._real.connectionLost(reason)
+        elif not self._ready.called:
+            self._ready.errback(reason)
+
+
+class _VerifiedFactory(Factory):
+    noisy = False
+
+    def __init__(self, factory: IProtocolFactory, ready: Deferred[IProtocol]) -> None:
+        self._factory, self._ready = factory, ready
+
+    def buildProtocol(self, addr: IAddress | None) -> _Verified:
+        return _Verified(self._factory, addr, self._ready)
+
+
+@implementer(IStreamClientEndpoint)
+class StandingEndpoint:
+    """Connects, and counts as connected once the first byte of a request may leave.
+
+    :param secure: whether ``inner`` speaks TLS.
+    :param patience: seconds for all of it.
+    """
+
+    def __init__(self, inner: IStreamClientEndpoint, clock: IReactorTime, secure: bool, patience: float) -> None:
+        self._inner, self._clock, self._secure, self._patience = inner, clock, secure, patience
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect.
+
+        :raises NotReached: when no connection comes about, whatever the reason.
+        """
+        if not self._secure:
+            ready: Deferred[IProtocol] = self._inner.connect(protocolFactory)
+        else:
+            ready = self._verified(protocolFactory)
+        ready.addTimeout(self._patience, self._clock, self._late)
+        return ready.addErrback(_not_reached)
+
+    def _verified(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        opened: list[IProtocol] = []
+
+        def abandon(_: Deferred[IProtocol]) -> None:
+            line.cancel()
+            for protocol in opened:
+                transport = getattr(protocol, "transport", None)
+                if transport is not None:
+                    transport.abortConnection()
+
+        def failed(failure: Failure) -> None:
+            if not ready.called:
+                ready.errback(failure)
+
+        ready: Deferred[IProtocol] = Deferred(abandon)
+        line = self._inner.connect(_VerifiedFactory(factory, ready))
+        line.addCallbacks(opened.append, failed)
+        return ready
+
+    def _late(self, result: object, seconds: float) -> Failure:
+        return Failure(NotReached(f"no connection in {seconds:g} s"))
+
+
+def _not_reached(failure: Failure) -> Failure:
+    if failure.check(NotReached):
+        return failure
+    return Failure(NotReached(failure.getErrorMessage() or str(failure.type)))
+
+
+@implementer(IAgentEndpointFactory)
+class ServerEndpoints:
+    """The way to the host of each address.
+
+    :param roots: certificates to trust besides those that the machine trusts (the setting `server_ca`).
+    """
+
+    def __init__(self, reactor: Any, roots: list[X509] | None = None, patience: float = CONNECT_S) -> None:
+        self._reactor, self._patience = reactor, patience
+        self._trust: Any = ExtraRoots(roots) if roots else platformTrust()
+
+    def endpointForURI(self, uri: URI) -> StandingEndpoint:
+        """The endpoint for one address."""
+        host = uri.host.decode("ascii")
+        line: IStreamClientEndpoint = HostnameEndpoint(self._reactor, host, uri.port)
+        secure = uri.scheme == b"https"
+        if secure:
+            line = wrapClientTLS(optionsForClientTLS(host, trustRoot=self._trust), line)
+        return StandingEndpoint(line, self._reactor, secure, self._patience)
+
+
+@implementer(IBodyProducer)
+class _Body:
+    def __init__(self, body: bytes) -> None:
+        self._body, self.length = body, len(body)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        consumer.write(self._body)
+        return succeed(None)
+
+    def pauseProducing(self) -> None: ...
+
+    def resumeProducing(self) -> None: ...
+
+    def stopProducing(self) -> None: ...
+
+
+class _Collected(Protocol):
+    """Gathers an answer's body, up to the size that anybody believes."""
+
+    def __init__(self, whole: Deferred[bytes]) -> None:
+        self._whole, self._parts, self._held = whole, list[bytes](), 0
+
+    def dataReceived(self, data: bytes) -> None:
+        self._held += len(data)
+        if self._held <= MOST_ANSWER_BYTES:
+            self._parts.append(data)
+        elif not self._whole.called:
+            self._whole.errback(Failure(Garbled("an answer without end")))
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Read no further."""
+        transport = self.transport
+        if transport is not None:
+            getattr(transport, "abortConnection", transport.loseConnection)()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._whole.called:
+            return
+        # Without a length the end of the connection is the end of the answer; half an answer shows when it is read.
+        if reason.check(ResponseDone, PotentialDataLoss):
+            self._whole.callback(b"".join(self._parts))
+        else:
+            self._whole.errback(Failure(LineLost(reason.getErrorMessage())))
+
+
+class HttpsExchange:
+    """Carries requests to a server, each over a connection of its own.
+
+    :param endpoints: the way there; its failures are `NotReached`.
+    :param patience: seconds from the begin to the end of the answer, connecting included.
+    """
+
+    def __init__(
+        self, reactor: Any, endpoints: IAgentEndpointFactory, patience: float = CONNECT_S + ANSWER_S
+    ) -> None:
+        pool = HTTPConnectionPool(reactor, persistent=False)
+        pool.retryAutomatically = False
+        self._agent = Agent.usingEndpointFactory(reactor, endpoints, pool)
+        self._clock: IReactorTime = reactor
+        self._patience = patience
+
+    async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Carry one request.
+
+        :raises NotReached: when nothing of it left.
+        :raises WireError: any other one: it left, and no whole answer came.
+        """
+        left = Deferred[Reply].fromCoroutine(self._carry(method, url, headers, body))
+        left.addTimeout(self._patience, self._clock, self._late)
+        return await left
+
+    def _late(self, result: object, seconds: float) -> Failure:
+        return Failure(Silent(seconds))
+
+    async def _carry(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        told = Headers({name: [value] for name, value in headers.items()})
+        told.setRawHeaders("User-Agent", ["dmtwisted"])
+        try:
+            asked = url.encode("ascii")
+        except UnicodeEncodeError:
+            raise NotReached(f"{url} is no address") from None
+        try:
+            response: IResponse = await self._agent.request(method.encode(), asked, told, _Body(body))
+            content = await _content(response)
+        except WireError:
+            raise
+        except SchemeNotSupported as error:
+            raise NotReached(str(error)) from error
+        except ResponseFailed as error:
+            raise LineLost("; ".join(reason.getErrorMessage() for reason in error.reasons)) from error
+        except Exception as error:
+            raise LineLost(str(error) or type(error).__name__) from error
+        return Reply(response.code, {name: value for name, value in _headers(response.headers)}, content)
+
+
+def _content(response: IResponse) -> Deferred[bytes]:
+    def abandon(_: Deferred[bytes]) -> None:
+        collected.abandon()
+
+    whole: Deferred[bytes] = Deferred(abandon)
+    collected = _Collected(whole)
+    response.deliverBody(collected)
+    return whole
+
+
+def _headers(headers: Headers) -> list[tuple[str, str]]:
+    return [
+        (name.decode("latin-1").lower(), values[-1].decode("latin-1"))
+        for name, values in headers.getAllRawHeaders()
+        if values
+    ]

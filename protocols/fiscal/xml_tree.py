@@ -1,0 +1,142 @@
+"""XML as a tree of elements: reading it without trust, writing it always the same way (fiscal-server 4).
+
+What is written is windows-1251 with one declaration, no blanks between the tags, ``&``, ``<`` and ``>`` escaped::
+
+    <?xml version="1.0" encoding="windows-1251"?><CHECK …><CHECKHEAD><DOCTYPE>100</DOCTYPE>…</CHECKHEAD></CHECK>
+
+The layout `SAMPLE` is that of the tax service's own samples: line ends CR LF and two blanks for each level. The same
+tree gives the same bytes, so that a document can be signed, stored and sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+from xml.parsers import expat
+
+from protocols.fiscal.letters import CODE_PAGE
+
+DEEPEST = 16
+"""Levels that we read; a document has five."""
+
+DECLARATION = f'<?xml version="1.0" encoding="{CODE_PAGE}"?>'
+
+
+class MalformedXml(ValueError):
+    """Bytes that are no XML, or XML that no fiscal document is made of."""
+
+
+class Layout(Enum):
+    """How the tags stand to each other."""
+
+    COMPACT = "compact"
+    SAMPLE = "sample"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One element: its text when it is a leaf, else its children."""
+
+    name: str
+    text: str = ""
+    children: tuple[Node, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def child(self, name: str) -> Node | None:
+        """The first child with that name."""
+        return next((child for child in self.children if child.name == name), None)
+
+    def text_of(self, name: str) -> str:
+        """The text of a child without the blanks around it, empty when there is none."""
+        child = self.child(name)
+        return child.text.strip() if child is not None else ""
+
+
+class _Growing:
+    """An element whose end was not read yet."""
+
+    def __init__(self, name: str, attributes: dict[str, str]) -> None:
+        self.name, self.attributes = name, attributes
+        self.texts: list[str] = []
+        self.children: list[Node] = []
+
+    def done(self) -> Node:
+        text = "".join(self.texts)
+        if self.children and not text.strip():
+            text = ""
+        return Node(self.name, text, tuple(self.children), self.attributes)
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.open = [_Growing("", {})]
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        # Entities of one's own can grow without end; no fiscal document declares any.
+        self.parser.StartDoctypeDeclHandler = self._doctype
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if len(self.open) > DEEPEST:
+            raise MalformedXml(f"more than {DEEPEST} levels")
+        self.open.append(_Growing(name, attributes))
+
+    def _end(self, name: str) -> None:
+        done = self.open.pop().done()
+        self.open[-1].children.append(done)
+
+    def _text(self, text: str) -> None:
+        self.open[-1].texts.append(text)
+
+    def _doctype(self, *declaration: Any) -> None:
+        raise MalformedXml("a document type is declared")
+
+
+def parse(data: bytes) -> Node:
+    """The root element of ``data``, in whatever encoding its declaration names.
+
+    :raises MalformedXml: when it is no XML, declares a document type, or is nested too deep.
+    """
+    reading = _Reading()
+    try:
+        reading.parser.Parse(data, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise MalformedXml(str(error)) from None
+    return reading.open[0].children[0]
+
+
+def write(root: Node, layout: Layout = Layout.COMPACT) -> bytes:
+    """The bytes of the document.
+
+    :raises UnicodeEncodeError: for a character that the code page lacks; the schema looks for them before.
+    """
+    lines = _lines(root, 0)
+    if layout is Layout.COMPACT:
+        text = DECLARATION + "".join(line for _, line in lines)
+    else:
+        text = "\r\n".join([DECLARATION, *("  " * level + line for level, line in lines)])
+    return text.encode(CODE_PAGE)
+
+
+def _lines(node: Node, level: int) -> Iterator[tuple[int, str]]:
+    start = "".join([node.name, *(f' {name}="{_quoted(value)}"' for name, value in node.attributes.items())])
+    if not node.children:
+        yield level, f"<{start}>{_escaped(node.text)}</{node.name}>"
+        return
+    yield level, f"<{start}>"
+    for child in node.children:
+        yield from _lines(child, level + 1)
+    yield level, f"</{node.name}>"
+
+
+def _escaped(text: str) -> str:
+    # A carriage return that is not escaped is read back as a line feed.
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")

@@ -1,0 +1,426 @@
+"""The paper of a register's task: printed beside the task, which never fails for it, and never twice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.devices.devices import Unusable
+from dmtwisted.printing.service import DELIVERY
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.turns import MINI_QUEUE
+from protocols.printers.profiles import PROFILES
+from protocols.simulators.in_process import InProcessEndpoint
+from tests.shop import sale
+from tests.test_printing_service import ENGLISH, PRINTING, READY, FarEnd, Played, PrintCase, lines
+from tests.web_case import DEVICES, EXECUTE, Connection, Headers, fiscal
+
+CARD = {"pays": [{"type": 2, "sum": 100}]}
+
+
+class PaperCase(PrintCase):
+    """Tests of an open register `test` and its printer `prn`."""
+
+    def setUp(self) -> None:
+        """Open the shift."""
+        super().setUp()
+        self.assertEqual(self.task(0)["res"], 0)
+
+    def task(self, task: int, tag: str = "", path: str = PRINTING, headers: Headers = (), **members: Any) -> Any:
+        """The answer to a task of the register."""
+        return self.told(fiscal(task, tag, **members), path, headers)
+
+    def sold(self, tag: str = "", path: str = PRINTING, headers: Headers = (), **receipt: Any) -> Any:
+        """The answer to a sale of 100 for cash; ``receipt`` replaces members of the receipt."""
+        return self.task(1, tag, path, headers, receipt={**sale(), **receipt})
+
+    def selling(self, tag: str = "", path: str = PRINTING, **receipt: Any) -> Connection:
+        """A sale that was asked for and is not waited for."""
+        return self.ask(fiscal(1, tag, receipt={**sale(), **receipt}), path)
+
+    def receipts(self) -> int:
+        """How many receipts the tax service has."""
+        return len(self.shop.ledger(kind="sale"))
+
+    def papers(self, name: str = "prn") -> int:
+        """How many receipts came out of a printer."""
+        return self.paper(name).count("ФІСКАЛЬНИЙ ЧЕК") - self.paper(name).count("НЕФІСКАЛЬНИЙ ЧЕК")
+
+    def assertPrinted(self, answer: Any, isprint: int, *warnings: int) -> None:
+        """The task is done, ``isprint`` tells of its paper, and so do the codes of the warnings."""
+        self.assertEqual((answer["res"], answer["task_status"] in (1, 2), answer["errortxt"]), (0, True, ""))
+        self.assertEqual(answer["info"]["isprint"], isprint)
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], list(warnings))
+
+
+class PrintTests(PaperCase):
+    """Which tasks print, and where (http-api 4, 5)."""
+
+    def test_default(self) -> None:
+        """Without a name the paper goes to `prn`: the fiscal number, the goods and a cut are on it."""
+        answer = self.sold("t")
+        self.assertPrinted(answer, 1)
+        for words in (answer["info"]["doccode"], "Кава", "ФІСКАЛЬНИЙ ЧЕК", "- - -"):
+            self.assertIn(words, self.paper())
+        self.assertEqual(self.jobs()[0]["paper"], f"{answer['info']['fisid']}/{answer['info']['docno']}")
+
+    def test_named(self) -> None:
+        """`dev_id` names another printer, by its name in any letters or by its id."""
+        dev_id = self.device("Кухня 1")
+        self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id=%D0%9A%D1%83%D1%85%D0%BD%D1%8F%201"), 1)
+        self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id={dev_id}"), 1)
+        self.assertEqual((self.papers("Кухня 1"), self.papers()), (2, 0))
+
+    def test_execute(self) -> None:
+        """`/dm/execute` prints nothing."""
+        self.assertPrinted(self.sold(path=EXECUTE), 0)
+        self.assertEqual((self.paper(), self.jobs()), ("", []))
+
+    def test_without_printer(self) -> None:
+        """Without `prn` the receipt is made and isprint is 0, silently: not every shop has a printer."""
+        dev_id = self.shop.core.devices.by_name("prn").row.dev_id
+        self.request("DELETE", f"{DEVICES}/{dev_id}")
+        self.assertPrinted(self.sold(), 0)
+
+    def test_unknown_name(self) -> None:
+        """A name that no printer has: the receipt is made, and a warning tells of the name."""
+        for name in ("kitchen", "test"):
+            self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id={name}"), 0, 1091)
+        self.assertEqual((self.receipts(), self.paper()), (2, ""))
+
+    def test_quiet_tasks(self) -> None:
+        """Opening, status, number and last numbers print nothing."""
+        for task in (18, 20, 21):
+            self.assertEqual(self.task(task)["res"], 0)
+        self.assertEqual((self.paper(), self.jobs()), ("", []))
+
+    def test_each_task(self) -> None:
+        """Sale, return, cash in and out, service report, X, summary, income, expense, copies and Z print."""
+        cash = {"type": 0, "sum": 10}
+        tasks: list[tuple[int, dict[str, Any]]] = [
+            (1, {"receipt": sale()}),
+            (2, {"receipt": sale(1)}),
+            (3, {"cash": cash}),
+            (4, {"cash": cash}),
+            (5, {"lines": [{"t": "Звіт"}]}),
+            (10, {}),
+            (22, {}),
+            (11, {}),
+            (12, {"n_from": 1}),
+        ]
+        for count, (task, members) in enumerate(tasks, start=1):
+            answer = self.task(task, **members)
+            self.assertPrinted(answer, 1)
+            self.assertEqual(len(self.jobs()), count, task)
+
+    def test_reports_each_time(self) -> None:
+        """X, copies and service reports are papers of their own: asked for twice they come out twice."""
+        self.sold(path=EXECUTE)
+        for task, members in ((10, {}), (22, {}), (5, {"lines": [{"t": "Звіт"}]})):
+            before = len(self.jobs())
+            for _ in range(2):
+                self.assertPrinted(self.task(task, "same", **members), 1)
+            self.assertEqual(len(self.jobs()), before + 2)
+
+    def test_refused(self) -> None:
+        """A task that is refused prints nothing."""
+        self.assertEqual(self.sold(sum=7)["res"], 1101)
+        self.assertEqual(self.jobs(), [])
+
+    def test_drawer(self) -> None:
+        """The drawer opens before a receipt for cash is printed, and not for one by card."""
+        self.sold()
+        self.assertEqual(self.printer.mechanism.pulses, 1)
+        self.assertEqual(json.loads(self.form())[0], {"cmd": "drawer"})
+        self.assertPrinted(self.sold(**CARD), 1)
+        self.assertEqual(self.printer.mechanism.pulses, 1)
+
+    def form(self) -> bytes:
+        """The form of the latest job, as the journal holds it."""
+        found = self.successResultOf(Deferred.fromCoroutine(self.built()._jobs.latest()))
+        form: bytes = json.dumps(json.loads(found.request)["form"]).encode()
+        return form
+
+    def test_no_drawer(self) -> None:
+        """A printer without a drawer prints a receipt for cash without a word about it."""
+        self.patch(
+            self.built()._way, "profile", PROFILES["epson"].__class__("x", drawer=False, page="raster", answers=False)
+        )
+        self.assertPrinted(self.sold(), 1)
+
+
+class FailedTests(PaperCase):
+    """A print that fails never fails the task."""
+
+    def test_hindrance(self) -> None:
+        """What keeps the printer from printing is a warning, in the caller's language."""
+        for headers, words in (((), "Помилка пристрою: закінчився папір"), (ENGLISH, "Device error: out of paper")):
+            self.rule("refuse", code="paper")
+            answer = self.sold(headers=headers)
+            self.assertPrinted(answer, 0, 430)
+            self.assertEqual(answer["warnings"][0]["wtxt"], words)
+        self.assertEqual((self.receipts(), self.paper()), (2, ""))
+
+    def test_unreachable(self) -> None:
+        """A printer that is not reached: warning 100."""
+        self.rule("unreachable")
+        self.assertPrinted(self.sold(), 0, 100)
+
+    def test_unknown(self) -> None:
+        """A line that broke in the middle: isprint 0 and a warning that it may be on paper."""
+        self.rule("lost_after")
+        answer = self.sold(headers=ENGLISH)
+        self.assertPrinted(answer, 0, 430)
+        self.assertIn("nobody knows whether it was printed", answer["warnings"][0]["wtxt"])
+
+    def test_busy(self) -> None:
+        """A printer that stays busy: warning 1105 after the mini-queue, and the receipt was made long before."""
+        turns = self.shop.core.devices.by_name("prn").turns
+        turns.turn().acquire()
+        asked = self.selling()
+        self.run_for(0.1)
+        self.assertEqual(self.receipts(), 1)
+        self.assertEqual(self.task(18)["res"], 0)
+        self.assertPrinted(self.answer(asked, MINI_QUEUE + 0.1), 0, 1105)
+
+    def test_removed_meanwhile(self) -> None:
+        """A printer that is removed while a paper waits for it: warning 1091."""
+        device = self.shop.core.devices.by_name("prn")
+        device.turns.turn().acquire()
+        removing = self.connect()
+        removing.ask("DELETE", f"{DEVICES}/{device.row.dev_id}")
+        asked = self.selling()
+        self.run_for(0.1)
+        device.turns.give_back()
+        self.assertPrinted(self.answer(asked), 0, 1091)
+        self.assertEqual(removing.answers()[0].status, 204)
+
+    def test_unusable(self) -> None:
+        """A printer that cannot be built: warning 430 with the reason."""
+        self.shop.core.devices.by_name("prn").built = Unusable("no such port")
+        answer = self.sold()
+        self.assertPrinted(answer, 0, 430)
+        self.assertIn("no such port", answer["warnings"][0]["wtxt"])
+
+    def test_fault_of_ours(self) -> None:
+        """A fault of ours on the way to the paper: warning 1016, and the log has it."""
+
+        def broken(*_: object) -> Any:
+            raise RuntimeError("a fault")
+
+        self.patch(self.built()._way, "compose", broken)
+        self.assertPrinted(self.sold(), 0, 1016)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.assertEqual(self.receipts(), 1)
+
+    def test_store(self) -> None:
+        """A store that fails at any step of the paper leaves the receipt done; what is not stored is not sent."""
+        for verb, isprint in (("find_operations", 0), ("reserve", 0), ("conclude", 1)):
+            works = getattr(self.shop.store, verb)
+            printer = self.shop.core.devices.by_name("prn").row.n
+
+            async def fails(asked: Any, works: Any = works, printer: int = printer) -> Any:
+                if printer in getattr(asked, "devices", [getattr(asked, "device_n", 0)]):
+                    raise StoreFailed("database or disk is full")
+                return await works(asked)
+
+            before = self.papers()
+            patched = self.patch(self.shop.store, verb, fails)
+            self.assertPrinted(self.sold(), isprint, 1082)
+            patched.restore()
+            self.assertEqual(self.papers() - before, isprint)
+        self.assertEqual(self.receipts(), 3)
+
+
+class RepeatTests(PaperCase):
+    """A repeat of a tag prints only what was not printed."""
+
+    def test_printed(self) -> None:
+        """What was printed is not printed again: isprint tells so, and the drawer stays closed."""
+        first = self.sold("t")
+        again = self.sold("t")
+        self.assertPrinted(again, 1)
+        self.assertEqual((again["task_status"], again["info"]), (2, first["info"]))
+        self.assertEqual((self.papers(), self.printer.mechanism.pulses, len(self.jobs())), (1, 1, 1))
+
+    def test_not_printed(self) -> None:
+        """What certainly was not printed is printed by the repeat, whichever endpoint came first."""
+        self.rule("refuse", code="cover")
+        self.assertPrinted(self.sold("t"), 0, 430)
+        self.assertPrinted(self.sold("t"), 1)
+        self.sold("u", EXECUTE)
+        self.assertPrinted(self.sold("u"), 1)
+        self.assertEqual((self.papers(), self.receipts()), (2, 2))
+
+    def test_unknown(self) -> None:
+        """What may be on paper is not printed again; a person's reprint is what the next repeat hears of."""
+        self.rule("lost_after")
+        self.sold("t")
+        answer = self.sold("t")
+        self.assertPrinted(answer, 0, 430)
+        self.assertIn("невідомо, чи надруковано", answer["warnings"][0]["wtxt"])
+        self.assertEqual(self.papers(), 1)
+        self.assertEqual(self.reprint(self.jobs()[0]["id"]).status, 200)
+        self.assertPrinted(self.sold("t"), 1)
+        self.assertEqual(self.papers(), 2)
+
+    def test_failed_reprint(self) -> None:
+        """A reprint that failed does not make room for a second copy by the till."""
+        self.sold("t")
+        n = self.jobs()[0]["id"]
+        self.rule("refuse", code="cover")
+        self.assertEqual(self.reprint(n).status, 409)
+        self.assertPrinted(self.sold("t"), 1)
+        self.assertEqual(self.papers(), 1)
+
+    def test_killed(self) -> None:
+        """After a kill in the middle of the paper the repeat prints no second copy, and says why."""
+        far = self.paper_under_way("t")
+        self.assertTrue(far.open)
+        self.kill()
+        self.assertPrinted(self.sold("t"), 0, 430)
+        self.assertEqual((self.papers(), len(self.jobs()), self.receipts()), (0, 1, 1))
+        self.assertEqual(self.reprint(self.jobs()[0]["id"]).json["replaces"], self.jobs()[1]["id"])
+        self.assertPrinted(self.sold("t"), 1)
+        self.assertEqual(self.papers(), 1)
+
+    def paper_under_way(self, tag: str) -> FarEnd:
+        """A paper that a printer takes and does not prove: the printer."""
+        played = Played()
+        self.wire(InProcessEndpoint(played, self.shop.clock))
+        self.asked = self.selling(tag)
+        self.run_for(0.1)
+        played.ends[0].say(READY)
+        self.run_for(0.1)
+        return played.ends[0]
+
+    def test_repeat_while_under_way(self) -> None:
+        """A repeat that comes while the paper waits for a new roll hears of its end, and it comes out once."""
+        self.printer.load_paper(roll_dots=200)
+        self.assertPrinted(self.answer(self.selling("t")), 0, 430)
+        again = self.selling("t")
+        self.run_for(2)
+        self.assertEqual(again.answers(), [])
+        self.printer.load_paper()
+        self.assertPrinted(self.answer(again), 1)
+        self.assertEqual((self.papers(), len(self.jobs())), (1, 1))
+
+    def test_repeat_gives_up(self) -> None:
+        """A repeat does not wait for ever for the end of the first one."""
+        self.printer.load_paper(roll_dots=200)
+        self.answer(self.selling("t"))
+        self.assertPrinted(self.answer(self.selling("t")), 0, 430)
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_at_the_same_time(self) -> None:
+        """The same tag asked for by two tills at the same time, at two printers: one paper."""
+        self.device("kitchen")
+        self.sold("t", EXECUTE)
+        self.rule("accept", delay_ms=500)
+        asked = [self.selling("t"), self.selling("t", f"{PRINTING}?dev_id=kitchen"), self.selling("t")]
+        self.run_for(2)
+        for each in asked:
+            self.assertPrinted(self.answer(each), 1)
+        self.assertEqual((self.papers() + self.papers("kitchen"), len(self.jobs())), (1, 1))
+
+    def test_other_printer(self) -> None:
+        """A repeat that names another printer makes no second copy of what is on paper."""
+        self.device("kitchen")
+        self.sold("t")
+        self.assertPrinted(self.sold("t", f"{PRINTING}?dev_id=kitchen"), 1)
+        self.assertEqual((self.papers(), self.papers("kitchen")), (1, 0))
+
+
+class SpareTests(PaperCase):
+    """A spare printer takes what the first one certainly did not print."""
+
+    def setUp(self) -> None:
+        """A printer `spare` beside `prn`."""
+        super().setUp()
+        self.device("spare")
+        self.change(spare="spare")
+
+    def test_takes_over(self) -> None:
+        """What the first one could not print comes out of the spare one, and a warning tells why."""
+        self.rule("refuse", code="cover")
+        answer = self.sold("t")
+        self.assertPrinted(answer, 1, 430)
+        self.assertIn("відкрито кришку", answer["warnings"][0]["wtxt"])
+        self.assertEqual((self.papers(), self.papers("spare")), (0, 1))
+        self.assertEqual([job["device"] for job in self.jobs()], ["spare", "prn"])
+
+    def test_repeat(self) -> None:
+        """What came out of the spare one is not printed again by the first one, which is well again."""
+        self.rule("refuse", code="cover")
+        self.sold("t")
+        self.assertPrinted(self.sold("t"), 1)
+        self.assertEqual((self.papers(), self.papers("spare")), (0, 1))
+
+    def test_unreachable_and_busy(self) -> None:
+        """A printer that is not reached, or busy with other things, has printed nothing for certain."""
+        self.rule("unreachable")
+        self.assertPrinted(self.sold(), 1, 100)
+        turns = self.shop.core.devices.by_name("prn").turns
+        turns.turn().acquire()
+        self.assertPrinted(self.answer(self.selling(), MINI_QUEUE + 1), 1, 1105)
+        self.shop.core.devices.by_name("prn").built = Unusable("no such port")
+        turns.give_back()
+        self.assertPrinted(self.sold(), 1, 430)
+        self.assertEqual(self.papers("spare"), 3)
+
+    def test_unknown(self) -> None:
+        """What may be on paper does not go to the spare one, neither now nor by the repeat."""
+        self.rule("lost_after")
+        self.assertPrinted(self.sold("t"), 0, 430)
+        self.assertPrinted(self.sold("t"), 0, 430)
+        self.assertEqual((self.papers(), self.papers("spare")), (1, 0))
+
+    def test_under_way_and_busy(self) -> None:
+        """A paper that waits for a new roll keeps its printer busy; its repeat is not printed on the spare one."""
+        self.printer.load_paper(roll_dots=200)
+        self.answer(self.selling("t"))
+        self.assertPrinted(self.answer(self.selling("t"), MINI_QUEUE + 1), 0, 430)
+        # Another paper that the same printer keeps waiting is.
+        self.assertPrinted(self.answer(self.selling("u"), MINI_QUEUE + 1), 1, 1105)
+        self.assertEqual(self.papers("spare"), 1)
+
+    def test_both_fail(self) -> None:
+        """When the spare one cannot print either, both reasons are told, and a repeat tries again."""
+        self.rule("refuse", code="cover")
+        self.rule("unreachable", name="spare")
+        self.assertPrinted(self.sold("t"), 0, 430, 100)
+        self.assertPrinted(self.sold("t"), 1)
+        self.assertEqual(self.papers(), 1)
+
+    def test_no_loop(self) -> None:
+        """The spare of a spare, and a printer that is its own spare, are not asked over and over."""
+        self.change("spare", spare="prn")
+        self.rule("unreachable", times=0)
+        self.rule("unreachable", name="spare", times=0)
+        self.assertPrinted(self.sold(), 0, 100, 100)
+        self.change(spare="prn")
+        self.rule("unreachable", times=0)
+        self.assertPrinted(self.sold(), 0, 100)
+
+    def test_no_such_spare(self) -> None:
+        """A spare that does not exist changes nothing of what is told."""
+        for name in ("nobody", "test"):
+            self.change(spare=name)
+            self.rule("unreachable")
+            self.assertPrinted(self.sold(), 0, 100)
+
+    def test_other_tasks(self) -> None:
+        """What is addressed to a printer itself does not go to its spare: the caller named this one."""
+        self.rule("refuse", code="cover")
+        self.assertEqual(self.print(lines(1))["res"], 430)
+        self.assertEqual(self.paper("spare"), "")
+
+    def test_time(self) -> None:
+        """Two printers that do not answer take twice the time of one, and no more."""
+        for name in ("prn", "spare"):
+            device = self.shop.core.devices.by_name(name)
+            way = device.built._way
+            self.patch(way, "_endpoint", InProcessEndpoint(Played(), self.shop.clock))
+        self.assertPrinted(self.answer(self.selling(), 2 * DELIVERY + 0.2), 0, 100, 100)
