@@ -38,7 +38,7 @@ class InstallOptions(usage.Options):
         ["password", "p", None, "Password of FILE; - asks for it, so that others do not see it."],
     ]
 
-    def parseArgs(self, file: str) -> None:
+    def parseArgs(self, file: str) -> None:  # type: ignore[override]
         """One file."""
         self["file"] = file
 
