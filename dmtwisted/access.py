@@ -106,27 +106,34 @@ class Access:
         self.log.info("logged in from {address}", address=address)
         return self.sessions.begin()
 
-    async def change_login(self, change: LoginChange) -> None:
-        """Switch the login on or off, or give it another name or password; every session ends by that.
+    def check(self, change: LoginChange) -> str | None:
+        """What ``change`` comes to: the name of the login that gets a new password, ``""`` for none, `None` for
+        nothing new.
 
-        What is on and named again without a password stays as it is, sessions too: pages send back what they read.
+        What is on and named again without a password stays as it is: pages send back what they read.
 
         :raises BadSettings: when the password is empty or differs from its confirmation, or a name is missing.
-        :raises StoreFailed: when it could not be kept.
         """
         known = self._row.value
         if change.on is False or (change.on is None and not known.hash):
             if change.on is None and change.password:
                 raise BadSettings("usr_uiauth", "true is expected together with a new password")
-            after = Login()
-        else:
-            name = change.login or known.login
-            if change.password or change.confirmation or not known.hash or name != known.login:
-                _check(name, change)
-                after = Login(name, await self._passwords.hash(change.password))
-            else:
-                after = known
-        if after != known:
+            return "" if known.hash else None
+        name = change.login or known.login
+        if known.hash and name == known.login and not change.password and not change.confirmation:
+            return None
+        _check(name, change)
+        return name
+
+    async def change_login(self, change: LoginChange) -> None:
+        """Switch the login on or off, or give it another name or password; every session ends by that.
+
+        :raises BadSettings: as `check` does.
+        :raises StoreFailed: when it could not be kept.
+        """
+        name = self.check(change)
+        if name is not None:
+            after = Login(name, await self._passwords.hash(change.password)) if name else Login()
             try:
                 await self._row.change(lambda _: after)
             finally:

@@ -43,7 +43,7 @@ class ApiKeys:
 
     def __init__(self, store: IStore, clock: ServiceClock) -> None:
         self._clock = clock
-        self._row = SettingRow[tuple[ApiKey, ...]](store, "api_keys", tuple[ApiKey, ...], ())  # type: ignore[arg-type]
+        self._row = SettingRow[tuple[ApiKey, ...]](store, "api_keys", tuple[ApiKey, ...], ())
 
     async def open(self) -> None:
         """Read them from the store.

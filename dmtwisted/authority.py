@@ -84,7 +84,7 @@ def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEA
     key = ec.generate_private_key(ec.SECP256R1())
     moment = datetime.fromtimestamp(now, UTC)
     end = min(moment + timedelta(days=days), authority.leaf.not_valid_after_utc)
-    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.leaf.public_key())  # type: ignore[arg-type]
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     certificate = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(wanted[0].value)[:64])]))
@@ -99,13 +99,13 @@ def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEA
         .add_extension(x509.SubjectAlternativeName(wanted), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(issuer_id, critical=False)
-        .sign(authority.key, hashes.SHA256())  # type: ignore[arg-type]
+        .sign(authority.key, hashes.SHA256())
     )
     return Identity(key, certificate)
 
 
 def names_of_this_machine() -> list[str]:
-    """The names and addresses under which this machine may be called; nothing is sent to find them out."""
+    """The names and addresses under which this machine may be called, as far as it knows them itself."""
     host = socket.gethostname()
     names = [name for name in (host, socket.getfqdn(host)) if _is_name(name)]
     names += ["localhost", "127.0.0.1", "::1"]

@@ -36,6 +36,7 @@ from dmtwisted.registers.interface import PRINTED, RETURN, SALE, X_REPORT, Z_REP
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import (
     TYPE_FISCAL,
+    TYPE_LOOKUP,
     FiscalRequest,
     PayRequest,
     PayTask,
@@ -121,8 +122,8 @@ class Batch:
 
         :raises Refused: when it was not fiscalised.
         """
-        if request.type != TYPE_FISCAL:
-            raise malformed("type", "batch mode takes 1")
+        if request.type not in (TYPE_FISCAL, TYPE_LOOKUP):
+            raise malformed("type", "batch mode takes 0 and 1")
         device = self._devices.by_name(request.device)
         if device.kind != REGISTER:
             raise malformed("device", f"{device.name} is a {device.kind}; batch mode begins with a register")
@@ -141,7 +142,7 @@ class Batch:
     async def _in_turn(
         self, device: Device, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
     ) -> Done:
-        if request.task in (SALE, RETURN):
+        if request.type == TYPE_FISCAL and request.task in (SALE, RETURN):
             known = await self._known(device, request)
             if known is not None:
                 return known
@@ -152,6 +153,9 @@ class Batch:
                 return await self._go_on(device, row, repeated=True)
             if settings.terminal and await self._amount(device, settings, request):
                 return await self._begin(device, settings, request, body, language)
+        if request.type == TYPE_LOOKUP:
+            found: Done = await device.built.look_up(request)
+            return found
         done: Done = await device.built.perform(request, language)
         if request.task in (X_REPORT, Z_REPORT) and settings.terminal:
             return await self._with_totals(settings, request, done, language)
@@ -466,7 +470,8 @@ def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> 
         else pay
         for pay in fiscal.receipt.pays
     )
-    return _with_receipt(request, msgspec.structs.replace(fiscal.receipt, pays=pays))
+    whole = _with_receipt(request, msgspec.structs.replace(fiscal.receipt, pays=pays))
+    return msgspec.structs.replace(whole, paid=True)
 
 
 def _with_receipt(request: TaskRequest, receipt: ReceiptRequest) -> TaskRequest:

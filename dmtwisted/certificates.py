@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -214,7 +213,7 @@ def _usable(key: object, file: Path) -> PrivateKey:
         key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey
     ):
         raise BadCertificate(f"{file}: an RSA or elliptic curve key is expected")
-    return cast(PrivateKey, key)
+    return key
 
 
 def _together(certificates: Sequence[x509.Certificate], key: PrivateKey, file: Path) -> Identity:

@@ -121,8 +121,8 @@ class DatabaseConfig:
 
     url: str = option(
         "",
-        "`sqlite:///FILE`, `postgresql://…` or `mssql://…`; empty is the SQLite file `dmtwisted.db` in the"
-        " state folder.",
+        "`sqlite:///FILE` or `postgresql://…`; empty is the SQLite file `dmtwisted.db` in the state folder."
+        " `docs/databases.md` tells how to choose and set up.",
         "postgresql://till:secret@db.example/tills",
         is_secret=True,
     )
@@ -222,6 +222,9 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
+RESERVED = frozenset({"api", "main"})
+"""Path segments that cannot be a second name for another one."""
+
 _LISTS = {"allowed_addresses": read_network, "allowed_hosts": read_host, "allowed_origins": read_origin}
 """How each part of a list is read."""
 
@@ -241,6 +244,8 @@ def load(path: Path | None, overrides: Overrides | None = None) -> Config:
         if other and not getattr(tls, name):
             raise reader.error(f"[tls] {name}: is missing; certificate and key go together")
     server = reader.section("server", ServerConfig, folder)
+    if server.path_alias in RESERVED:
+        raise reader.error(f"[server] path_alias: {server.path_alias} has a meaning of its own under /dm/")
     for key, read in _LISTS.items():
         try:
             for part in listed(getattr(server, key)):

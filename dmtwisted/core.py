@@ -47,7 +47,7 @@ class Core:
         verifyObject(IStore, store)
         self.config, self.store, self.reactor = config, store, reactor
         self.clock = ServiceClock(reactor)
-        self.opened_at = self.clock.now()
+        self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
         self.settings = ServiceSettings(store, self.secrets)
         self.access = Access(store, self.clock, reactor)

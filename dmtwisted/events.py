@@ -1,7 +1,7 @@
 """What happens in the service, told to whoever looks on just now: a page, a program.
 
-Nobody has to look, and then nothing is made for it: a task asks one question and goes on. While somebody looks, and for
-a while after the last one left, the newest events are kept, so that a page whose line broke hears what it missed.
+Nobody has to look, and then nothing is made for it: a task asks one question and goes on. While somebody looks, and
+for a while after the last one left, the newest events are kept, so that a page whose line broke hears what it missed.
 """
 
 from __future__ import annotations

@@ -362,6 +362,8 @@ class TaskRequest(msgspec.Struct, frozen=True):
     transaction_id: str = ""
     transaction_search: int = 0
     skipprint: bool = False
+    paid: bool = False
+    """Set by batch mode: a terminal took the payment."""
 
     @property
     def task(self) -> int:

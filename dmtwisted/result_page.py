@@ -12,8 +12,14 @@ from dmtwisted.results import Group, Res
 SEEN: dict[Res, str] = {
     # general
     Res.OK: "task 0 on a register that is not open yet",
-    Res.DEVICE_ERROR: "settings in the database's table `device` that its driver does not take, then a restart",
-    Res.INTERNAL: "an unreadable `state` in the database's table `register`, then a restart; or `sale: refuse 1016`",
+    Res.DEVICE_ERROR: (
+        "settings in the database's table `device` that its driver does not take, then a restart; "
+        "or `print: refuse paper` at the printer `prn`"
+    ),
+    Res.INTERNAL: (
+        "an unreadable `state` in the database's table `register`, then a restart; or `sale: refuse 1016`; "
+        "or a print through a `queue` that the system does not have"
+    ),
     Res.STORE_FAILED: "any task that is registered while the disk is full or the database may not be written",
     Res.UNKNOWN_DEVICE: "any task with `device` ` test`, with a blank before the name",
     Res.DEVICE_BUSY: "`sale: accept` with `delay_ms` 10000, then task 18 while the sale is on its way",
@@ -83,13 +89,14 @@ SEEN: dict[Res, str] = {
     Res.OFFLINE_NUMBERS_EXHAUSTED: "`go-offline`, then 10000 documents; a warning from the last 100 on",
     Res.ROUND_WITH_AUTOROUND: "a sale with `autoround` true and `round` 0.1",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
+    # printer
+    Res.PRINTER_CONNECT: "`print: unreachable` at the printer `prn`, then any print on it",
     # warning
     Res.SHIFT_OLD: "any task on an open register after `training/clock` 90000",
 }
 """How a code is produced on the training register."""
 
 TERMINALS = "comes with the bank terminals"
-PRINTERS = "comes with printers"
 CABINETS = "comes with cloud cabinets"
 OWN_DRIVER = "comes with the tax service's own driver"
 SIGNING = f"{OWN_DRIVER}: keys and signing"
@@ -124,7 +131,6 @@ NOT_YET: dict[Res, str] = {
     Res.REGISTER_OFFLINE: SETTINGS_PAGES,
     Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
     Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,
-    Res.PRINTER_CONNECT: PRINTERS,
     **{res: TERMINALS for res in Res if res.group == "terminal"},
 }
 """Why a code cannot be produced yet."""

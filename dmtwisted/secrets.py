@@ -65,10 +65,14 @@ class Secrets:
             raise SecretsError(f"the key of the secrets, {self._file or KEY_FILE}, is missing; restore it")
         version, _, rest = sealed.partition(".")
         name, _, body = rest.partition(".")
-        if version == _VERSION and name != _name_of(key):
+        if version != _VERSION:
+            raise SecretsError(f"{place}: this is no sealed secret, or one of a later version")
+        if name != _name_of(key):
             raise SecretsError(f"{place}: sealed with another key than {self._file or KEY_FILE}")
         try:
-            raw = base64.urlsafe_b64decode(body)
+            raw = base64.b64decode(body.encode(), b"-_", validate=True)
+            if base64.urlsafe_b64encode(raw).decode() != body:
+                raise ValueError("spelled as nothing that was sealed here")
             return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
         except (binascii.Error, ValueError, InvalidTag):
             raise SecretsError(f"{place}: this secret is damaged") from None

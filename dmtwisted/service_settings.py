@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
     packdays: Annotated[Days, Meta(description="Days that receipts are kept (specification 1.11)")] = 40
     paydays: Annotated[Days, Meta(description="Days that terminal operations are kept (specification 1.11)")] = 90
-    token: Annotated[Line, Meta(description="Token of a cloud cabinet, sealed; nothing here uses it")] = ""
+    token: Annotated[str, Meta(description="Token of a cloud cabinet, sealed; nothing here uses it")] = ""
     autoupdate: Annotated[bool, Meta(description="Kept for clients; the service does not update itself")] = False
     autoupdatetime: Annotated[Line, Meta(description="Kept for clients, as autoupdate")] = ""
     extAccess: Annotated[
@@ -43,6 +43,7 @@ OTHER_SPELLINGS = {"extaccess": "extAccess"}
 """Members that clients write otherwise than they read them (http-api 6.3)."""
 
 SECRET = "token"
+LONGEST_SECRET = 1000
 
 _KEEPS_WHEN_EMPTY = frozenset({SECRET, "logdays", "packdays", "paydays", "pf_charcount", "pf_charwidth"})
 """Members that an empty text leaves as they are: numbers, and the secret, which pages never get to send back."""
@@ -99,7 +100,7 @@ class ServiceSettings:
         _changed(self.now, read)
         if SECRET in read:
             read[SECRET] = self._secrets.seal(str(read[SECRET]), SECRET)
-        return await self._row.change(lambda settings: _changed(settings, read, sealed=True))
+        return await self._row.change(lambda settings: _changed(settings, read))
 
 
 def _read(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +112,8 @@ def _read(changes: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, str) and not value.strip() and name in _KEEPS_WHEN_EMPTY:
             continue
+        if name == SECRET and not (isinstance(value, str) and len(value) <= LONGEST_SECRET):
+            raise BadSettings(name, f"a text of at most {LONGEST_SECRET} characters is expected")
         read[name] = value
     if _true(changes.get("pf_del_custom")):
         read["pf_custom"] = ""
@@ -124,17 +127,8 @@ def _true(value: object) -> bool:
     return value is True or value == 1 or (isinstance(value, str) and _BOOLEANS.get(value.lower(), False))
 
 
-def _changed(settings: Settings, read: Mapping[str, Any], sealed: bool = False) -> Settings:
-    kept = msgspec.structs.asdict(settings)
-    if sealed:
-        # What the seal adds does not count for the length that somebody may write.
-        token = read.get(SECRET, kept[SECRET])
-        changed = _convert({**kept, **read, SECRET: ""})
-        return msgspec.structs.replace(changed, token=token)
-    return _convert({**kept, SECRET: "", **read})
-
-
-def _convert(members: dict[str, Any]) -> Settings:
+def _changed(settings: Settings, read: Mapping[str, Any]) -> Settings:
+    members = {**msgspec.structs.asdict(settings), **read}
     for name, value in members.items():
         default = getattr(_DEFAULTS, name)
         if isinstance(default, bool) and isinstance(value, str):

@@ -133,10 +133,15 @@ class LiveCertificate:
     def _look(self) -> None:
         seen = self._see()
         # Certificate and key are often written one after the other.
-        if seen != self._taken and seen == self._last:
-            self.reload_or_log()
+        due = seen != self._taken and seen == self._last
         self._last = seen
-        self._remind()
+        try:
+            if due:
+                self.reload_or_log()
+            self._remind()
+        except Exception:
+            # A certificate that even the library stumbles over must not end the looking.
+            self.log.failure("the certificate could not be looked at")
 
     def _see(self) -> Seen:
         found = []

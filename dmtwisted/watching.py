@@ -1,8 +1,8 @@
 """How the devices stand, looked at while somebody wants to know, and told when it is not as it was before.
 
-Devices do not call out by themselves: a printer's late verdict, a register that went offline, a terminal that waits for
-a card show in their state. So while somebody listens every device is looked at now and then, and at once when one of its
-tasks has ended. When nobody listens nothing is looked at.
+Devices do not call out by themselves: a printer's late verdict, a register that went offline, a terminal that waits
+for a card show in their state. So while somebody listens every device is looked at now and then, and at once when one
+of its tasks has ended. When nobody listens nothing is looked at.
 """
 
 from __future__ import annotations

@@ -297,6 +297,47 @@ PARTS: Final[tuple[Part, ...]] = (
 """,
     ),
     read_part(
+        5,
+        "Authentication",
+        """
+5.1.1.1    Authentication is optional and off until somebody switches it on.
+5.1.1.2    The settings switch authentication on.
+5.1.1.3    Authentication can be switched on through the API too.
+
+5.2.1      There is one login with one password.
+5.2.2      There are no several users with rights of their own.
+
+5.3a.1     With authentication on, the web interface asks for a login.
+5.3b.1.1   With authentication on, every URL that contains `/api/v1/` is blocked.
+5.3b.1.2   With authentication on, every URL that contains `/api/v2/` is blocked.
+5.3b.1.3   With authentication on, every URL that contains `/api/v3/` is blocked.
+5.3b.1.4   A blocked method is answered with a redirect to the login page.
+5.3c.1.1   Authentication leaves `/dm/execute` as it is.
+5.3c.1.2   Authentication leaves the other task endpoints as they are.
+
+5.4.1.1    The web interface stays open until 10 minutes have passed without activity.
+5.4.1.2    After those 10 minutes the login is repeated.
+
+5.5a.1     `POST /login` takes JSON with `login` and `pass`.
+5.5a.2     A login with the right data sets the cookie `DMUIToken`.
+5.5a.3     That cookie in the header `Cookie` opens blocked methods.
+5.5a.4.1   The cookie lives for 15 minutes without requests.
+5.5a.4.2   Each request renews the cookie.
+5.5a.5     After the cookie has expired, a new login gives a new cookie.
+5.5b.1.1   Requests to `/api/v1/` may carry the header `x-api-key`.
+5.5b.1.2   Requests to `/api/v2/` may carry the header `x-api-key`.
+5.5b.1.3   Requests to `/api/v3/` may carry the header `x-api-key`.
+5.5b.2     With a right key a request has its usual result and needs no login.
+5.5b.3.1   A request with a wrong key is redirected to the login page.
+5.5b.3.2   A request with a wrong key and a valid session cookie is not redirected.
+
+5.6.1.1    The web interface opens by login and password only.
+5.6.1.2    An API key does not open the web interface.
+
+5.7.1      Whoever uses other methods than receipts, payments and printing is blocked by authentication.
+""",
+    ),
+    read_part(
         8,
         "Limits",
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sqlite3
 from collections.abc import Callable
@@ -13,11 +14,17 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.printing.service import PrinterService
+from dmtwisted.printing.ways import QueueWay
 from dmtwisted.registers import totals
 from dmtwisted.result_page import NOT_YET, SEEN, page
 from dmtwisted.results import Action, Refused, Res
+from protocols.errors import LineLost
+from protocols.printers.profiles import PROFILES
+from protocols.printers.queues import UnknownQueue
 from tests.shop import Shop, sale
 from tests.specification import promises
+from tests.test_printing_service import Queue
 
 ROOT = Path(__file__).parent.parent
 
@@ -221,6 +228,38 @@ def database(shop: Shop) -> sqlite3.Connection:
     return found
 
 
+def printed(shop: Shop) -> Told:
+    """The printer `prn` is asked for a line; its answer comes in the time that a caller waits for it."""
+    asked = shop.asked({"device": "prn", "type": 2, "doc": {"lines": [{"t": "а"}]}})
+    came: list[bytes] = []
+    asked.addCallback(came.append)
+    for _ in range(110):
+        if not came:
+            shop.clock.advance(0.05)
+    answer: Told = json.loads(came[0])
+    return answer
+
+
+def at_the_printer(**rule: Any) -> Scene:
+    """A print that meets this rule of the simulated printer."""
+
+    def play(shop: Shop) -> Told:
+        shop.scenario({"on": "print", **rule}, device="prn")
+        return printed(shop)
+
+    return play
+
+
+def unknown_queue(shop: Shop) -> Told:
+    """The printer is a queue that the system does not have."""
+    device = shop.core.devices.by_name("prn")
+    device.built.close()
+    queue = Queue(UnknownQueue("kitchen"), LineLost(""))
+    way = QueueWay(PROFILES["generic-80"], queue)
+    device.built = PrinterService(device.row.n, device.name, shop.store, way, shop.core.clock)
+    return printed(shop)
+
+
 def closed_register(shop: Shop) -> Refused | None:
     """A register that was never opened goes offline."""
     return switch(shop, "offline")
@@ -324,6 +363,13 @@ SCENES: dict[Res, Scene] = {
 }
 """How each code that refuses a task comes about."""
 
+PRINTER_SCENES: dict[Res, Scene] = {
+    Res.PRINTER_CONNECT: at_the_printer(then="unreachable"),
+    Res.DEVICE_ERROR: at_the_printer(then="refuse", code="paper"),
+    Res.INTERNAL: unknown_queue,
+}
+"""How each code of printers comes about (specification 7.4)."""
+
 SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
     Res.OFFLINE_FORBIDDEN: going_offline(offline_allowed=False),
     Res.ALREADY_OFFLINE: twice_offline,
@@ -346,7 +392,7 @@ def as_published(res: Res) -> str:
 class ProducedTests(SynchronousTestCase):
     """The codes that a till can meet today."""
 
-    def wrong(self, res: Res, answer: Told) -> Told:
+    def wrong(self, res: Res, answer: Told, kind: int = 1) -> Told:
         """What of ``answer`` is not as a refusal with ``res`` should be; nothing is right."""
         expected = {
             **SHAPE,
@@ -354,7 +400,7 @@ class ProducedTests(SynchronousTestCase):
             "res_action": int(res.action),
             "device": answer["device"],
             "tag": answer["tag"],
-            "type": 1,
+            "type": kind,
             "task": answer["task"],
             "dt": answer["dt"],
             "errortxt": answer["errortxt"],
@@ -376,6 +422,11 @@ class ProducedTests(SynchronousTestCase):
         """Each scene ends in its code, with task_status 3, an empty info, the published text and res_action."""
         found = {res.code: self.wrong(res, play(Shop(self))) for res, play in SCENES.items()}
         self.flushLoggedErrors()
+        self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
+
+    def test_printer_scenes(self) -> None:
+        """So does each scene at a printer."""
+        found = {res.code: self.wrong(res, play(Shop(self, whole=True)), 2) for res, play in PRINTER_SCENES.items()}
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     @promises("3.2.0.1", "3.2.0.2", "2.3.res.1", "2.3.errortxt.2")
@@ -462,7 +513,7 @@ class PageTests(SynchronousTestCase):
 
     def test_each_code(self) -> None:
         """Each code is either produced by a test or listed with the reason why it cannot be yet."""
-        produced = {*SCENES, *SWITCHES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
+        produced = {*SCENES, *PRINTER_SCENES, *SWITCHES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
         self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])
         self.assertEqual({res for res in Res if res in SEEN}, produced)
 

@@ -17,7 +17,7 @@ from tests.shop import sale
 from tests.test_printing_service import ENGLISH, PRINTING, READY, FarEnd, Played, PrintCase, lines
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, fiscal
 
-CARD = {"pays": [{"type": 2, "sum": 100}]}
+CARD: dict[str, Any] = {"pays": [{"type": 2, "sum": 100}]}
 
 
 class PaperCase(PrintCase):
@@ -118,7 +118,8 @@ class PrintTests(PaperCase):
     def test_reports_each_time(self) -> None:
         """X, copies and service reports are papers of their own: asked for twice they come out twice."""
         self.sold(path=EXECUTE)
-        for task, members in ((10, {}), (22, {}), (5, {"lines": [{"t": "Звіт"}]})):
+        tasks: list[tuple[int, dict[str, Any]]] = [(10, {}), (22, {}), (5, {"lines": [{"t": "Звіт"}]})]
+        for task, members in tasks:
             before = len(self.jobs())
             for _ in range(2):
                 self.assertPrinted(self.task(task, "same", **members), 1)
@@ -324,6 +325,12 @@ class RepeatTests(PaperCase):
         for each in asked:
             self.assertPrinted(self.answer(each), 1)
         self.assertEqual((self.papers() + self.papers("kitchen"), len(self.jobs())), (1, 1))
+
+    def test_nothing_is_kept(self) -> None:
+        """No trace of a paper stays in memory once its caller was answered."""
+        for tag in ("a", "b", "a"):
+            self.sold(tag)
+        self.assertEqual(self.shop.core.dispatcher._papers._under_way, {})
 
     def test_other_printer(self) -> None:
         """A repeat that names another printer makes no second copy of what is on paper."""

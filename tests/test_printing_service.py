@@ -22,16 +22,17 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.devices.devices import Unusable
 from dmtwisted.printing.interface import IPrinterWay
-from dmtwisted.printing.model import Line
+from dmtwisted.printing.jobs import form_of, job_of
+from dmtwisted.printing.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.service import DELIVERY, PrinterService
 from dmtwisted.printing.told import _WORDS, Told, why
 from dmtwisted.printing.ways import LineWay, QueueWay
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import MINI_QUEUE
 from protocols.errors import LineLost, NotReached
-from protocols.printers.delivery import CAUSES
+from protocols.printers.delivery import CAUSES, Patience
 from protocols.printers.profiles import PROFILES
 from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue, nobody_asks
 from protocols.printers.verdict import Outcome, Verdict
@@ -39,6 +40,7 @@ from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.printer import SimulatedPrinter, simulated_printer
 from protocols.simulators.printer_port import PrinterPort
 from tests.shop import Shop
+from tests.specification import promises
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, WebCase
 from web.site import Door
 
@@ -292,7 +294,12 @@ class Clogged(StringTransport):
         protocol = protocolFactory.buildProtocol(self.getPeer())
         assert protocol is not None
         protocol.makeConnection(self)
+        self.protocol = protocol
         return succeed(protocol)
+
+    def says(self, data: bytes) -> None:
+        """The printer says ``data``."""
+        self.protocol.dataReceived(data)
 
     def write(self, data: bytes) -> None:
         """Take ``data``, and say when that was enough."""
@@ -323,6 +330,7 @@ class TaskTests(PrintCase):
         self.assertEqual(self.print({"opendrawer": 1})["res"], 0)
         self.assertEqual(self.printer.mechanism.pulses, 1)
 
+    @promises("1.5.1.2", "2.2.type.4")
     def test_lines(self) -> None:
         """`lines` come out with their styles and codes, and a cut at the end."""
         doc = {
@@ -448,6 +456,18 @@ class TaskTests(PrintCase):
             ],
         )
 
+    def test_families(self) -> None:
+        """A printer of each family prints a document and opens its drawer, as far as it has one."""
+        for name, profile in PROFILES.items():
+            self.device(name, profile=name)
+            answer = self.print(lines(2), name)
+            proves = profile.completion != "none"
+            self.assertEqual(answer["info"]["state"], "printed" if proves else "accepted", name)
+            self.assertEqual(self.print({"opendrawer": 1}, name)["res"], 0, name)
+            self.assertEqual(self.built(name).printer.mechanism.pulses, 1 if profile.drawer else 0, name)
+            self.assertEqual(len(self.built(name).printer.entries()), 1, name)
+        self.assertNothingWaits()
+
     def test_look_up(self) -> None:
         """A look-up at a printer is 2000: only registers are looked up."""
         self.assertRefused(self.told({"device": "prn", "tag": "t"}), Res.MALFORMED, 3)
@@ -486,6 +506,7 @@ class DeliveryTests(PrintCase):
         [answer] = connection.answers()
         self.assertRefused(answer.json, Res.PRINTER_CONNECT, 1)
 
+    @promises("8.printer-delivery")
     def test_no_answer_to_the_call(self) -> None:
         """An address without an answer: 100 within five seconds, and nothing is left of the attempt."""
         self.wire(Nowhere())
@@ -558,6 +579,14 @@ class DeliveryTests(PrintCase):
         self.assertEqual(self.paper().count("рядок"), 1)
         self.assertNothingWaits()
 
+    def test_longer_patience(self) -> None:
+        """A way that would try for longer is stopped after five seconds, while nothing has left."""
+        self.wire(Nowhere())
+        self.patch(self.built()._way, "_patience", Patience(connect=60))
+        self.assertRefused(self.told(document(lines(1))), Res.PRINTER_CONNECT, 1)
+        self.assertEqual(self.jobs()[0]["state"], "refused")
+        self.assertNothingWaits()
+
     def test_fault_of_ours(self) -> None:
         """A way that fails by a fault of ours has sent nothing: 100, and the next job is not kept waiting."""
         self.wire(Faulty())
@@ -565,6 +594,7 @@ class DeliveryTests(PrintCase):
             self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 2)
 
+    @promises("8.printer-delivery")
     def test_five_seconds(self) -> None:
         """Not a moment before five seconds a job that goes on is answered, and not a moment after."""
         asked, _ = self.begun(lines(1))
@@ -585,6 +615,26 @@ class DeliveryTests(PrintCase):
         self.assertEqual(self.job(), ("unknown", "пристрій перестав приймати дані"))
         self.assertEqual((clogged.aborted, len(clogged.value())), (True, sent))
         self.assertLess(sent, 6000)
+        self.assertNothingWaits()
+
+    def test_not_taken_to_the_end(self) -> None:
+        """A line that does not get rid of the last bytes: unknown, for a printer without a proof has not got them."""
+        clogged = Clogged()
+        self.wire(clogged, "generic-80")
+        self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 2)
+        self.run_for(60)
+        self.assertEqual((self.job(), clogged.aborted), (("unknown", "пристрій перестав приймати дані"), True))
+
+    def test_clogged_by_the_end_of_the_paper(self) -> None:
+        """A printer that takes nothing more because its paper ended: the journal names the paper."""
+        clogged = Clogged()
+        self.wire(clogged)
+        asked = self.ask(document(lines(1000)))
+        clogged.says(READY)
+        clogged.says(b"\x18\x00\x0f\x00")
+        self.assertRefused(self.answer(asked), Res.DEVICE_ERROR, 2, "закінчився папір")
+        self.run_for(60)
+        self.assertEqual((self.job(), clogged.aborted), (("unknown", "закінчився папір"), True))
         self.assertNothingWaits()
 
 
@@ -640,6 +690,19 @@ class LateTests(PrintCase):
         self.assertNotIn("рядок 500", self.paper())
         self.assertEqual(len(self.jobs()), 1)
 
+    def test_moved_clock(self) -> None:
+        """A training clock that is moved uses up nothing of the time in which new paper may come."""
+        self.change(profile="star")
+        self.printer.load_paper(roll_dots=600)
+        self.print(lines(60))
+        self.shop.core.clock.offset += 100_000
+        self.run_for(20)
+        self.assertTrue(self.printer.connected)
+        self.printer.load_paper()
+        self.run_for(1)
+        self.assertEqual(self.job(), ("printed", ""))
+
+    @promises("1.9d.4.3")
     def test_next_job_waits(self) -> None:
         """A job that comes while the one before waits for paper is printed after it, on a connection of its own."""
         self.short_roll()
@@ -752,6 +815,29 @@ class StoreTests(PrintCase):
         self.failureResultOf(checking, Refused)
 
 
+class FormTests(SynchronousTestCase):
+    """What the journal holds of a form."""
+
+    def test_long_texts(self) -> None:
+        """Texts that are longer than a document may say are kept whole, in pieces."""
+        long = "".join(chr(0x430 + n % 32) for n in range(10_000))
+        form = form_of(job_of([Line(long, "center", True), Pair(long, "51.00"), Line("x" * 4096)]), 576)
+        line, pair = form[:3], form[3:-1]
+        self.assertEqual("".join(each.text for each in line if isinstance(each, Line)), long)
+        self.assertEqual({(each.align, each.bold) for each in line if isinstance(each, Line)}, {("center", True)})
+        *above, last = pair
+        assert isinstance(last, Pair)
+        self.assertEqual("".join(each.text for each in above if isinstance(each, Line)) + last.left, long)
+        self.assertEqual((last.right, len(last.left)), ("51.00", 4096))
+        self.assertEqual(form[-1], Line("x" * 4096))
+
+    def test_many_things(self) -> None:
+        """More than a document may hold is kept, too: it was judged when it came."""
+        form: list[Element] = [element for _ in range(200) for element in (Qr("7"), Feed(255))]
+        form += [Line("а")] * 10_000
+        self.assertEqual(len(form_of(job_of(form), 576)), len(form))
+
+
 class CrashTests(PrintCase):
     """The service ends in the middle of a job."""
 
@@ -781,6 +867,14 @@ class CrashTests(PrintCase):
         self.assertEqual((answer.json["replaces"], answer.json["fate"], answer.json["task"]), (n, "printed", 1))
         self.assertEqual(self.paper().count("рядок"), 2)
         self.assertEqual([job["id"] for job in self.jobs()], [answer.json["id"], n])
+
+    def test_under_way(self) -> None:
+        """A job that is under way is none that a crash left open."""
+        asked, end = self.begun(lines(1))
+        self.successResultOf(Deferred.fromCoroutine(self.built().resolve()))
+        self.assertEqual(self.jobs()[0]["state"], "intended")
+        end.say(PROOF)
+        self.assertEqual(self.answer(asked)["info"]["state"], "printed")
 
     def test_killed_after_the_answer(self) -> None:
         """A job that was accepted before the kill stays accepted: that much was known."""
@@ -844,6 +938,25 @@ class ReprintTests(PrintCase):
         self.assertEqual((answer.status, answer.json["id"], answer.json["fate"]), (200, n, "printed"))
         self.assertEqual((len(self.jobs()), self.paper().count("рядок 500\n")), (1, 1))
 
+    def test_store(self) -> None:
+        """A store that fails while a reprint looks for its job: 503, and the printer is free for the next one."""
+        n = self.print(lines(1))["info"]["job"]
+        works = self.shop.store.find_operations
+        for at in (1, 2, 3):
+            left = [at]
+
+            async def fails(query: Any, left: list[int] = left) -> Any:
+                left[0] -= 1
+                if left[0] == 0:
+                    raise StoreFailed("database or disk is full")
+                return await works(query)
+
+            patched = self.patch(self.shop.store, "find_operations", fails)
+            self.assertEqual(self.reprint(n).status, 503)
+            patched.restore()
+        self.assertEqual((self.print(lines(1))["res"], len(self.jobs())), (0, 2))
+
+    @promises("1.9e.1.2")
     def test_busy(self) -> None:
         """A printer that stays busy: 409, by 430 and not by 1105, which only tasks get (specification 1.9)."""
         self.printer.load_paper(roll_dots=600)
@@ -868,6 +981,7 @@ class ReprintTests(PrintCase):
 class QueueingTests(PrintCase):
     """Several callers at one printer (specification 1.9, 8)."""
 
+    @promises("1.9d.1.2", "8.one-task.2")
     def test_twenty_jobs(self) -> None:
         """Twenty jobs of eight clients: each is printed once, in the order in which they came, one line at a time."""
         open_lines: list[int] = []
@@ -894,6 +1008,7 @@ class QueueingTests(PrintCase):
             own = places[client::8]
             self.assertEqual(own, sorted(own))
 
+    @promises("1.9d.4.1", "1.9d.4.4", "8.mini-queue.1")
     def test_mini_queue(self) -> None:
         """Who waits for a task of another for fifteen seconds hears 1105; a moment earlier it is still waiting."""
         turns = self.shop.core.devices.by_name("prn").turns
@@ -971,6 +1086,16 @@ class ClosedTests(PrintCase):
         self.install(LineWay(PROFILES["epson"], Unplugged(), self.shop.clock, 60))
         self.assertEqual(self.job(), ("unknown", "пристрій переналаштовано або сервіс зупинено"))
 
+    def test_switched_off(self) -> None:
+        """What a training printer still had to print when it was changed does not come out of the new one."""
+        self.change(profile="zjiang-80")
+        self.rule("accept", delay_ms=20_000)
+        self.assertEqual(self.print(lines(1))["info"]["state"], "accepted")
+        old = self.printer
+        self.change(job_ttl_s=30)
+        self.run_for(30)
+        self.assertEqual((old.mechanism.paper.text(), self.paper(), self.printer.entries()), ("", "", []))
+
     def test_removed(self) -> None:
         """A printer that is removed leaves no timer and no line; what became of its job stays in the journal."""
         self.printer.load_paper(roll_dots=600)
@@ -1001,7 +1126,8 @@ class ClosedTests(PrintCase):
         service = self.built()
         service.close()
         told = self.successResultOf(Deferred.fromCoroutine(service.print([Line("а")])))
-        self.assertEqual((told.fate, told.refused().res), ("not_printed", Res.PRINTER_CONNECT))
+        self.assertEqual((told.fate, told.refused().res), ("not_printed", Res.DEVICE_ERROR))
+        self.assertIs(told.refused().action, Action.REPEAT)
         self.assertEqual(self.job(), ("not_printed", "пристрій переналаштовано або сервіс зупинено"))
         self.assertNothingWaits()
 

@@ -17,10 +17,20 @@ from dmtwisted.core import Core
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, language_of, not_found
+from web.api_keys import ApiKeyApi
 from web.devices import DeviceApi
+from web.events import Announcing, EventStream
+from web.gate import Gate
 from web.health import Health
 from web.journal import JournalApi
+from web.pages.dry_check import PATH as DRY_CHECK
+from web.pages.dry_check import DryCheck
+from web.pages.site import PageSite, is_page
+from web.pages.static import PREFIX, StaticFiles
+from web.sessions import SessionApi
+from web.settings import SettingsApi
 from web.tasks import TaskResource
+from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
 
 IDLE_CONNECTION = 120.0
@@ -32,6 +42,9 @@ class BoundedRequest(Request):
 
     So whoever sends too much still hears why, and memory does not pay for it.
     """
+
+    from_known_origin = False
+    """Whether it comes from a page that the configuration lists; the gate says so."""
 
     def gotLength(self, length: int | None) -> None:
         """The body begins: it stays in memory, for it is bounded."""
@@ -77,7 +90,8 @@ class Management(Resource):
         """Let the request in, or tell why not."""
         host = request.getHeader(b"host") or b""
         origin = request.getHeader(b"origin")
-        if origin is not None and request.method not in READING and origin.split(b"://")[-1] != host:
+        foreign = origin is not None and origin.split(b"://")[-1] != host
+        if foreign and request.method not in READING and not getattr(request, "from_known_origin", False):
             refused = Refused(Res.MALFORMED, "this origin may not change the service")
             return error_answer(request, 403, refused, language_of(request, self._default_language))
         try:
@@ -90,6 +104,9 @@ class Management(Resource):
         answer: int | bytes = self._inner.render(request)
         return answer
 
+
+MAIN = b"/dm/main"
+"""The tree that `path_alias` is a second name for."""
 
 READING = (b"GET", b"HEAD", b"OPTIONS")
 """Methods that change nothing."""
@@ -158,6 +175,9 @@ class Door(Site):
             reactor=core.reactor,
             parsePOSTFormSubmission=False,
         )
+        server = core.config.server
+        self._gate, self._hardened = Gate(core.access, server, language), server.hardened
+        self._alias = f"/dm/{server.path_alias}/".encode() if server.path_alias else b""
         tasks = TaskResource(core.dispatcher.execute, language)
         self._exact: dict[bytes, IResource] = {
             b"/dm/execute": tasks,
@@ -165,15 +185,42 @@ class Door(Site):
             b"/dm/execute-pkg": TaskResource(partial(core.dispatcher.execute, batch=True), language),
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
+            **{path: ServiceMethod(name, core.devices, core.clock, language) for path, name in PATHS.items()},
         }
-        devices = Management(DeviceApi(core.devices, language).app.resource(), language)
-        journal = Management(JournalApi(core.store, core.devices, language).app.resource(), language)
+        events = core.dispatcher.events
+        devices = Announcing(Management(DeviceApi(core.devices, language).app.resource(), language), events)
+        journal = Announcing(
+            Management(JournalApi(core.store, core.devices, language).app.resource(), language), events
+        )
+        # Beside the other paths of a device, whose own module knows nothing of terminals.
+        self._interrupt: IResource = Management(InterruptApi(core.devices, language).app.resource(), language)
         self._starts: list[tuple[bytes, IResource]] = [
             (b"/dm/api/v3/operations", journal),
             (b"/dm/api/v3/jobs", journal),
             (b"/dm/api/v3/devices", devices),
             (b"/dm/api/v3/drivers", devices),
         ]
+        sessions = Management(SessionApi(core.access, language).app.resource(), language)
+        settings = Management(SettingsApi(core, language).app.resource(), language)
+        keys = Management(ApiKeyApi(core.access.keys, language).app.resource(), language)
+        self._starts += [
+            (b"/login", sessions),
+            (b"/logout", sessions),
+            (b"/dm/main/api/v1", settings),
+            (b"/dm/api/v1/sys_info", settings),
+            (b"/dm/api/v3/api-keys", keys),
+        ]
+        self._pages: IResource = Management(PageSite(core, language).app.resource(), language)
+        self._starts += [
+            (b"/dm/api/v3/events", EventStream(core.devices, events, core.clock, language)),
+            (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
+            (PREFIX.rstrip(b"/"), StaticFiles(language)),
+        ]
+        if core.certificate is not None:
+            from web.certificate import CertificateApi
+
+            certificate = Management(CertificateApi(core.certificate, language).app.resource(), language)
+            self._starts.append((b"/dm/api/v3/tls", certificate))
         if core.config.service.training:
             training = Management(TrainingApi(core.clock, language).app.resource(), language)
             self._starts.append((b"/dm/api/v3/training", training))
@@ -184,10 +231,22 @@ class Door(Site):
         path = request.path
         exact = self._exact.get(path)
         if exact is not None:
-            return exact
+            # On the way of every sale, so only a hardened service has a gate there.
+            return self._gate.before(exact) if self._hardened else exact
+        if self._alias and (path + b"/").startswith(self._alias):
+            path = request.path = MAIN + path[len(self._alias) - 1 :]
+            # What Klein goes by was taken from the path before.
+            request.postpath = [unquote_to_bytes(part) for part in path[1:].split(b"/")]
+        return self._gate.before(self._behind(path))
+
+    def _behind(self, path: bytes) -> IResource:
+        if path.startswith(b"/dm/api/v3/devices/") and path.endswith(b"/interrupt"):
+            return self._interrupt
         for start, resource in self._starts:
             if path == start or path.startswith(start + b"/"):
                 return resource
+        if is_page(path):
+            return self._pages
         return self.resource  # type: ignore[no-any-return]
 
     def log(self, request: HTTPRequest) -> None:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from twisted.python import usage
 
 from dmtwisted.config import Config, ConfigError, Overrides, load
+from dmtwisted.store.opening import check_database
 
 
 class LaunchOptions(usage.Options):
@@ -38,8 +39,7 @@ class LaunchOptions(usage.Options):
         if config.tls.given:
             # Never in the clear what somebody meant to be encrypted.
             raise ConfigError("[tls] certificate: this version serves HTTP only; leave the section out")
-        if config.sqlite_file is None:
-            raise ConfigError("[database] url: this version stores in SQLite only")
+        check_database(config)
         return config
 
 

@@ -218,11 +218,14 @@ class PrinterService:
             # The verdict may come yet; the journal learns of it, the caller is told what is certain.
             ending.addErrback(self._broken)
             return told
-        fate, reason = fate_of(under_way.verdict), under_way.verdict.reason
-        return msgspec.structs.replace(told, fate=fate, reason=reason, stored=await ending)
+        reason, stored = await ending
+        return msgspec.structs.replace(told, fate=fate_of(under_way.verdict), reason=reason, stored=stored)
 
-    async def _to_the_end(self, n: int, job: Job, under_way: UnderWay) -> bool:
-        """Store the verdict when it comes, and give the line to the next job; whether it was stored."""
+    async def _to_the_end(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
+        """Store the verdict when it comes, and give the line to the next job.
+
+        :returns: the reason, and whether the verdict was stored.
+        """
         try:
             verdict = await under_way.ended
             fate, reason = fate_of(verdict), verdict.reason
@@ -230,7 +233,7 @@ class PrinterService:
                 reason = CLOSED
             if fate in ("not_printed", "unknown"):
                 self.log.warn("{device}: job {n} is {fate}: {why}", device=self._name, n=n, fate=fate, why=reason)
-            return await self._jobs.end(n, job, fate, reason)
+            return reason, await self._jobs.end(n, job, fate, reason)
         finally:
             self._under_way = self._on_line = None
             self._line.release()

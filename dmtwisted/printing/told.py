@@ -126,7 +126,7 @@ class Told(msgspec.Struct, frozen=True):
             return NotPrinted(Res.PRINTER_CONNECT, self.reason)
         if self.reason == NO_QUEUE:
             return NotPrinted(Res.INTERNAL, self.reason)
-        return NotPrinted(Res.DEVICE_ERROR, self.reason, Action.REPEAT if self.reason == BUSY else None)
+        return NotPrinted(Res.DEVICE_ERROR, self.reason, Action.REPEAT if self.reason in (BUSY, CLOSED) else None)
 
     def warnings(self, language: str) -> list[Warning]:
         """What is worth knowing of a job that is on paper."""

@@ -39,8 +39,7 @@ class UnderWay:
 
     def give_up(self) -> None:
         """Nobody wants the job any more: it must not come out later by surprise."""
-        if self.verdict is None:
-            self._delivering.done.cancel()
+        self._delivering.done.cancel()
 
     async def wait(self, seconds: float, clock: IReactorTime) -> None:
         """Return when the verdict is there, or after ``seconds``."""

@@ -60,6 +60,11 @@ class _LineDelivery(Delivery):
         """Why the printer stands still, as it told last."""
         return self._talk.status.reason or ""
 
+    @property
+    def waits_for_proof(self) -> bool:
+        """Whether a proof is still to come when all bytes were written; else the line has to take them yet."""
+        return self._talk.proves and (self._talk.heard or not self._job.profile.answers)
+
 
 @implementer(IPrinterWay)
 class LineWay(_Profiled):
@@ -97,8 +102,16 @@ class LineWay(_Profiled):
             outcome = Outcome.UNKNOWN if delivery.begun else Outcome.NOT_PRINTED
             return DeliveryVerdict(outcome, cause="lost" if delivery.begun else "unreachable")
 
+        taken: Deferred[None] = Deferred()
+
+        def written(_: None) -> None:
+            # Without a proof the verdict itself comes when the line has taken the last byte, and not before.
+            if delivery.waits_for_proof:
+                taken.callback(None)
+
+        delivery.taken.addCallback(written)
         return Delivering(
-            delivery.taken,
+            taken,
             done.addErrback(failed).addCallback(_short),
             lambda: delivery.begun,
             lambda: delivery.trouble,

@@ -199,6 +199,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tag: str = ""
     type: int = 1
     task: int
+    paid: bool = False
+    """Whether a terminal took the payment for it, in batch mode."""
 
 
 class Reversed(msgspec.Struct, frozen=True):

@@ -133,6 +133,7 @@ class Drafting:
                 tag=request.tag,
                 type=request.type,
                 task=request.task,
+                paid=request.paid,
             ),
             dtype=self._dtype,
             **parts,

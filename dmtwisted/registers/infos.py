@@ -333,6 +333,7 @@ def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -
         dataid=document.number,
         doccode=fiscal_number,
         docno=str(document.number),
+        ispay=int(document.caller.paid),
         shift_link=document.shift,
         shift_prev_link=document.shift - 1,
         qr=qr,

@@ -1,12 +1,17 @@
 """Bring a database to the schema of this version: ``python -m dmtwisted.store.migrate URL``.
 
+Without an argument the URL comes in the environment, as ``DMTWISTED_DATABASE_URL``: arguments can be read by
+everybody on the machine, and a URL may hold a password.
+
 A process of its own, run only when there is something to do, so that the service never carries SQLAlchemy and
 alembic in memory. Each revision runs in one transaction with its mark in ``alembic_version``: killed at any
-moment, the database is either before or after it, never between.
+moment, the database is either before or after it, never between. Of several that begin at the same time one works
+and the others wait for it, then find nothing left to do.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import sys
@@ -16,12 +21,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
+    from sqlalchemy.engine import URL, Engine
 
 HERE = Path(__file__).parent / "migrations"
 
 SQLITE = "sqlite:///"
 """How the URL of a SQLite file begins; what follows is its path."""
+
+POSTGRES = "postgresql://"
+"""How the URL of a PostgreSQL database begins, as libpq reads it."""
+
+URL_VARIABLE = "DMTWISTED_DATABASE_URL"
+"""The variable of the environment in which the URL is looked for when it is no argument."""
+
+CONNECT_WAIT = 10
+"""Seconds to reach a database server."""
 
 
 def head() -> str:
@@ -58,8 +72,25 @@ def upgrade(url: str, revision: str = "head") -> None:
     config = Config()
     # A doubled %, for alembic reads its options as those of an ini file.
     config.set_main_option("script_location", str(HERE).replace("%", "%%"))
-    config.attributes["url"] = _parsed(url)
+    config.attributes["engine"] = _engine(url)
     command.upgrade(config, revision)
+
+
+def _engine(url: str) -> Engine:
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    parsed = _parsed(url)
+    if not url.startswith(POSTGRES):
+        return create_engine(parsed, poolclass=NullPool)
+    import psycopg2
+
+    # The driver reads the URL itself, so that it means the same here and in the service.
+    return create_engine(
+        "postgresql+psycopg2://",
+        creator=lambda: psycopg2.connect(url, connect_timeout=CONNECT_WAIT),
+        poolclass=NullPool,
+    )
 
 
 def _parsed(url: str) -> URL:
@@ -118,4 +149,4 @@ def main(url: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else os.environ.get(URL_VARIABLE, "")))

@@ -118,7 +118,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
         self.setReconnectable(session)
         self.connectionIsDead = True
         self._again: IDelayedCall | None = None
-        self._stopped = False
+        self.stopped = False
 
     def startReconnecting(self, reason: Failure) -> None:
         """As it is called by txpostgres: begin to bring the session back."""
@@ -126,7 +126,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
         self._later()
 
     def _later(self) -> None:
-        if not self._stopped:
+        if not self.stopped:
             self._again = self.reactor.callLater(next(self._pauses), self._try)
 
     def _try(self) -> None:
@@ -136,7 +136,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
 
     def stop(self) -> None:
         """Bring it back no more."""
-        self._stopped = True
+        self.stopped = True
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -194,7 +194,7 @@ class Session(Connection):  # type: ignore[misc]
         """
         try:
             await self.connect()
-        except (psycopg2.Error, ConnectionClosed, OSError) as error:
+        except (psycopg2.Error, ConnectionClosed, ConnectionDead, CancelledError, OSError) as error:
             raise StoreFailed(f"{AWAY}: {first_line(error)}") from None
         self.detector.connectionRecovered()
 
@@ -212,6 +212,8 @@ class Session(Connection):  # type: ignore[misc]
         late = self.reactor.callLater(self._patience.connect, self.close)
         try:
             parameters.update(await _addresses(parameters))
+            if self.detector.stopped:
+                raise ConnectionDead("nobody wants the session any more")
             await super().connect(**parameters)
             extensions.register_type(_bytes, self._connection)
             [(fsync, copy)] = await self._runQuery(self._set_up)
@@ -225,7 +227,9 @@ class Session(Connection):  # type: ignore[misc]
             self.close()
             raise psycopg2.OperationalError("the server is a copy of another one and takes no changes")
         if fsync != "on":
-            self.log.warn("the database server runs with fsync={fsync}: receipts may be lost with the power", fsync=fsync)
+            self.log.warn(
+                "the database server runs with fsync={fsync}: receipts may be lost with the power", fsync=fsync
+            )
 
     async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
         """The rows that one statement answers with; it is a transaction of its own.
@@ -300,7 +304,7 @@ class Pool:
         self._lent: set[Session] = set()
         self._waiting: deque[tuple[Deferred[Session], bool]] = deque()
         self._drained: list[Deferred[None]] = []
-        self._closed = False
+        self._closed = self._lending = False
 
     @property
     def alive(self) -> int:
@@ -361,13 +365,20 @@ class Pool:
                 done.callback(None)
 
     def _offer(self, session: Session) -> None:
-        while self._waiting:
-            waiter, _ = self._waiting.popleft()
-            if not waiter.called:
-                self._lent.add(session)
-                waiter.callback(session)
-                return
         self._idle.append(session)
+        if self._lending:
+            # Within a loan that ended at once: who lends there goes on, instead of one loan within the other.
+            return
+        self._lending = True
+        try:
+            while self._waiting and self._idle:
+                waiter, _ = self._waiting.popleft()
+                if not waiter.called:
+                    session = self._idle.pop()
+                    self._lent.add(session)
+                    waiter.callback(session)
+        finally:
+            self._lending = False
 
     def _back(self, session: Session) -> None:
         if session not in self._lent and session not in self._idle:

@@ -6,7 +6,7 @@ person read on the slip. What is certain is never made uncertain again.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred, TimeoutError
@@ -21,6 +21,7 @@ from dmtwisted.terminals.interface import (
     Approved,
     Declined,
     Found,
+    Keep,
     NeverStarted,
     Progress,
     Undecided,
@@ -100,7 +101,7 @@ class Doubts:
             return Undecided("the terminal was let go of")
         asking: Deferred[Found] = Deferred.fromCoroutine(
             self._driver.find_out(
-                operation.kept.order, operation.kept.snapshot, keeping(self._journal, operation), patience
+                operation.kept.order, operation.kept.snapshot, keeping(self._journal, lambda: operation), patience
             )
         )
         try:
@@ -180,10 +181,10 @@ class Doubts:
             await self._journal.end(operation, verdict, heard=False)
 
 
-def keeping(journal: PayJournal, operation: Operation) -> Callable[[Verdict], Awaitable[None]]:
-    """What a driver makes a verdict of ``operation`` durable with."""
+def keeping(journal: PayJournal, operation: Callable[[], Operation]) -> Keep:
+    """What a driver makes a verdict durable with; ``operation`` tells whose it is by then."""
 
     async def keep(verdict: Verdict) -> None:
-        await journal.end(operation, verdict)
+        await journal.end(operation(), verdict)
 
     return keep

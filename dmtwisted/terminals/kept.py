@@ -129,7 +129,7 @@ class PayJournal:
         try:
             await self.close(operation, refused)
         except StoreFailed:
-            # It is handed in later, see `open_ones`.
+            # It is handed in before anything else is asked of the store.
             return
 
     async def heard(self, operation: Operation) -> None:
@@ -139,15 +139,20 @@ class PayJournal:
 
     async def open_ones(self) -> list[Operation]:
         """Every operation whose end nobody knows, oldest first."""
+        await self._hand_in()
+        return [operation_of(row) for row in await self._store.unresolved(self._n) if row.kind == KIND]
+
+    async def _hand_in(self) -> None:
+        """Let the store have what it did not confirm before."""
         for n in list(self._untold):
             outcome = self._untold.get(n)
             if outcome is not None:
                 await self._store.conclude(outcome)
                 self._untold.pop(n, None)
-        return [operation_of(row) for row in await self._store.unresolved(self._n) if row.kind == KIND]
 
     async def latest(self, label: str) -> Operation | None:
         """The latest operation with this label, of all for an empty one, whatever became of it."""
+        await self._hand_in()
         row = await self._store.latest(self._n, KIND, label.lower())
         return None if row is None else operation_of(row)
 

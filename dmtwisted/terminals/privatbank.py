@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -64,7 +64,7 @@ from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
 from protocols.terminals.privatbank_json.opening import Opening, pause
-from protocols.terminals.privatbank_json.recovery import Finding
+from protocols.terminals.privatbank_json.recovery import Finding, Snapshot
 from protocols.terminals.privatbank_json.requests import (
     EVERY_MERCHANT,
     Audit,
@@ -154,6 +154,8 @@ class PrivatbankDriver:
     """One PrivatBank terminal.
 
     :param endpoint: opens the line.
+    :param clock: the service's time, for comparing with slips.
+    :param reactor: the time of deadlines, which nobody moves.
     :param unreached: what to say when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
@@ -168,20 +170,26 @@ class PrivatbankDriver:
         settings: PrivatbankSettings,
         endpoint: IStreamClientEndpoint,
         clock: ServiceClock,
+        reactor: IReactorTime,
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
-        self._settings, self._clock, self._unreached = settings, clock, unreached
+        self._settings, self._unreached = settings, unreached
+        self._clock, self._reactor = clock, reactor
         self.wait_s = settings.wait_s
         opening = Opening(thorough=settings.opening == "thorough", pause=settings.opening_pause_s)
         pace = pace or Pace(operation=settings.wait_s, poll=POLL)
-        self.terminal = PrivatbankTerminal(endpoint, clock, pace, opening, self._heard_late)
+        self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._heard_late)
         self._tells_receipts = settings.tells_receipts
+        # The last receipt of the open batch that the terminal told of.
+        self._receipt = Snapshot()
         self._interrupted = False
         self._progressed: Callable[[Progress], None] = _nobody
         self._late: Callable[[str, Verdict], None] = _nobody_late
         # The operation whose answer did not come, and what it would be an answer to.
         self._given_up: Order | None = None
+        # What task 7 made of the payment that stopped at its card.
+        self._corrected: Order | None = None
 
     def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`."""
@@ -192,13 +200,14 @@ class PrivatbankDriver:
     async def snapshot(self, order: Order) -> bytes:
         """The last receipt as it is now; asking for it also shows that the terminal is there and free."""
         try:
-            told = await self.terminal.last()
+            told = await self._last_receipt()
         except WireError as error:
             raise self._not_sent(error) from error
         if told.busy:
             raise Refused(Res.TERMINAL_BUSY)
         self._tells_receipts = self._tells_receipts or shows_receipt(told)
-        return encode_last(LastReceipt.of(told, self._now(), self._tells_receipts))
+        self._receipt = self._receipt if told.error else Snapshot.of(told)
+        return encode_last(LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -215,7 +224,7 @@ class PrivatbankDriver:
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A purchase that the terminal stops at its card for as long as it is set to."""
-        self._interrupted, self._given_up = False, None
+        self._interrupted, self._given_up, self._corrected = False, None, None
         ended: Deferred[Verdict] = Deferred()
         try:
             opened = await self.terminal.read_card(order.sum, self._merchant(order), self.wait_s, self._moved)
@@ -231,7 +240,7 @@ class PrivatbankDriver:
             except WireError:
                 self._given_up = order
                 raise
-            return self._verdict(order, reply)
+            return self._verdict(self._corrected or order, reply)
 
         Deferred.fromCoroutine(end()).chainDeferred(ended)
         shown = await opened.card
@@ -239,6 +248,7 @@ class PrivatbankDriver:
 
     async def proceed(self, order: Order) -> None:
         """Name the sum, also an unchanged one: so the terminal goes on at once, and not when its patience ends."""
+        self._corrected = order
         reply = await self.terminal.correct(order.wanted)
         if reply.error or reply.unknown_method:
             raise Refused(Res.TERMINAL_ERROR, reply.text or "the correction came too late")
@@ -276,14 +286,22 @@ class PrivatbankDriver:
 
     async def _last(self, patience: float) -> Reply:
         """The last receipt of a terminal that is at rest, or that it is still at work after ``patience`` seconds."""
-        deadline = self._clock.seconds() + patience
+        deadline = self._reactor.seconds() + patience
         while True:
             told = await self.terminal.ping()
             if not told.busy:
-                told = await self.terminal.last()
-            if not told.busy or self._clock.seconds() + BETWEEN_PINGS > deadline:
+                told = await self._last_receipt()
+            if not told.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
                 return told
-            await pause(self._clock, BETWEEN_PINGS)
+            await pause(self._reactor, BETWEEN_PINGS)
+
+    async def _last_receipt(self) -> Reply:
+        """The answer to ``GetReceiptInfo``; one that tells none is asked for twice.
+
+        Once a day that is the empty batch. At any other time it would leave a person to look at the slip.
+        """
+        told = await self.terminal.last()
+        return await self.terminal.last() if told.error else told
 
     def _heard_late(self, reply: Reply) -> None:
         """The answer of an operation that was given up, and of no other: it carries no number, so all has to fit."""
@@ -355,7 +373,13 @@ class PrivatbankDriver:
             return _discount_card(reply)
         if not reply.code:
             raise Garbled("an answer without a code")
-        return _approved(order, reply) if reply.approved else self._declined(order, reply)
+        if not reply.approved:
+            return self._declined(order, reply)
+        if order.task == SETTLEMENT:
+            self._receipt = Snapshot()
+        elif order.task not in READING:
+            self._receipt = Snapshot.of(reply)
+        return _approved(order, reply)
 
     def _declined(self, order: Order, reply: Reply) -> Declined:
         code, text = reply.code, reply.text
@@ -412,7 +436,7 @@ def _approved(order: Order, reply: Reply) -> Approved:
         # The goods are paid and no cash was given; what the amount then says differs between firmwares.
         amount, partial = min(amount, order.sum), told.result or "no cash was given"
     elif order.task not in _WITHOUT_SUM and wanted and amount != wanted:
-        partial = reply.text or f"approved in part, code {reply.code}"
+        partial = reply.text or f"another sum was approved, code {reply.code}"
     return Approved(
         sum=0 if order.task in _WITHOUT_SUM else amount,
         text=told.result or reply.text,
@@ -450,7 +474,7 @@ def _discount_card(reply: Reply) -> Verdict:
 def _settled(before: LastReceipt, told: Reply) -> Found:
     """Whether the batch was closed: its receipts are gone then. Nobody's money moves by a second report."""
     if before.receipt.invoice_number:
-        if LastReceipt.of(told, datetime.min, True).receipt == before.receipt:
+        if Snapshot.of(told) == before.receipt:
             return NeverStarted()
         if told.error and told.code == GENERAL:
             return Approved(text="found out: the batch is closed")

@@ -62,9 +62,12 @@ class LastReceipt(msgspec.Struct, frozen=True, omit_defaults=True):
     tells: bool = False
 
     @classmethod
-    def of(cls, told: Reply, begun: datetime, tells: bool) -> LastReceipt:
-        """What the answer to ``GetReceiptInfo`` is of an idle terminal."""
-        seen = Snapshot.of(told)
+    def of(cls, told: Reply, known: Snapshot, begun: datetime, tells: bool) -> LastReceipt:
+        """What the answer to ``GetReceiptInfo`` is of an idle terminal.
+
+        :param known: the last receipt as it was told before; it counts when the terminal tells none now.
+        """
+        seen = known if told.error else Snapshot.of(told)
         return cls(
             seen.invoice_number, seen.date, seen.time, seen.rrn, told.code, told.error, begun.isoformat(), tells
         )
@@ -106,8 +109,8 @@ def prove(order: Order, before: LastReceipt, told: Reply, ended: datetime) -> Fi
         # The last operation was refused. Ours is that one, or it never came: no money moved either way.
         same = (before.code, before.error, before.receipt) == (told.code, told.error, Snapshot())
         return Finding.NOTHING if same else Finding.OURS
-    nothing_then = before.error and before.code == NO_RECEIPT and before.tells
-    if nothing_then and told.error and told.code == NO_RECEIPT:
+    nothing_then = before.error and before.code == NO_RECEIPT and before.receipt == Snapshot()
+    if nothing_then and before.tells and told.error and told.code == NO_RECEIPT:
         return Finding.NOTHING
     return Finding.UNKNOWN
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
@@ -236,7 +236,7 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            keep = keeping(self._journal, run.operation)
+            keep = keeping(self._journal, lambda: run.operation)
             return await self._end_of(run, self.driver.perform(kept.order, kept.snapshot, keep))
         finally:
             self._at_rest()
@@ -282,7 +282,7 @@ class TerminalService:
             except StoreFailed:
                 raise
             except Exception as error:
-                if not isinstance(error, WireError):
+                if not isinstance(error, WireError | CancelledError):
                     self.log.failure("{device}: a fault of ours", device=self._name)
                 return await self._after_break(run.operation, error)
             await self._journal.end(run.operation, verdict)
@@ -315,7 +315,8 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            read = await self.driver.read_card(kept.order, kept.snapshot, keeping(self._journal, run.operation))
+            keep = keeping(self._journal, lambda: run.operation)
+            read = await self.driver.read_card(kept.order, kept.snapshot, keep)
         except BaseException:
             self._at_rest()
             raise

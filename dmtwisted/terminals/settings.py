@@ -31,6 +31,15 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         str, Meta(description="Merchant inside the terminal for requests that name none; empty is the usual one")
     ] = ""
 
+    def __post_init__(self) -> None:
+        """See that the members say where the terminal is.
+
+        :raises BadSettings: with the path of the one that is missing.
+        """
+        needed = "host" if self.interface == "tcp" else "serial_port"
+        if not getattr(self, needed):
+            raise BadSettings(f"settings.{needed}", f"interface {self.interface} needs it")
+
     @property
     def place(self) -> str:
         """Where the terminal is, for messages."""
@@ -40,13 +49,7 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 def endpoint_of(
     settings: TerminalSettings, reactor: Any, usual_port: int, usual_baudrate: int
 ) -> IStreamClientEndpoint:
-    """What opens lines to the terminal.
-
-    :raises BadSettings: when the settings do not say where it is.
-    """
-    needed = "host" if settings.interface == "tcp" else "serial_port"
-    if not getattr(settings, needed):
-        raise BadSettings(f"settings.{needed}", f"interface {settings.interface} needs it")
+    """What opens lines to the terminal."""
     # Imported only by a shop that has a terminal: a service without one stays small.
     from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 from twisted.internet.defer import Deferred, TimeoutError
-from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.drivers.ssi_json import CAPABILITIES, SERVICES, SsiSettings
@@ -21,6 +20,7 @@ from dmtwisted.terminals.interface import (
     CASH_ISSUE,
     MERCHANTS,
     PAYMENT,
+    READ_CARD,
     REFUND,
     SETTLEMENT,
     TOTALS,
@@ -65,6 +65,17 @@ ERRORS: dict[str, Res] = {
 }
 """The terminal's errors (terminals.md 2.2, 5.4); any other one is 5009."""
 
+METHODS = {
+    PAYMENT: "Purchase",
+    READ_CARD: "Purchase",
+    REFUND: "Refund",
+    CANCEL: "Void",
+    CASH_ISSUE: "CashBack",
+    SETTLEMENT: "ZReport",
+    TOTALS: "XReport",
+}
+"""The method of each task (terminals.md 1)."""
+
 CANCELLED = "E12"
 
 STATES = {
@@ -96,6 +107,7 @@ class SsiDriver:
     """One SSI terminal.
 
     :param endpoint: opens lines.
+    :param clock: the time of deadlines, which nobody moves.
     :param unreached: what to say when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
@@ -109,7 +121,7 @@ class SsiDriver:
         self,
         settings: SsiSettings,
         endpoint: IStreamClientEndpoint,
-        clock: ServiceClock,
+        clock: IReactorTime,
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
@@ -125,6 +137,7 @@ class SsiDriver:
         self._interrupted = False
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
+        self._watched: Deferred[Verdict] | None = None
         self._progressed: Callable[[Progress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
 
@@ -205,6 +218,7 @@ class SsiDriver:
             return result
 
         ended.addBoth(over)
+        self._watched = ended
         return ReadCard(await card, ended)
 
     async def _held(self, order: Order, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
@@ -298,6 +312,8 @@ class SsiDriver:
         told = await self.terminal.ask(GetLastReport().request())
         if Report(told.code, dict(told.params)) == before:
             return NeverStarted()
+        if told.code in _CAUSES:
+            return self._error(order, told.code, told.text)
         return Undecided(told.code) if told.code else Approved(slip=told.result.receipt)
 
     def _heard_late(self, reply: Reply) -> None:
@@ -332,7 +348,9 @@ class SsiDriver:
         return told
 
     def close(self) -> None:
-        """Let go of the line."""
+        """Let go of the line, and of a payment that waits for task 7."""
+        if self._watched is not None:
+            self._watched.cancel()
         Deferred.fromCoroutine(self.terminal.close())
 
     # What is asked, and what the answer means
@@ -350,12 +368,7 @@ class SsiDriver:
         :raises Garbled: when the reply says nothing.
         """
         if reply.verdict is Told.UNTOLD:
-            if not reply.code:
-                return self._without_result(order, reply)
-            declined = self._error(order, reply.code, reply.text)
-            if declined.res in _NOT_TAKEN:
-                raise declined.refused()
-            return declined
+            return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
@@ -372,9 +385,15 @@ class SsiDriver:
         return Declined.of(Res.BANK_REFUSED, text=text)
 
     def _without_result(self, order: Order, reply: Reply) -> Verdict:
-        """A report has no result: it is done when nothing is wrong."""
-        if order.task not in (TOTALS, SETTLEMENT):
-            raise Garbled("a reply without a result")
+        """A refusal to begin, or the end of a report, which has no result."""
+        if reply.code and (reply.method == METHODS[order.task] or order.task == TOTALS):
+            declined = self._error(order, reply.code, reply.text)
+            if declined.res in _NOT_TAKEN:
+                raise declined.refused()
+            return declined
+        if reply.code or order.task not in (TOTALS, SETTLEMENT):
+            # A question of ours was refused, not the operation: what became of that is still to be found out.
+            raise Garbled(f"a reply without a result: {reply.code or 'no error'}")
         return Approved(slip=reply.result.receipt, text=reply.text)
 
     def _error(self, order: Order, code: str, text: str) -> Declined:
@@ -408,6 +427,9 @@ class SsiDriver:
         self._progressed(Progress(STATES.get(status, WORKING), status))
 
 
+_CAUSES = frozenset(f"E{number}" for number in range(10, 20))
+"""Errors that can only be those of an operation; the others may be of the question for it."""
+
 _NOT_TAKEN = frozenset({Res.TERMINAL_BUSY.code, Res.REQUEST_NOT_TAKEN.code, Res.TASK_NOT_SUPPORTED.code})
 
 
@@ -426,5 +448,5 @@ def _approved(order: Order, reply: Reply) -> Approved:
         slip=result.receipt,
         terminal_id=result.terminal_id,
         merchant=result.merchant_id,
-        partial=f"approved in part: {result.transaction_result}" if wanted and amount != wanted else "",
+        partial=f"another sum was approved: {result.transaction_result}" if wanted and amount != wanted else "",
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from twisted.internet.interfaces import IReactorTime
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.results import Refused
+from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.drivers.privatbank_json import PrivatbankSettings
 from dmtwisted.terminals.interface import Keep, Order, ReadCard
 from dmtwisted.terminals.privatbank import PrivatbankDriver
@@ -31,12 +31,13 @@ class TrainingDriver(PrivatbankDriver):
         settings: PrivatbankSettings,
         simulated: Terminal,
         clock: ServiceClock,
-        unreached: Callable[[WireError], Refused],
+        reactor: IReactorTime,
     ) -> None:
         self.simulated = simulated
-        self._device = PrivatbankSimulator(simulated, clock)
+        self._device = PrivatbankSimulator(simulated, reactor)
         pace = Pace(operation=settings.wait_s, poll=POLL, gap=0.01)
-        super().__init__(settings, InProcessEndpoint(self._device, clock), clock, unreached, pace)
+        endpoint = InProcessEndpoint(self._device, reactor)
+        super().__init__(settings, endpoint, clock, reactor, _not_there, pace)
 
     async def snapshot(self, order: Order) -> bytes:
         """As of any terminal; the line is given up first when the scenario says that the terminal is not there."""
@@ -57,3 +58,7 @@ class TrainingDriver(PrivatbankDriver):
         """Let go of line, ledger and journal."""
         super().close()
         self.simulated.close()
+
+
+def _not_there(error: WireError) -> Refused:
+    return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=str(error))

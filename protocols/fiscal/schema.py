@@ -5,6 +5,7 @@ letters. A field's type says everything else::
 
     orderdate: Date                      <ORDERDATE>        required
     comment: Text | None = None          <COMMENT>          may be absent
+    ver: Version = 1                     <VER>              required; the value that our own code writes
     checktotal: CheckTotal | None = None <CHECKTOTAL>…      a section within
     checkpay: tuple[PayRow, ...] = ()    <CHECKPAY><ROW ROWNUM="1">…
 
@@ -74,14 +75,16 @@ def elements(section: type[Any]) -> tuple[Element, ...]:
 
 
 def _element(field: dataclasses.Field[Any], hint: Any) -> Element:
-    name, required = field.name.upper(), field.default is dataclasses.MISSING
+    name, optional = field.name.upper(), False
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        optional = True
     if get_origin(hint) is Annotated:
-        return Element(field.name, name, required, simple=hint.__metadata__[0])
+        return Element(field.name, name, not optional, simple=hint.__metadata__[0])
     if get_origin(hint) is tuple:
+        required = field.default is dataclasses.MISSING
         return Element(field.name, name, required, section=get_args(hint)[0], rows=True)
-    return Element(field.name, name, required, section=hint)
+    return Element(field.name, name, not optional, section=hint)
 
 
 def faults(section: type[Any], node: Node, path: str) -> Iterator[Fault]:

@@ -119,7 +119,7 @@ class RegisterRecord:
         tried = copy.copy(self)
         tried.open_shift = copy.deepcopy(self.open_shift)
         tried.shifts = list(self.shifts)
-        tried.documents = ChainMap({}, dict(self.documents) if isinstance(self.documents, ChainMap) else self.documents)
+        tried.documents = ChainMap({}, self.documents)
         tried.offline = copy.deepcopy(self.offline)
         return tried
 

@@ -34,7 +34,7 @@ class WholeStack:
         from dmtwisted.commands.launch import prepare_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
-        from dmtwisted.store.sqlite import SqliteStore
+        from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 
         try:
@@ -44,8 +44,7 @@ class WholeStack:
             listening = bind(config.server)
         except (ConfigError, CannotListen) as error:
             sys.exit(f"dmtwisted: {error}")
-        assert config.sqlite_file is not None
-        core = Core(config, SqliteStore(reactor, config.sqlite_file), reactor, config.state)
+        core = Core(config, store_of(config, reactor), reactor, config.state)
         return WholeService(core, listening, reactor, observer)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from alembic import context
-from sqlalchemy import create_engine, event
-from sqlalchemy.pool import NullPool
+from sqlalchemy import event
 
 from dmtwisted.store.schema import metadata
 
-engine = create_engine(context.config.attributes["url"], poolclass=NullPool)
+LOCK = 0x646D7477
+"""The advisory lock that one migration at a time holds: any number that others on the server do not use."""
+
+engine = context.config.attributes["engine"]
 
 if engine.dialect.name == "sqlite":
 
@@ -25,6 +27,10 @@ if engine.dialect.name == "sqlite":
 
 
 with engine.connect() as connection:
+    if engine.dialect.name == "postgresql":
+        # Of the session, not of a transaction: each revision has a transaction of its own.
+        connection.exec_driver_sql(f"SELECT pg_advisory_lock({LOCK})")
+        connection.commit()
     context.configure(
         connection=connection,
         target_metadata=metadata,

@@ -88,7 +88,7 @@ def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalServi
 
     endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
     unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
-    driver = PrivatbankDriver(settings, endpoint, around.clock, unreached)
+    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
 

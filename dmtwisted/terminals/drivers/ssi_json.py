@@ -53,7 +53,7 @@ def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalServi
 
     endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
     unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = SsiDriver(settings, endpoint, around.clock, unreached)
+    driver = SsiDriver(settings, endpoint, around.reactor, unreached)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
 

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.drivers.privatbank_json import CAPABILITIES, PrivatbankSettings
 from dmtwisted.terminals.interface import names_of
@@ -53,7 +52,7 @@ def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalServi
         opening_pause_s=0.1,
         tells_receipts=True,
     )
-    driver = TrainingDriver(wire, terminal, around.clock, lambda error: Refused(Res.TERMINAL_ADDRESS_UNREACHABLE))
+    driver = TrainingDriver(wire, terminal, around.clock, around.reactor)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
 

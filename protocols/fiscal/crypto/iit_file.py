@@ -5,7 +5,8 @@
     SEQUENCE { SEQUENCE { OID 1.3.6.1.4.1.19398.1.1.1.2, SEQUENCE { OCTETS mac(4), OCTETS pad } }, OCTETS data }
 
 ``data || pad`` is GOST 28147 in ECB; the first bytes of it, as many as data has, are a PKCS#8 key. The MAC, of the
-same key, is over the plain PKCS#8 and tells whether the password is right. Certificates are kept elsewhere.
+same key, is over the plain PKCS#8. Where it is wrong, what came out tells a wrong password from a damaged file.
+Certificates are kept elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.der import Element
 from protocols.fiscal.crypto.errors import Malformed, WrongPassword
 from protocols.fiscal.crypto.gost28147 import BLOCK, Gost28147
+from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import iit_key, spellings
 
 ROUNDS = 10_000
@@ -40,21 +42,10 @@ def open_iit(parameters: Element, data: bytes, password: str, rounds: int = ROUN
         plain = cipher.decrypt_ecb(data + pad)[: len(data)]
         if hmac.compare_digest(cipher.mac(plain), mac):
             return plain
-        looked_right = looked_right or begins_as_key(plain)
+        looked_right = looked_right or shows_a_key(plain)
     if looked_right:
         raise Malformed("the password is right and the key file is damaged")
     raise WrongPassword("the password does not open the key file")
-
-
-def begins_as_key(plain: bytes) -> bool:
-    """Whether the first bytes are those of a PKCS#8 key of just this length: no wrong password does that by chance."""
-    version = der.integer(0)
-    # The outer length fits, and the version follows it at once.
-    return any(
-        plain.startswith(der.element(der.SEQUENCE, bytes(len(plain) - head))[:head] + version)
-        for head in (2, 3, 4)
-        if len(plain) > head
-    )
 
 
 def write_iit(pkcs8: bytes, password: str, rounds: int = ROUNDS) -> bytes:

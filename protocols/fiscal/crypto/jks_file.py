@@ -134,7 +134,7 @@ def open_jks(data: bytes, password: str) -> tuple[list[bytes], list[Certificate]
     :raises Malformed: when it is damaged.
     :raises WrongPassword: when the password opens neither the store nor a key.
     """
-    typed = password.encode("utf-16-be")
+    typed = password.encode("utf-16-be", "surrogatepass")
     entries = read_entries(data)
     plain = [(entry, _unprotect(entry.protected, typed) if entry.protected else b"") for entry in entries]
     keys = [key for _, key in plain if key]
@@ -144,13 +144,13 @@ def open_jks(data: bytes, password: str) -> tuple[list[bytes], list[Certificate]
     if whole and any(key is None for _, key in plain):
         raise WrongPassword("the password opens the key store and not the key in it: it has one of its own")
     if not whole:
-        raise Malformed("the password is right and the key store is damaged")
+        raise Malformed("the key store is damaged, or the password is the key's and not the store's")
     return keys, [read_certificate(raw) for entry in entries for raw in entry.certificates]
 
 
 def write_jks(entries: Sequence[tuple[str, bytes, Sequence[Certificate]]], password: str) -> bytes:
     """A key store with keys (alias, PKCS#8, certificates of it)."""
-    typed = password.encode("utf-16-be")
+    typed = password.encode("utf-16-be", "surrogatepass")
     made = MAGIC + struct.pack(">II", 2, len(entries))
 
     def text(value: str) -> bytes:

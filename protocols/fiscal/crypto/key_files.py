@@ -14,7 +14,7 @@ from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import Malformed, Unsupported, WrongPassword
 from protocols.fiscal.crypto.iit_file import open_iit
 from protocols.fiscal.crypto.jks_file import JCEKS_MAGIC, MAGIC, open_jks
-from protocols.fiscal.crypto.key_formats import read_private_keys
+from protocols.fiscal.crypto.key_formats import read_private_keys, shows_a_key
 from protocols.fiscal.crypto.pkcs12_file import mac_fits, open_pkcs12
 
 
@@ -68,6 +68,8 @@ def open_key_file(data: bytes, password: str) -> KeyFile:
     for plain in pbes2.candidates(algorithm.take(), encrypted, password):
         if pbes2.is_whole(plain):
             return KeyFile(Kind.PKCS8, _keys([plain]), ())
+        if shows_a_key(plain):
+            raise Malformed("the password is right and the key file is damaged")
     raise WrongPassword("the password does not open the key file")
 
 

@@ -118,24 +118,34 @@ def read_private_keys(data: bytes) -> list[PrivateKey]:
     curve = _algorithm_curve(fields.take())
     keys = [PrivateKey(curve, int.from_bytes(fields.take().octets(), "little"))]
     attributes = fields.maybe(der.context(0))
-    if attributes is not None:
+    return keys if attributes is None else keys + _second_keys(attributes)
+
+
+def _second_keys(attributes: Element) -> list[PrivateKey]:
+    """IIT's second key, in a list of none or one. It never signs: what cannot be read of it must not stand in the way."""
+    try:
         found = {}
         for attribute in attributes.children():
-            parts = attribute.fields(der.SEQUENCE)
-            found[parts.take().oid()] = parts.take(der.SET)
-        if oids.IIT_SECOND_KEY in found and oids.IIT_SECOND_CURVE in found:
-            keys += _second_key(found[oids.IIT_SECOND_CURVE], found[oids.IIT_SECOND_KEY])
-    return keys
-
-
-def _second_key(curve: Element, number: Element) -> list[PrivateKey]:
-    try:
-        parameters = _read_curve(curve.fields().take(), turned=True)
+            fields = attribute.fields(der.SEQUENCE)
+            kind = fields.take().oid()
+            found[kind] = fields.take(der.SET)
+        if oids.IIT_SECOND_KEY not in found or oids.IIT_SECOND_CURVE not in found:
+            return []
+        curve = _read_curve(found[oids.IIT_SECOND_CURVE].fields().take(), turned=True)
+        turned = found[oids.IIT_SECOND_KEY].fields().take().bits()
+        number = bytes(int(f"{byte:08b}"[::-1], 2) for byte in turned)
+        return [PrivateKey(curve, int.from_bytes(number, "little"))]
     except (Malformed, Unsupported):
-        # It never signs: what cannot be read of it must not stand in the way of the first one.
         return []
-    turned = bytes(int(f"{byte:08b}"[::-1], 2) for byte in number.fields().take().bits())
-    return [PrivateKey(parameters, int.from_bytes(turned, "little"))]
+
+
+_MARKS = (der.oid(oids.DSTU_4145_LE)[2:], der.oid(oids.CERTIFICATE_BAG)[2:], DKE1.packed[16:48])
+"""What stands somewhere in every key or row of certificates, and by chance nowhere."""
+
+
+def shows_a_key(plain: bytes) -> bool:
+    """Whether decrypted bytes, however damaged, were decrypted with the right password."""
+    return any(mark in plain for mark in _MARKS)
 
 
 def write_private_key(key: PrivateKey, explicit: bool = False) -> bytes:

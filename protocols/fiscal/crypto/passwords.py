@@ -5,6 +5,8 @@ All run for seconds in plain Python, whatever the password: the caller runs them
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from protocols.fiscal.crypto.errors import Malformed, Unsupported
 from protocols.fiscal.crypto.gost34311 import SIZE, Gost34311, digest
 
@@ -13,13 +15,14 @@ MOST_ROUNDS = 200_000
 
 
 def spellings(password: str) -> list[bytes]:
-    """The bytes that a typed password may have been when the file was made: UTF-8, or Windows-1251 of old programs."""
-    found = [password.encode()]
-    if not password.isascii():
-        try:
-            found.append(password.encode("cp1251"))
-        except UnicodeEncodeError:
-            pass
+    """The bytes that a typed password may have been when the file was made: UTF-8, or Windows-1251 of old programs.
+
+    Empty when no encoding has all its characters.
+    """
+    found = []
+    for encoding in ("utf-8", "cp1251") if not password.isascii() else ("ascii",):
+        with suppress(UnicodeEncodeError):
+            found.append(password.encode(encoding))
     return found
 
 
@@ -80,6 +83,6 @@ def pkcs12_mac_key(password: str, salt: bytes, rounds: int, block: int = SIZE) -
         size = -(-len(data) // block) * block
         return (data * (size // max(len(data), 1) + 1))[:size]
 
-    typed = password.encode("utf-16-be") + b"\0\0"
+    typed = password.encode("utf-16-be", "surrogatepass") + b"\0\0"
     key = bytes([3]) * block + filled(salt) + filled(typed)
     return iit_key(key, rounds)

@@ -12,6 +12,7 @@ There is no check value: a wrong password shows in what comes out.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from protocols.fiscal.crypto import der, oids
@@ -84,15 +85,17 @@ class Scheme:
         return Gost28147(pbkdf2(password, self.salt, self.rounds), self.sbox).encrypt_cfb(self.start, data)
 
 
-def candidates(parameters: Element, data: bytes, password: str) -> list[bytes]:
-    """What may have been encrypted, by each spelling of the password: at most one of them makes sense.
+def candidates(parameters: Element, data: bytes, password: str) -> Iterator[bytes]:
+    """What may have been encrypted, by each spelling of the password: at most one of them makes sense. Each takes
+    seconds, so stop at the first that does.
 
     :raises Malformed: and :raises Unsupported: as `Scheme.read`.
     """
     scheme = Scheme.read(parameters)
     if len(scheme.start) != 8:
         raise Malformed(f"a start vector has 8 bytes, not {len(scheme.start)}")
-    return [scheme.decrypt(data, spelling) for spelling in spellings(password)]
+    for spelling in spellings(password):
+        yield scheme.decrypt(data, spelling)
 
 
 def is_whole(plain: bytes) -> bool:

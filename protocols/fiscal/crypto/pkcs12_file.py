@@ -2,7 +2,8 @@
 
 ::
 
-    PFX { 3, data { SafeContents, or encrypted SafeContents … }, MAC { { hash algorithm, OCTETS }, OCTETS salt, rounds } }
+    PFX { 3, data { SafeContents, or encrypted SafeContents … },
+        MAC { { hash algorithm, OCTETS }, OCTETS salt, rounds } }
 
 Each SafeContents is a row of bags: encrypted keys, keys, certificates. The MAC is HMAC over all of them with a key of
 the password; it tells a wrong password from a damaged file where its algorithm is GOST 34.311.
@@ -19,6 +20,7 @@ from protocols.fiscal.crypto import der, oids, pbes2
 from protocols.fiscal.crypto.certificates import Certificate, read_certificate
 from protocols.fiscal.crypto.der import Element, Fields
 from protocols.fiscal.crypto.errors import Malformed, Unsupported, WrongPassword
+from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import Hmac, check_rounds, pkcs12_mac_key
 
 BLOCKS = (32, 64)
@@ -29,8 +31,8 @@ BLOCKS = (32, 64)
 class Contents:
     """What was found in a file, before its keys are read.
 
-    :param keys: PKCS#8, :param opened: whether anything encrypted came out as it should, :param closed: whether
-        anything did not.
+    :param keys: PKCS#8, :param opened: whether anything that came out shows the right password, :param closed:
+        whether anything did not come out whole.
     """
 
     keys: list[bytes] = field(default_factory=list, repr=False)
@@ -103,6 +105,7 @@ def _opened(algorithm: Element, data: bytes, password: str, found: Contents) -> 
         if pbes2.is_whole(plain):
             found.opened = True
             return plain
+        found.opened = found.opened or shows_a_key(plain)
     found.closed = True
     return None
 

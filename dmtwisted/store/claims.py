@@ -1,0 +1,221 @@
+"""Which of several services on one database works with a device.
+
+A device belongs to one service at a time. Three things see to it:
+
+* an advisory lock for each device, held on a session of its own: when the service dies its session ends, and with
+  it the lock;
+* the row of the device in ``claim``, which names the service: each statement that writes for the device checks it, so
+  that a service that was cut off cannot write any more (`dmtwisted.store.postgres_statements`);
+* a pause before the device of a service that left without a word is taken: it may be cut off from the database
+  only, and still be talking to the device.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from dmtwisted.store.values import StoreFailed
+
+if TYPE_CHECKING:
+    from dmtwisted.store.postgres_sessions import Patience, Session
+
+
+class ClaimedElsewhere(StoreFailed):
+    """Another service works with the device ``device_n`` (`None`: that of the operation); nothing was kept.
+
+    Callers are answered with 1105.
+    """
+
+    def __init__(self, device_n: int | None) -> None:
+        super().__init__("another service on the same database works with this device")
+        self.device_n = device_n
+
+
+@unique
+class Claim(Enum):
+    """Whose a device is."""
+
+    OURS = "ours"
+    """It is ours, and nobody else had it since we know it."""
+    TAKEN = "taken"
+    """It is ours from now on. Another service had it before: what we remember of it may be wrong."""
+    ELSEWHERE = "elsewhere"
+    """Another service has it, or had it a moment ago."""
+
+
+# The number of the table takes part, so that services in other schemas of the database have locks of their own.
+LOCK = "SELECT pg_try_advisory_lock(('claim'::regclass::oid::bigint - 2147483648)::int, %s)"
+OWNER = "SELECT instance, released FROM claim WHERE device_n = %s"
+TAKE = """
+INSERT INTO claim (device_n, instance, released) VALUES (%s, %s, false)
+ON CONFLICT (device_n) DO UPDATE SET instance = excluded.instance, released = false RETURNING 1
+"""
+RELEASE = "UPDATE claim SET released = true WHERE instance = %s; SELECT pg_advisory_unlock_all()"
+
+SEPARATOR = "#"
+"""Between the name of an installation and the mark of one life of it."""
+
+RETRY = 0.1
+"""Seconds between attempts to take the devices of our own earlier life."""
+
+
+class Claims:
+    """The devices of this service.
+
+    :param installation: the same after each start of this service, and that of no other one.
+    :param life: a mark that no other start of any service has.
+    """
+
+    log = Logger()
+
+    def __init__(self, installation: str, life: str, patience: Patience) -> None:
+        self._installation = installation[-200:]
+        self.instance = f"{self._installation}{SEPARATOR}{life}"
+        self._patience = patience
+        self._session: Session | None = None
+        self._turn = DeferredLock()
+        self._gone: set[str] = set()
+        self._locked: set[int] = set()
+        self._held: set[int] = set()
+        self._known: set[int] = set()
+        self._due: dict[int, float] = {}
+        self._asking: dict[int, list[Deferred[Claim]]] = {}
+
+    def use(self, session: Session) -> None:
+        """Hold the locks on ``session`` from now on."""
+        self._session = session
+
+    def lost(self, session: Session) -> None:
+        """The session of the locks was lost, and all locks with it."""
+        self._gone.add(session.name)
+        for forgotten in (self._locked, self._held, self._due):
+            forgotten.clear()
+
+    async def claim(self, device_n: int, stubborn: bool = False) -> Claim:
+        """Whose the device is; ours, if nobody else has it. Without a round trip when it is ours already.
+
+        :param stubborn: wait for the server to come back, when it is away.
+        :raises StoreFailed: when the database cannot say.
+        """
+        if device_n in self._held:
+            return Claim.OURS
+        if stubborn:
+            await self._back()
+        if device_n in self._asking:
+            # Asked already: the answer is for everybody. A queue for the lock would let one go after the other, each
+            # from within the one before.
+            waiter: Deferred[Claim] = Deferred()
+            self._asking[device_n].append(waiter)
+            return await waiter
+        self._asking[device_n] = []
+        answer: Claim | Failure
+        try:
+            answer = claim = await self._claim(device_n, False)
+        except BaseException:
+            answer = Failure()
+            raise
+        finally:
+            for waiter in self._asking.pop(device_n):
+                waiter.callback(answer)
+        return claim
+
+    async def resume(self, device_n: int) -> bool:
+        """Whether we may see to the device at a start, without a task for it.
+
+        Only if nobody else worked with it last: devices stay with the service that tasks for them come to.
+
+        :raises StoreFailed: when the database cannot say.
+        """
+        return await self._claim(device_n, True) is not Claim.ELSEWHERE
+
+    def doubt(self, device_n: int | None) -> None:
+        """Another service has the device: if we thought it ours, our session has ended without our notice."""
+        if self._session is not None and device_n in self._held:
+            self._session.close()
+
+    async def release(self) -> None:
+        """Let go of every device in order, so that others may take them at once."""
+        async with self._turn:
+            if self._session is not None and self._session.alive and self._known:
+                await self._session.ask(RELEASE, (self.instance,))
+
+    async def _back(self) -> None:
+        """Return when the session is there, or the patience for a recovery is over."""
+        session = self._session
+        if session is not None:
+            until = session.reactor.seconds() + self._patience.recovery
+            while not session.alive and session.reactor.seconds() < until:
+                await deferLater(session.reactor, 0.02)
+
+    def _asked(self) -> Session:
+        if self._session is None or not self._session.alive:
+            raise StoreFailed("the database server is away")
+        return self._session
+
+    async def _foreign(self, session: Session, device_n: int) -> bool:
+        """Whether another installation worked with it last."""
+        rows = await session.ask(OWNER, (device_n,))
+        return bool(rows) and self._is_foreign(rows[0][0])
+
+    def _is_foreign(self, owner: str) -> bool:
+        return owner.rpartition(SEPARATOR)[0] != self._installation
+
+    async def _claim(self, device_n: int, resuming: bool) -> Claim:
+        from dmtwisted.store.postgres_sessions import Lost, bury
+
+        async with self._turn:
+            if device_n in self._held:
+                return Claim.OURS
+            session = self._asked()
+            try:
+                if self._gone:
+                    # Our own earlier session may still hold the locks where the server has not noticed its end.
+                    await bury(session, self._gone, self._patience)
+                if resuming and await self._foreign(session, device_n):
+                    return Claim.ELSEWHERE
+                if not await self._lock(session, device_n):
+                    return Claim.ELSEWHERE
+                return await self._take(session, device_n)
+            except Lost as error:
+                raise StoreFailed(str(error)) from error
+
+    async def _lock(self, session: Session, device_n: int) -> bool:
+        """Whether the lock of the device is ours."""
+        until = session.reactor.seconds() + self._patience.restart
+        while device_n not in self._locked:
+            [(locked,)] = await session.ask(LOCK, (device_n,))
+            if locked:
+                self._locked.add(device_n)
+            elif session.reactor.seconds() >= until or await self._foreign(session, device_n):
+                return False
+            else:
+                # The server has not noticed yet that our own earlier life is over.
+                await deferLater(session.reactor, RETRY)
+        return True
+
+    async def _take(self, session: Session, device_n: int) -> Claim:
+        rows = await session.ask(OWNER, (device_n,))
+        owner, released = rows[0] if rows else ("", True)
+        if owner == self.instance and device_n in self._known:
+            self._held.add(device_n)
+            return Claim.OURS
+        foreign = bool(owner) and self._is_foreign(owner)
+        if foreign and not released:
+            now = session.reactor.seconds()
+            if now < self._due.setdefault(device_n, now + self._patience.takeover):
+                return Claim.ELSEWHERE
+        # Waits for what the other one has at work at the server, and ends what is still on its way there.
+        await session.ask(TAKE, (device_n, self.instance))
+        self._due.pop(device_n, None)
+        self._held.add(device_n)
+        self._known.add(device_n)
+        if foreign:
+            self.log.info("device {n} is taken over from {owner}", n=device_n, owner=owner)
+            return Claim.TAKEN
+        return Claim.OURS

@@ -1,0 +1,49 @@
+"""Which store the configuration asks for."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from dmtwisted.config import Config, ConfigError
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.migrate import POSTGRES
+
+
+def check_database(config: Config) -> None:
+    """Complain of a database that this version cannot use; nothing is reached for yet.
+
+    :raises ConfigError: when there is no store for it, or its URL is none.
+    """
+    if config.sqlite_file is None:
+        if not config.database.url.startswith(POSTGRES):
+            raise ConfigError("[database] url: this version stores in SQLite and PostgreSQL, in MS SQL not yet")
+        # Here and not above: most services have no such database, and need not carry its driver in memory.
+        from dmtwisted.store.postgres_sessions import read_url
+
+        try:
+            read_url(config.database.url)
+        except ValueError as error:
+            raise ConfigError(f"[database] url: {error}") from None
+
+
+def store_of(config: Config, reactor: Any) -> IStore:
+    """The store, not open yet.
+
+    :raises ConfigError: as `check_database` does.
+    """
+    check_database(config)
+    if config.sqlite_file is not None:
+        from dmtwisted.store.sqlite import SqliteStore
+
+        store: IStore = SqliteStore(reactor, config.sqlite_file)
+    else:
+        from dmtwisted.store.postgres import PostgresStore
+
+        store = PostgresStore(reactor, config.database.url, installation(config))
+    return store
+
+
+def installation(config: Config) -> str:
+    """The name of this service among others on the same database: machine and state folder, the same at each start."""
+    return f"{socket.gethostname()}:{config.state}"

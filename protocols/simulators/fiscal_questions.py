@@ -1,0 +1,466 @@
+"""How the simulated fiscal server answers questions about its registers (fiscal-server 3)."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from protocols.fiscal import command_answers as answers
+from protocols.fiscal import commands
+from protocols.fiscal.check_head import DocSubType, DocType
+from protocols.fiscal.check_xml import Check
+from protocols.fiscal.command_answers import Answer, ResultCode
+from protocols.fiscal.commands import AnyCommand, DocumentRequestType
+from protocols.fiscal.document_kinds import Kind
+from protocols.fiscal.document_xml import Document, encode
+from protocols.fiscal.error_codes import Code
+from protocols.fiscal.qr_link import qr_link
+from protocols.fiscal.signatures import Seal
+from protocols.fiscal.zrep_xml import ZRep
+from protocols.simulators.fiscal_register import Operator, RegisterRecord, ShiftRecord, Stored
+from protocols.simulators.fiscal_totals import OrderSums, ShiftSums
+
+
+class NoAnswer(Exception):
+    """There is nothing to answer with: HTTP 204, or an error with its code."""
+
+    def __init__(self, code: Code = Code.NO_CONTENT, text: str = "Дані відсутні") -> None:
+        super().__init__(code, text)
+        self.code, self.text = code, text
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One question: who asks, when, of which registers."""
+
+    registers: Mapping[int, RegisterRecord]
+    key: str
+    now: datetime
+    """Kyiv time, with its zone."""
+    seal: Seal
+
+    def record(self, number: int) -> tuple[RegisterRecord, Operator]:
+        """The register and what the asking key is to it.
+
+        :raises NoAnswer: when there is no such register, or the key has no right to it.
+        """
+        record = self.registers.get(number)
+        if record is None:
+            raise NoAnswer(
+                Code.TRANSACTIONS_REGISTRAR_ABSENT, f"ПРРО з фіскальним номером {number} не зареєстрований"
+            )
+        operator = record.registration.operator(self.key)
+        if operator is None:
+            raise NoAnswer(
+                Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED, f"Ключ {self.key} не має доступу до ПРРО"
+            )
+        return record, operator
+
+
+def answer(asking: Asking, command: AnyCommand) -> Answer | bytes:
+    """The answer to ``command``; bytes are those of a signed document.
+
+    :raises NoAnswer: when there is none.
+    """
+    ask = _ANSWERS.get(type(command))
+    if ask is None:
+        raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Команда {type(command).__name__} не підтримується")
+    told = ask(asking, command)
+    if isinstance(told, bytes):
+        return told
+    return _with_time(told, command.uid, asking.now)
+
+
+def _with_time(told: Answer, uid: str, now: datetime) -> Answer:
+    members: dict[str, Any] = {name: getattr(told, name) for name in told.__struct_fields__}
+    return type(told)(**{**members, "uid": uid or None, "timestamp": now.isoformat(timespec="seconds")})
+
+
+def _server(asking: Asking, command: commands.ServerState) -> Answer:
+    return answers.StateOfServer(timestamp="")
+
+
+def _objects(asking: Asking, command: commands.Objects) -> Answer:
+    found: dict[tuple[str, str], answers.TaxObject] = {}
+    for record in asking.registers.values():
+        told = record.registration
+        operator = told.operator(asking.key)
+        if operator is None:
+            continue
+        outlet = found.setdefault((told.tin, told.point_name), _outlet(record, operator, len(found) + 1))
+        outlet.transactions_registrars.append(
+            answers.Registrar(num_fiscal=told.number, num_local=told.local, name=told.name, closed=told.closed)
+        )
+    if not found:
+        raise NoAnswer
+    return answers.TaxObjects(tax_objects=list(found.values()))
+
+
+def _outlet(record: RegisterRecord, operator: Operator, number: int) -> answers.TaxObject:
+    told = record.registration
+    return answers.TaxObject(
+        entity=number,
+        tax_obj_guid=f"{told.number:032X}",
+        tax_obj_id=number,
+        name=told.point_name,
+        address=told.address,
+        tin=told.tin,
+        ipn=told.ipn or None,
+        org_name=told.org_name,
+        chief_cashier=operator.chief,
+        transactions_registrars=[],
+    )
+
+
+def _operators(asking: Asking, command: commands.Operators) -> Answer:
+    known = [record.registration for record in asking.registers.values() if record.registration.operator(asking.key)]
+    if not known:
+        raise NoAnswer
+    operators = {operator.key: operator for told in known for operator in told.operators}
+    return answers.OperatorList(
+        tin=known[0].tin,
+        operators=[
+            answers.Operator(subject_key_id=operator.key, reg_num=str(number), chief_cashier=operator.chief)
+            for number, operator in enumerate(operators.values(), 1)
+        ],
+    )
+
+
+def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> Answer:
+    record, operator = asking.record(command.num_fiscal)
+    shift, offline = record.open_shift, record.offline
+    told_offline = bool(
+        record.registration.offline_allowed
+        and offline.id
+        and (operator.chief or shift is None or shift.open_key == asking.key)
+    )
+    last = record.documents.get(record.last_local)
+    outlet = _outlet(record, operator, 1) if command.include_tax_object else None
+    return answers.RegistrarState(
+        shift_state=int(shift is not None),
+        shift_id=shift.id if shift is not None else 0,
+        open_shift_fiscal_num=shift.open_number if shift is not None else None,
+        z_rep_present=bool(shift is not None and shift.z_number),
+        testing=bool(shift is not None and shift.testing),
+        name=shift.open_name if shift is not None else None,
+        subject_key_id=shift.open_key if shift is not None else None,
+        first_local_num=shift.first_local if shift is not None else 0,
+        next_local_num=record.next_local,
+        last_fiscal_num=last.number if last is not None else None,
+        offline_supported=record.registration.offline_allowed,
+        chief_cashier=operator.chief,
+        offline_session_id=offline.id if told_offline else None,
+        offline_seed=offline.seed if told_offline else None,
+        offline_next_local_num=offline.ordinal + 1 if told_offline else None,
+        offline_session_duration=_minutes(offline.minutes) if told_offline else None,
+        offline_sessions_monthly_duration=(
+            _minutes(offline.months.get(f"{asking.now:%Y%m}", 0.0) + offline.minutes) if told_offline else None
+        ),
+        offline_session_rolled_back=False if told_offline else None,
+        closed=record.registration.closed,
+        tax_object=outlet,
+    )
+
+
+def _minutes(minutes: float) -> Decimal:
+    return Decimal(int(minutes))
+
+
+def _found(asking: Asking, register: int, fiscal: str | int | None, local: int | None) -> Stored | None:
+    record, _ = asking.record(register)
+    if local is not None:
+        return record.documents.get(local)
+    return next((stored for stored in record.documents.values() if stored.number == str(fiscal)), None)
+
+
+def _document(asking: Asking, command: commands.Check | commands.ZRep) -> bytes:
+    stored = _found(asking, command.registrar_num_fiscal, command.num_fiscal, command.num_local)
+    if stored is None or isinstance(stored.document, ZRep) != isinstance(command, commands.ZRep):
+        raise NoAnswer
+    return asking.seal(stored.content if command.original else _numbered(stored))
+
+
+def _numbered(stored: Stored) -> bytes:
+    """The document as the server writes it anew, with its number and what became of it."""
+    document: Document = stored.document
+    if isinstance(document, Check):
+        head = dataclasses.replace(
+            document.checkhead,
+            ordertaxnum=stored.number,
+            revoked=stored.revoked or None,
+            storned=stored.storned or None,
+        )
+        return encode(dataclasses.replace(document, checkhead=head))
+    z_head = dataclasses.replace(document.zrephead, ordertaxnum=stored.number, revoked=stored.revoked or None)
+    return encode(dataclasses.replace(document, zrephead=z_head))
+
+
+def _form(asking: Asking, command: commands.CheckExt | commands.ZRepExt) -> Answer:
+    if command.registrar_num_fiscal not in asking.registers:
+        return answers.DocumentForm(result_code=ResultCode.TRANSACTIONS_REGISTRAR_NOT_REGISTERED)
+    record, _ = asking.record(command.registrar_num_fiscal)
+    stored = _found(asking, command.registrar_num_fiscal, command.num_fiscal, command.num_local)
+    z_report = isinstance(command, commands.ZRepExt)
+    if stored is None or isinstance(stored.document, ZRep) != z_report:
+        return answers.DocumentForm(result_code=_absence(record, str(command.num_fiscal or "")))
+    data = _data(asking, stored, command.type)
+    link = None
+    if isinstance(command, commands.CheckExt) and command.acquire_cabinet_url:
+        link = _link(stored, record.registration.number)
+    return answers.DocumentForm(
+        data=base64.b64encode(data).decode() if data is not None else None,
+        shift_id=stored.shift,
+        result_code=ResultCode.OK,
+        result_text="Ok",
+        cabinet_url=link,
+    )
+
+
+def _absence(record: RegisterRecord, number: str) -> ResultCode:
+    session, dot, rest = number.partition(".")
+    if not dot:
+        return ResultCode.DOCUMENT_ABSENT if not number else ResultCode.ONLINE_DOCUMENT_ABSENT
+    ordinal = rest.partition(".")[0]
+    ours = session == record.offline.id and ordinal.isdigit() and int(ordinal) > record.offline.ordinal
+    return ResultCode.OFFLINE_NUMBER_RESERVED if ours else ResultCode.OFFLINE_NUMBER_NOT_RESERVED
+
+
+def _data(asking: Asking, stored: Stored, kind: int) -> bytes | None:
+    if kind == DocumentRequestType.EXISTENCE:
+        return None
+    if kind == DocumentRequestType.ORIGINAL_XML:
+        return stored.content
+    if kind == DocumentRequestType.PICTURE:
+        return _picture(stored).encode()
+    if kind == DocumentRequestType.SIGNED_BY_SENDER:
+        return stored.sent
+    if kind == DocumentRequestType.SIGNED_BY_BOTH:
+        return asking.seal(stored.sent)
+    if kind == DocumentRequestType.SIGNED_BY_SERVER:
+        return asking.seal(_numbered(stored))
+    raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Тип запиту {kind} невідомий")
+
+
+def _picture(stored: Stored) -> str:
+    head = stored.document.head
+    lines = [
+        *(head.orgnm, head.pointnm, f"ПРРО ФН {head.cashregisternum} ВН {head.cashdesknum}"),
+        f"{'Z-ЗВІТ' if stored.kind is Kind.Z else 'ЧЕК'} ФН {stored.number} ВН {stored.local}",
+        f"{head.orderdate:%d.%m.%Y} {head.ordertime:%H:%M:%S}",
+    ]
+    if isinstance(stored.document, Check) and stored.document.checktotal is not None:
+        lines.append(f"СУМА {(stored.document.checktotal.sum or 0) / 100:.2f}")
+    return "\n".join(lines)
+
+
+def _link(stored: Stored, register: int) -> str:
+    head, amount = stored.document.head, 0
+    if isinstance(stored.document, Check) and stored.document.checktotal is not None:
+        amount = stored.document.checktotal.sum or 0
+    issued = datetime.combine(head.orderdate, head.ordertime)
+    return qr_link(stored.number, issued, register, amount, head.prevdochash or "")
+
+
+def _info(asking: Asking, command: commands.DocumentInfoByLocalNum) -> Answer:
+    stored = _found(asking, command.num_fiscal, None, command.num_local)
+    if stored is None:
+        raise NoAnswer
+    kind, sub = _type_names(stored.document)
+    return answers.DocumentInfo(
+        num_fiscal=stored.number,
+        doc_class="ZRep" if stored.kind is Kind.Z else "Check",
+        check_doc_type=kind,
+        check_doc_sub_type=sub,
+        revoked=stored.revoked,
+        storned=stored.storned,
+    )
+
+
+_TYPE_NAMES = {
+    DocType.SALE: "SaleGoods",
+    DocType.TRANSFER: "TransferFunds",
+    DocType.CURRENCY: "CurrencyExchange",
+    DocType.WITHDRAWAL: "CashWithdrawal",
+    DocType.PAWNSHOP: "Pawnshop",
+    DocType.OPEN_SHIFT: "OpenShift",
+    DocType.CLOSE_SHIFT: "CloseShift",
+    DocType.OFFLINE_BEGIN: "OfflineBegin",
+    DocType.OFFLINE_END: "OfflineEnd",
+}
+
+_SUBTYPE_NAMES = {
+    DocSubType.SALE: "CheckGoods",
+    DocSubType.RETURN: "CheckReturn",
+    DocSubType.CASH_IN: "ServiceDeposit",
+    DocSubType.REINFORCEMENT: "AdditionalDeposit",
+    DocSubType.CASH_OUT: "ServiceIssue",
+    DocSubType.STORNO: "CheckStorno",
+}
+
+
+def _type_names(document: Document) -> tuple[str | None, str | None]:
+    if isinstance(document, ZRep):
+        return None, None
+    head = document.checkhead
+    sub = _SUBTYPE_NAMES[DocSubType(head.docsubtype)] if head.docsubtype is not None else None
+    return _TYPE_NAMES[DocType(head.doctype)], sub
+
+
+def _shift_line(shift: ShiftRecord, zone: datetime) -> answers.Shift:
+    def told(moment: datetime | None) -> str | None:
+        return moment.replace(tzinfo=zone.tzinfo).isoformat(timespec="seconds") if moment is not None else None
+
+    return answers.Shift(
+        shift_id=shift.id,
+        open_shift_fiscal_num=shift.open_number,
+        close_shift_fiscal_num=shift.close_number or None,
+        testing=shift.testing,
+        opened=told(shift.opened),
+        open_name=shift.open_name,
+        open_subject_key_id=shift.open_key,
+        closed=told(shift.closed),
+        close_name=shift.close_name or None,
+        close_subject_key_id=shift.close_key or None,
+        z_rep_fiscal_num=shift.z_number or None,
+    )
+
+
+def _shifts(asking: Asking, command: commands.Shifts) -> Answer:
+    record, _ = asking.record(command.num_fiscal)
+    found = record.shifts
+    if command.shift_id is not None:
+        found = [shift for shift in found if shift.id == command.shift_id]
+    else:
+        first, last = (answers.moment(text or "") for text in (command.from_, command.to))
+        if first is None or last is None:
+            raise NoAnswer(Code.INVALID_QUERY_PARAMETER, "From, To або ShiftId")
+        zone = asking.now.tzinfo
+        found = [shift for shift in found if first <= shift.opened.replace(tzinfo=zone) <= last]
+    if not found:
+        raise NoAnswer
+    return answers.ShiftList(shifts=[_shift_line(shift, asking.now) for shift in found])
+
+
+def _documents(asking: Asking, command: commands.Documents) -> Answer:
+    record, _ = asking.record(command.num_fiscal)
+    shift_id = command.shift_id
+    if shift_id is None:
+        opened = str(command.open_shift_fiscal_num)
+        shift_id = next((shift.id for shift in record.shifts if shift.open_number == opened), -1)
+    lines = []
+    for stored in record.documents.values():
+        if stored.shift == shift_id:
+            kind, sub = _type_names(stored.document)
+            head = stored.document.head
+            issued = datetime.combine(head.orderdate, head.ordertime, asking.now.tzinfo)
+            lines.append(
+                answers.DocumentLine(
+                    num_fiscal=stored.number,
+                    num_local=stored.local,
+                    doc_date_time=issued.isoformat(timespec="seconds"),
+                    doc_class="ZRep" if stored.kind is Kind.Z else "Check",
+                    check_doc_type=kind,
+                    check_doc_sub_type=sub,
+                    revoked=stored.revoked,
+                    storned=stored.storned,
+                )
+            )
+    if not lines:
+        raise NoAnswer
+    return answers.DocumentList(documents=lines)
+
+
+def _last_totals(asking: Asking, command: commands.LastShiftTotals) -> Answer:
+    record, _ = asking.record(command.num_fiscal)
+    if not record.shifts:
+        raise NoAnswer
+    shift = record.shifts[-1]
+    line = _shift_line(shift, asking.now)
+    return answers.LastTotals(
+        shift_state=int(shift.closed is None),
+        z_rep_present=bool(shift.z_number),
+        testing=shift.testing,
+        opened=line.opened,
+        open_name=line.open_name,
+        open_subject_key_id=line.open_subject_key_id,
+        closed=line.closed,
+        close_name=line.close_name,
+        close_subject_key_id=line.close_subject_key_id,
+        z_rep_fiscal_num=line.z_rep_fiscal_num,
+        totals=_totals(shift.sums) if shift.closed is None else None,
+    )
+
+
+def _hryvnias(kopecks: int) -> Decimal:
+    return Decimal(kopecks) / 100
+
+
+def _totals(sums: ShiftSums) -> answers.Totals:
+    return answers.Totals(
+        real=_orders(sums.real),
+        ret=_orders(sums.ret),
+        cash=answers.CashTotals(
+            sum=_hryvnias(sums.cash.sum), commission=_hryvnias(sums.commission), orders_count=sums.cash.count
+        ),
+        service_input=_hryvnias(sums.service_in),
+        service_output=_hryvnias(sums.service_out),
+    )
+
+
+def _orders(sums: OrderSums) -> answers.OrderTotals:
+    return answers.OrderTotals(
+        sum=_hryvnias(sums.sum),
+        pwn_sum_issued=_hryvnias(sums.issued),
+        pwn_sum_received=_hryvnias(sums.received),
+        rnd_sum=_hryvnias(sums.rounded),
+        no_rnd_sum=_hryvnias(sums.exact),
+        orders_count=sums.count,
+        pay_form=[
+            answers.PayFormTotal(pay_form_code=code, pay_form_name=name, sum=_hryvnias(amount))
+            for (code, name), amount in sorted(sums.pay_forms.items())
+        ],
+        tax=[
+            answers.TaxTotal(
+                type=kind,
+                name=line.name,
+                letter=letter or None,
+                prc=_hryvnias(rate),
+                sign=on_top,
+                turnover=_hryvnias(line.turnover),
+                turnover_discount=_hryvnias(line.discounted),
+                source_sum=_hryvnias(line.source),
+                sum=_hryvnias(line.sum),
+            )
+            for (kind, letter, rate, on_top), line in sorted(sums.taxes.items())
+        ],
+    )
+
+
+def _device(asking: Asking, command: commands.DeviceRegister) -> Answer:
+    record, _ = asking.record(command.num_fiscal)
+    if not record.device or command.forced:
+        record.device = command.device_id
+    return answers.DeviceOfRegister(device_id=record.device)
+
+
+_ANSWERS: dict[type[Any], Callable[[Asking, Any], Answer | bytes]] = {
+    commands.ServerState: _server,
+    commands.Objects: _objects,
+    commands.Operators: _operators,
+    commands.TransactionsRegistrarState: _state,
+    commands.Check: _document,
+    commands.ZRep: _document,
+    commands.CheckExt: _form,
+    commands.ZRepExt: _form,
+    commands.DocumentInfoByLocalNum: _info,
+    commands.Shifts: _shifts,
+    commands.Documents: _documents,
+    commands.LastShiftTotals: _last_totals,
+    commands.DeviceRegister: _device,
+}
+"""Questions; documents and packages that come as commands are not among them."""

@@ -1,0 +1,382 @@
+"""The fiscal server of protocol A, its rules and its answers; it serves tests, demos and training (fiscal-server 16).
+
+It is told a request and says how it goes: which answer, after how long, and how the line ends. `fiscal_site` puts it
+behind a port, `fiscal_in_process` into the same process. Documents, packages and questions come over the same paths
+as at the tax service; what was registered is in the archive and in the ledger before the answer leaves.
+
+The scenario's rules are those of all simulators. A document meets rules for its kind, a package those for ``any``,
+a command those for ``probe``. Their ``code`` says more:
+
+==========  ================  ====================================================================
+``then``    ``code``          what happens
+==========  ================  ====================================================================
+refuse      1 to 13           the server's own error; 9 when absent
+refuse      200 to 599        that HTTP status, and nothing happened
+refuse      1042              the text of a blocked register
+refuse      1039, 1121        the text of a wrong time
+garbage     absent            it happened; half of the answer comes, then the line breaks
+garbage     200               it happened; bytes come that are no answer
+garbage     other statuses    it happened; that HTTP status comes
+==========  ================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.interfaces import IReactorTime
+
+from protocols.fiscal import command_answers, commands, packages
+from protocols.fiscal.bodies import MOST_BYTES, BodyTooLarge, UnreadableBody, restore
+from protocols.fiscal.command_answers import NextSession, TicketOfDocument
+from protocols.fiscal.commands import AnyCommand, BadCommand
+from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_xml import Document, decode, encode, tree
+from protocols.fiscal.error_codes import Code, write_error
+from protocols.fiscal.schema import DocumentError
+from protocols.fiscal.signatures import Open, Seal, Signed, WrongSignature, open_unsigned, seal_unsigned
+from protocols.fiscal.ticket_xml import Ticket
+from protocols.fiscal.verdicts import Reply
+from protocols.fiscal.xml_tree import Node
+from protocols.simulators.fiscal_books import KYIV, FiscalBooks
+from protocols.simulators.fiscal_calls import Call, Ending, Played, Wrong
+from protocols.simulators.fiscal_questions import Asking, NoAnswer, answer
+from protocols.simulators.fiscal_register import Refusal, RegisterRecord, Registration
+from protocols.simulators.ledger import REFUSED, Entry
+from protocols.simulators.scenario import Rule, Scenario, Then
+
+PACKAGE, PROBE = "package", "probe"
+"""Operations that are no documents, as rules see them."""
+
+BLOCKED = 1042
+WRONG_TIME = frozenset({1039, 1121})
+"""Numbers of our catalogue for what protocol A tells in words alone."""
+
+_BLOCKED_TEXT = "ПРРО заблоковано: перевищено тривалість роботи офлайн (36/168 годин)"
+_TIME_TEXT = "Дата і час документа не відповідають часу сервера"
+
+_STATUS = {
+    Code.TRANSACTIONS_REGISTRAR_ABSENT: 404,
+    Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED: 401,
+    Code.NO_CONTENT: 204,
+}
+
+_SIGNED_TYPE, _JSON_TYPE = "application/octet-stream", "application/json"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What of the server's behaviour is not published or differs between reports."""
+
+    time_tolerance_s: float = 1800.0
+    """Seconds by which a document's time may differ from the server's."""
+    least_bytes: int = 10
+    most_bytes: int = MOST_BYTES
+    refusals_as_text: bool = False
+    """Refuse documents with HTTP 4xx and text, as is met in the field, instead of a signed ticket."""
+    passes_over_known: bool = True
+    """Whether a package may begin with documents that were taken before, when they are the same bytes."""
+
+
+class FiscalServer:
+    """The fiscal server with the registers that were registered there.
+
+    :param clock: the time that it has, virtual in tests.
+    :param ledger: the file of its entries, :param archive: that of its documents; `None` keeps them in memory.
+    :param open: verifies what registers signed, :param seal: signs what it answers.
+    """
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        registrations: Iterable[Registration],
+        ledger: Path | None = None,
+        archive: Path | None = None,
+        open: Open = open_unsigned,
+        seal: Seal = seal_unsigned,
+        rules: Rules | None = None,
+    ) -> None:
+        self.clock, self.rules = clock, rules or Rules()
+        self.scenario = Scenario()
+        self.skew_s = 0.0
+        """Seconds that its clock is before everybody else's."""
+        self._open, self._seal = open, seal
+        rule = self.rules
+        self.books = FiscalBooks(registrations, ledger, archive, rule.time_tolerance_s, rule.passes_over_known)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.books.close()
+
+    def entries(self) -> list[Entry]:
+        """The ledger, as people look at it."""
+        return self.books.entries()
+
+    def block(self, register: int) -> None:
+        """Take nothing more from ``register`` until the next month begins."""
+        self.books.registers[register].block(self._kyiv())
+
+    @property
+    def now(self) -> datetime:
+        """The server's time in Kyiv, with its zone."""
+        return datetime.fromtimestamp(self.clock.seconds() + self.skew_s, KYIV)
+
+    def _kyiv(self) -> datetime:
+        return self.now.replace(tzinfo=None)
+
+    # What happens with a request.
+
+    def receive(self, call: Call) -> Played:
+        """How ``call`` goes, by the rules and by the scenario."""
+        rule = self.scenario.take(self._operation(call))
+        if rule is None:
+            return Played(Ending.WHOLE, self._answer(call))
+        delay = rule.delay_ms / 1000
+        if rule.then is Then.UNREACHABLE:
+            return Played(Ending.UNREACHABLE, None, delay)
+        if rule.then is Then.LOST_BEFORE:
+            return Played(Ending.BROKEN, None, delay)
+        if rule.then is Then.SILENT:
+            return Played(Ending.SILENT)
+        if rule.then is Then.REFUSE:
+            return Played(Ending.WHOLE, self._refuse(call, rule), delay)
+        reply = self._answer(call)
+        if rule.then is Then.LOST_AFTER:
+            return Played(Ending.BROKEN, None, delay)
+        if rule.then is Then.GARBAGE:
+            return _garbage(reply, rule, delay)
+        return Played(Ending.WHOLE, reply, delay)
+
+    def _operation(self, call: Call) -> str:
+        if call.path.endswith("/pck"):
+            return PACKAGE
+        if not call.path.endswith("/doc"):
+            return PROBE
+        try:
+            kind = kind_of(decode(self._open(self._body(call)).content))
+        except (Wrong, WrongSignature, DocumentError):
+            return "document"
+        return kind.value if kind is not None else "document"
+
+    def _answer(self, call: Call) -> Reply:
+        try:
+            body = self._body(call)
+            if call.path.endswith("/doc"):
+                return self._document(body)
+            if call.path.endswith("/pck"):
+                return self._package(body)
+            return self._command(call, body)
+        except Wrong as wrong:
+            return self._error(wrong, call)
+
+    def _error(self, wrong: Wrong, call: Call) -> Reply:
+        if "resultasjson=true" in call.query.lower() and call.path.endswith("/cmd") and wrong.status != 405:
+            uid = self._uid(call)
+            return _json(command_answers.write_error(int(wrong.code), wrong.text, uid))
+        if wrong.status == 204:
+            return Reply(204, {}, b"")
+        return Reply(wrong.status, {"content-type": "text/plain; charset=utf-8"}, write_error(wrong.code, wrong.text))
+
+    def _uid(self, call: Call) -> str:
+        try:
+            return commands.decode(self._open(self._body(call)).content).uid
+        except (Wrong, WrongSignature, BadCommand):
+            return ""
+
+    def _body(self, call: Call) -> bytes:
+        """The body of ``call``, when path, method, type and size are right."""
+        if not call.path.endswith(("/doc", "/pck", "/cmd")):
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірна адреса", 403)
+        if call.method != "POST":
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Метод не підтримується", 405)
+        kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != _SIGNED_TYPE and not (kind == _JSON_TYPE and call.path.endswith("/cmd")):
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний тип вмісту", 415)
+        try:
+            body = restore(call.body, call.headers.get("content-encoding", ""), self.rules.most_bytes)
+        except BodyTooLarge:
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416) from None
+        except UnreadableBody as error:
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, str(error)) from None
+        if len(body) < self.rules.least_bytes:
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416)
+        return body
+
+    def _opened(self, message: bytes) -> Signed:
+        try:
+            return self._open(message)
+        except WrongSignature as error:
+            raise Wrong(Code.CRYPTOGRAPHY_ERROR, f"EtUnknown: {error}") from None
+
+    # Documents.
+
+    def _document(self, body: bytes) -> Reply:
+        signed = self._opened(body)
+        try:
+            root = tree(signed.content)
+        except DocumentError as error:
+            raise Wrong(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}") from None
+        head = root.child("CHECKHEAD") or root.child("ZREPHEAD") or Node("")
+        record, refusal = self._record(head)
+        try:
+            document = decode(signed.content)
+        except DocumentError as error:
+            wrong = refusal or Refusal(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}")
+            return self._refusal(wrong, head.text_of("UID"), _whole(head.text_of("ORDERNUM")))
+        if refusal is None and record is not None:
+            refusal = record.judge(document, signed.key, self._kyiv(), self.rules.time_tolerance_s)
+        if refusal is not None or record is None:
+            assert refusal is not None
+            return self._refused(document, refusal)
+        number = self.books.take(record, signed, body, self.now)
+        return _signed(self._seal(encode(self._ticket(document, number, record))))
+
+    def _record(self, head: Node) -> tuple[RegisterRecord | None, Refusal | None]:
+        number = head.text_of("CASHREGISTERNUM")
+        record = self.books.registers.get(_whole(number))
+        if record is None or record.registration.closed:
+            text = f"ПРРО з фіскальним номером {number[:20]} не зареєстрований"
+            return None, Refusal(Code.TRANSACTIONS_REGISTRAR_ABSENT, text)
+        return record, None
+
+    def _ticket(self, document: Document, number: str, record: RegisterRecord) -> Ticket:
+        now, session = self.now, kind_of(document) is Kind.OPEN and record.offline.id
+        return Ticket(
+            uid=document.head.uid,
+            orderdate=now.date(),
+            ordertime=now.time().replace(microsecond=0),
+            ordernum=document.head.ordernum,
+            ordertaxnum=number,
+            offlinesessionid=int(record.offline.id) if session else None,
+            offlineseed=int(record.offline.seed) if session else None,
+            errorcode=0,
+        )
+
+    def _refused(self, document: Document, refusal: Refusal) -> Reply:
+        self.books.note(document, REFUSED, "")
+        return self._refusal(refusal, document.head.uid, document.head.ordernum)
+
+    def _refusal(self, refusal: Refusal, uid: str, number: int) -> Reply:
+        if self.rules.refusals_as_text or not number:
+            raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
+        now = self.now
+        ticket = Ticket(
+            uid=uid[:64],
+            orderdate=now.date(),
+            ordertime=now.time().replace(microsecond=0),
+            ordernum=number,
+            errorcode=int(refusal.code),
+            errortext=_writable(refusal.text),
+        )
+        return _signed(self._seal(encode(ticket)))
+
+    # Packages.
+
+    def _package(self, body: bytes) -> Reply:
+        signed = self._opened(body)
+        try:
+            sent = packages.split(signed.content)
+        except packages.BrokenPackage as error:
+            raise Wrong(Code.PACKAGE_VALIDATION_ERROR, str(error)) from None
+        session = self.books.take_package(signed, sent, self._open, self.now)
+        if session is None:
+            return Reply(200, {"content-type": "text/plain"}, b"OK")
+        return _json(command_answers.encode(session))
+
+    # Commands.
+
+    def _command(self, call: Call, body: bytes) -> Reply:
+        is_signed = call.headers.get("content-type", "").lower().startswith(_SIGNED_TYPE)
+        signed = self._opened(body) if is_signed else Signed(body)
+        try:
+            command = commands.decode(signed.content)
+        except BadCommand as error:
+            raise Wrong(Code.INVALID_QUERY_PARAMETER, str(error)) from None
+        if not is_signed and not isinstance(command, commands.UNSIGNED):
+            raise Wrong(Code.CRYPTOGRAPHY_ERROR, "Запит повинен бути підписаний")
+        self._in_time(command)
+        if isinstance(command, commands.SendDocument):
+            ticket = self._document(_base64(command.document))
+            return _json(command_answers.encode(TicketOfDocument(ticket=base64.b64encode(ticket.body).decode())))
+        if isinstance(command, commands.SendOflPackage):
+            sent = tuple(map(_base64, command.documents))
+            session = self.books.take_package(signed, sent, self._open, self.now)
+            return _json(command_answers.encode(session or NextSession()))
+        asking = Asking(self.books.registers, signed.key, self.now, self._seal)
+        try:
+            told = answer(asking, command)
+        except NoAnswer as no:
+            raise Wrong(no.code, no.text, _STATUS.get(no.code, 400)) from None
+        return _signed(told) if isinstance(told, bytes) else _json(command_answers.encode(told))
+
+    def _in_time(self, command: AnyCommand) -> None:
+        sent = command_answers.moment(command.timestamp)
+        if sent is not None and command.timeout:
+            late = (self.now - sent).total_seconds() * 1000
+            if late > command.timeout:
+                raise Wrong(Code.INVALID_QUERY_PARAMETER, "Час виконання запиту вичерпано")
+
+    # Refusals at will.
+
+    def _refuse(self, call: Call, rule: Rule) -> Reply:
+        """Refuse ``call`` as ``rule`` wants it, whatever the server thinks of it."""
+        code = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else Code.DOCUMENT_VALIDATION_ERROR
+        if 200 <= code < 600:
+            return Reply(code, {"content-type": "text/plain"}, b"")
+        refusal = _wished(int(code))
+        try:
+            body = self._body(call)
+            if not call.path.endswith("/doc"):
+                raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
+            return self._refused(decode(self._open(body).content), refusal)
+        except Wrong as wrong:
+            return self._error(wrong, call)
+        except (WrongSignature, DocumentError):
+            return self._error(Wrong(refusal.code, refusal.text), call)
+
+
+def _wished(code: int) -> Refusal:
+    if code == BLOCKED:
+        return Refusal(Code.DOCUMENT_VALIDATION_ERROR, _BLOCKED_TEXT)
+    if code in WRONG_TIME:
+        return Refusal(Code.DOCUMENT_VALIDATION_ERROR, _TIME_TEXT)
+    if code in list(Code) and code != Code.OK:
+        return Refusal(Code(code), Code(code).symbol)
+    return Refusal(Code.DOCUMENT_VALIDATION_ERROR, f"Відмова {code}")
+
+
+def _garbage(reply: Reply, rule: Rule, delay: float) -> Played:
+    status = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else 0
+    if not 200 <= status < 600:
+        return Played(Ending.HALF, reply, delay)
+    headers: Mapping[str, Any] = {"content-type": "text/html"}
+    return Played(Ending.WHOLE, Reply(status, headers, b"<html>\xff\x00" if status == 200 else b"<html>"), delay)
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Wrong(Code.INVALID_QUERY_PARAMETER, "Base64 очікується") from None
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _writable(text: str) -> str:
+    return text.encode("windows-1251", "replace").decode("windows-1251").replace("\x00", "")[:2000]
+
+
+def _signed(body: bytes) -> Reply:
+    return Reply(200, {"content-type": _SIGNED_TYPE}, body)
+
+
+def _json(body: bytes) -> Reply:
+    return Reply(200, {"content-type": "application/json; charset=utf-8"}, body)

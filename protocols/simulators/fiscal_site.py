@@ -1,0 +1,94 @@
+"""The simulated fiscal server behind a port: a web resource that also breaks lines (fiscal-server 2, 16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.web.iweb import IRequest
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Site
+
+from protocols.fiscal.verdicts import Reply
+from protocols.simulators.fiscal_calls import Call, Ending, Played
+from protocols.simulators.fiscal_server import FiscalServer
+from protocols.simulators.scenario import Then
+
+
+class FiscalResource(Resource):
+    """Answers ``/fs/doc``, ``/fs/pck`` and ``/fs/cmd``, and everything else as the server would."""
+
+    isLeaf = True
+
+    def __init__(self, server: FiscalServer) -> None:
+        Resource.__init__(self)
+        self._server = server
+
+    def render(self, request: IRequest) -> bytes | int:
+        """Answer one request, or let its line end as the scenario wants it."""
+        assert request.content is not None
+        path, _, query = request.uri.decode("latin-1").partition("?")
+        headers = {
+            name.decode("latin-1").lower(): values[-1].decode("latin-1")
+            for name, values in request.requestHeaders.getAllRawHeaders()
+        }
+        call = Call(request.method.decode("latin-1"), path, query, headers, request.content.read())
+        played = self._server.receive(call)
+        line = _Line(request, played)
+        if played.delay_s:
+            self._server.clock.callLater(played.delay_s, line.end)
+        else:
+            line.end()
+        return NOT_DONE_YET
+
+
+class _Line:
+    """The line of one request, on which the far end may have hung up."""
+
+    def __init__(self, request: Any, played: Played) -> None:
+        self._request, self._played, self._gone = request, played, False
+        finished: Deferred[None] = request.notifyFinish()
+        finished.addErrback(self._hung_up)
+
+    def _hung_up(self, reason: object) -> None:
+        self._gone = True
+
+    def end(self) -> None:
+        """Let the request end as it shall."""
+        if self._gone or self._played.ending is Ending.SILENT:
+            return
+        if self._played.reply is None:
+            self._request.channel.transport.abortConnection()
+        elif self._played.ending is Ending.HALF:
+            self._begin(self._played.reply)
+            self._request.write(self._played.reply.body[: len(self._played.reply.body) // 2])
+            # What was written shall still arrive: the far end hears half of it and then the end.
+            self._request.channel.transport.loseConnection()
+        else:
+            self._begin(self._played.reply)
+            self._request.write(self._played.reply.body)
+            self._request.finish()
+
+    def _begin(self, reply: Reply) -> None:
+        self._request.setResponseCode(reply.status)
+        for name, value in reply.headers.items():
+            self._request.setHeader(name, value)
+        if reply.status != 204:
+            self._request.setHeader("content-length", str(len(reply.body)))
+
+
+class FiscalSite(Site):
+    """The port of the server; it takes no call while the first rule is `unreachable` for `any`."""
+
+    def __init__(self, server: FiscalServer, reactor: IReactorTime | None = None) -> None:
+        Site.__init__(self, FiscalResource(server), reactor=reactor or server.clock, timeout=None)
+        self._server = server
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """A connection, unless a rule says that the server is not reached."""
+        rules = self._server.scenario.document()["rules"]
+        if rules and rules[0]["then"] == Then.UNREACHABLE and rules[0]["on"] == "any":
+            self._server.scenario.take("any")
+            return None
+        return Site.buildProtocol(self, addr)

@@ -1,0 +1,169 @@
+"""A private PostgreSQL server for tests: from the machine's own packages, in a folder of its own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+
+PASSWORD = "sesame"
+"""What every role of the server logs in with; it must be seen nowhere."""
+
+START_PATIENCE = 20.0
+"""Seconds in which the server has to let us in."""
+
+SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 60
+shared_buffers = 16MB
+fsync = off
+full_page_writes = off
+synchronous_commit = off
+log_min_messages = fatal
+"""
+"""Small and quick: no test takes the power away.
+
+Asynchronous commits are what a careless set-up would have: the store must not rely on it.
+"""
+
+
+def binaries() -> Path | None:
+    """The folder with ``initdb`` and ``postgres``; `None` when there is no server on this machine."""
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name), reverse=True
+    )
+    on_path = shutil.which("initdb")
+    for folder in (*found, *([Path(on_path).resolve().parent] if on_path else [])):
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    return None
+
+
+MISSING = "" if binaries() else "there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)"
+"""Why tests of a server cannot run here; empty when they can."""
+
+
+class Server:
+    """One server with a folder of its own, gone at the end of the process."""
+
+    def __init__(self) -> None:
+        folder = binaries()
+        assert folder is not None, MISSING
+        self._binaries = folder
+        self._home = Path(tempfile.mkdtemp(prefix="dmtwisted-pg-"))
+        self._data = self._home / "data"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._as: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            # The server refuses to run as root.
+            user = pwd.getpwnam(_user())
+            self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            os.chown(self._home, user.pw_uid, user.pw_gid)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        atexit.register(self.remove)
+        word = self._home / "word"
+        word.write_text(PASSWORD)
+        word.chmod(0o644)
+        options = ["--auth=scram-sha-256", f"--pwfile={word}", "--username=till", "--encoding=UTF8", "--no-sync"]
+        self._run("initdb", "-D", str(self._data), "--locale=C.UTF-8", *options)
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write(SETTINGS)
+        self.start()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._binaries / program), *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=self._home, **self._as)
+
+    def url(self, database: str, port: int | None = None) -> str:
+        """The URL of a database on it, through another port if given."""
+        return f"postgresql://till:{PASSWORD}@127.0.0.1:{port or self.port}/{database}"
+
+    def start(self) -> None:
+        """Start it and wait until it lets us in."""
+        command = [str(self._binaries / "postgres"), "-D", str(self._data), "-p", str(self.port)]
+        log = (self._home / "log").open("ab")
+        with closing(log):
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._home, **self._as)
+        deadline = time.monotonic() + START_PATIENCE
+        while True:
+            try:
+                psycopg2.connect(self.url("postgres"), connect_timeout=5).close()
+                return
+            except psycopg2.OperationalError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    raise
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it at once and in order, throwing out whoever is connected."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does, with every process that serves somebody."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        children = _children(process.pid) if number == signal.SIGKILL else []
+        process.send_signal(number)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
+        process.wait()
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        self.kill()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def run(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """The rows that a statement answers with, if any; it waits for nobody."""
+        with closing(self.connect(database)) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def connect(self, database: str) -> Any:
+        """A connection of the test's own, in which each statement is a transaction unless it begins one."""
+        connection = psycopg2.connect(self.url(database))
+        connection.autocommit = True
+        return connection
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that ``pid`` has started and that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # Behind the name in brackets, which may hold anything: the state, then the parent.
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _user() -> str:
+    """Somebody who is not root."""
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+@cache
+def server() -> Server:
+    """The server of this process, started when it is first asked for."""
+    return Server()

@@ -1,0 +1,561 @@
+"""Every rule of who gets in, on HTTP, and what a hostile page or a stranger on the network may try.
+
+The table of docs/security.md names these tests.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+from dmtwisted.config import ServerConfig
+from dmtwisted.requests import MAX_BODY
+from tests.specification import promises
+from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
+from tests.web_case import EXECUTE, JSON_TYPE, HttpAnswer, fiscal, request_bytes, sale
+from web.gate import PROBES, TASKS, Gated, Rule, rule_of
+from web.site import REQUEST_PATIENCE
+
+STATUS = json.dumps(fiscal(18)).encode()
+"""A task without effect."""
+
+EVIL = ("Origin", "http://evil.example")
+
+VERSIONS = ("/dm/main/api/v1/settings", "/dm/api/v2/anything", "/dm/api/v3/drivers")
+"""One URL of each version."""
+
+PAGES = ("/dm/main/", "/dm/main/dashboard.html", "/dm/", "/dm", "/dm/api", "/dm/style.css", "/")
+
+
+class BlockedTests(AccessCase):
+    """What a login stands before (specification 5.3)."""
+
+    def setUp(self) -> None:
+        """A service with a login."""
+        super().setUp()
+        self.switch_on()
+
+    @promises("5.3b.1.1", "5.3b.1.2", "5.3b.1.3", "5.3b.1.4", "5.7.1", "1.8.1.2")
+    def test_api(self) -> None:
+        """Every URL with `/api/v1/`, `/api/v2/` or `/api/v3/` in it leads to the login page, whatever the method."""
+        paths = (
+            *VERSIONS,
+            "/api/v1/",
+            "/x/api/v2/y",
+            "/dm/other/api/v3/z",
+            "/dm/api/v1/sys_info?x=1",
+            "/dm//api/v3/devices",
+            "/dm/%61pi/v3/devices",
+            "/dm/api%2Fv3%2Fdevices",
+            "/health/live/api/v3/",
+            "/dm/execute/api/v1/",
+            "/login/api/v1/x",
+        )
+        for method, path in product(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW"), paths):
+            answer = self.request(method, path)
+            self.assertTrue(self.is_blocked(answer), (method, path, answer))
+            self.assertEqual(answer.body, b"")
+
+    def test_every_mounted_path(self) -> None:
+        """Nothing that the door has mounted is open, but for tasks, probes and the login itself."""
+        for path, _ in self.door._starts:
+            blocked = self.is_blocked(self.request("GET", path.decode() + "/x"))
+            self.assertEqual(blocked, True, path)
+        for path in self.door._exact:
+            self.assertIn(rule_of(path), (Rule.TASK, Rule.PROBE), path)
+
+    def test_no_effect(self) -> None:
+        """A blocked request does nothing."""
+        self.request("POST", SETTINGS, {"logdays": 99})
+        self.request("DELETE", f"/dm/api/v3/devices/{self.shop.core.devices.by_name('test').row.dev_id}")
+        self.assertEqual(self.shop.core.settings.now.logdays, 7)
+        self.assertEqual(self.fiscal(18)["res"], 0)
+
+    @promises("5.3a.1", "1.8.1.1", "5.6.1.1")
+    def test_pages(self) -> None:
+        """Every page leads to the login page, which brings back to it; with a session it does not."""
+        for path in PAGES:
+            answer = self.request("GET", path)
+            self.assertTrue(self.is_blocked(answer), path)
+            self.assertTrue((answer.header("location") or "").endswith(f"/login?next={path}"), path)
+        cookie = self.cookie()
+        for path in PAGES:
+            self.assertFalse(self.is_blocked(self.request("GET", path, headers=[cookie])), path)
+
+    @promises("5.6.1.2")
+    def test_key_and_pages(self) -> None:
+        """A right API key does not open a page."""
+        key = self.key(self.cookie())
+        for path in PAGES:
+            self.assertTrue(self.is_blocked(self.request("GET", path, headers=[key])), path)
+
+    @promises("5.3c.1.1", "5.3c.1.2")
+    def test_tasks(self) -> None:
+        """Every task endpoint answers as without a login: with no cookie, a wrong one, or a wrong key."""
+        for headers in ((), [("Cookie", "DMUIToken=x")], [("x-api-key", "x")]):
+            self.assertEqual(self.execute(fiscal(18), headers=headers)["res"], 0)
+            for path in TASKS:
+                answer = self.request("POST", path.decode(), b"{}", headers)
+                self.assertNotIn(answer.status, (302, 401, 403), path)
+
+    def test_probes(self) -> None:
+        """Health is told to everybody."""
+        for path in ("/health/live", "/health/ready"):
+            self.assertEqual(self.request("GET", path).status, 200)
+
+    def test_not_by_query(self) -> None:
+        """A task stays a task whatever stands in its query."""
+        self.assertEqual(self.execute(fiscal(18), f"{EXECUTE}?x=/api/v1/")["res"], 0)
+
+    def test_location(self) -> None:
+        """The redirect leads to the very name and port that the caller used, and never where a header says else."""
+        for host, location in (
+            ("192.168.1.5:3939", "http://192.168.1.5:3939/login"),
+            ("desk.shop.local", "http://desk.shop.local/login"),
+            ("[fd00::5]:3939", "http://[fd00::5]:3939/login"),
+        ):
+            self.assertEqual(self.raw(host=host).header("location"), location)
+        for host in ("evil.example/x?", "a b", "", "a@b", "x\ty", "localhost:99999999", '"><script>'):
+            location = self.raw(host=host).header("location") or ""
+            self.assertRegex(location, r"^http://(\d+\.\d+\.\d+\.\d+|localhost):\d+/login$", host)
+
+    def test_forwarded(self) -> None:
+        """Headers that only a proxy may set are not believed."""
+        headers = [
+            ("X-Forwarded-For", "127.0.0.1"),
+            ("X-Forwarded-Host", "evil.example"),
+            ("X-Forwarded-Proto", "https"),
+        ]
+        answer = self.request("GET", DRIVERS, headers=headers)
+        self.assertEqual(answer.header("location"), "http://localhost:3939/login")
+
+    def raw(self, host: str) -> HttpAnswer:
+        """The answer to a blocked request with this ``Host``."""
+        connection = self.connect()
+        connection._asked.append("GET")
+        connection.send(f"GET {DRIVERS} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        [answer] = connection.answers()
+        return answer
+
+
+class KeyTests(AccessCase):
+    """API keys on the way in (specification 5.5.2)."""
+
+    def setUp(self) -> None:
+        """A service with a login and a key."""
+        super().setUp()
+        self.switch_on()
+        self.right = self.key(self.cookie())
+        self.wrong = ("x-api-key", self.right[1][:-1] + "~")
+
+    @promises("5.5b.1.1", "5.5b.1.2", "5.5b.1.3", "5.5b.2", "2.4.x-api-key.1")
+    def test_right(self) -> None:
+        """With a right key each version answers as without a login, and no session begins."""
+        for path in VERSIONS:
+            with_key = self.request("GET", path, headers=[self.right])
+            self.assertIn(with_key.status, (200, 404))
+            self.assertEqual(with_key.header("set-cookie"), None)
+        self.assertEqual(self.request("POST", SETTINGS, {"logdays": 8}, [self.right]).json["res"], 0)
+
+    @promises("5.5b.3.1")
+    def test_wrong(self) -> None:
+        """With a wrong key, an empty one, or nearly the right one, each version is blocked."""
+        for path, key in product(VERSIONS, (self.wrong[1], "", self.right[1] + "x", self.right[1].swapcase())):
+            self.assertTrue(self.is_blocked(self.request("GET", path, headers=[("x-api-key", key)])), (path, key))
+
+    @promises("5.5b.3.2")
+    def test_wrong_with_cookie(self) -> None:
+        """A wrong key beside a valid cookie does not matter; beside one that is over it does."""
+        cookie = self.cookie()
+        self.assertEqual(self.request("GET", DRIVERS, headers=[self.wrong, cookie]).status, 200)
+        self.shop.clock.advance(900)
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS, headers=[self.wrong, cookie])))
+        self.assertEqual(self.request("GET", DRIVERS, headers=[self.right, cookie]).status, 200)
+
+    def test_renewed_beside_a_key(self) -> None:
+        """A request that a key lets in renews the session that came with it."""
+        cookie = self.cookie()
+        for _ in range(3):
+            self.shop.clock.advance(800)
+            self.assertEqual(self.request("GET", DRIVERS, headers=[self.right, cookie]).status, 200)
+        self.assertEqual(self.request("GET", DRIVERS, headers=[cookie]).status, 200)
+
+    def test_in_the_url(self) -> None:
+        """A key in the URL, where logs and browsers keep it, is none."""
+        self.assertTrue(self.is_blocked(self.request("GET", f"{DRIVERS}?x-api-key={self.right[1]}")))
+
+
+class SessionTests(AccessCase):
+    """Cookies on the way in (specification 5.4, 5.5.1)."""
+
+    def setUp(self) -> None:
+        """A service with a login, and a session."""
+        super().setUp()
+        self.switch_on()
+        self.session = self.cookie()
+
+    def is_open(self, path: str = DRIVERS) -> bool:
+        """Whether the session opens ``path``."""
+        return not self.is_blocked(self.request("GET", path, headers=[self.session]))
+
+    @promises("5.5a.4.1", "5.5a.4.2", "8.cookie-lifetime.1", "8.cookie-lifetime.2")
+    def test_fifteen_minutes(self) -> None:
+        """The cookie opens the API until 15 minutes have passed without requests; each request renews it."""
+        for _ in range(4):
+            self.shop.clock.advance(899)
+            self.assertTrue(self.is_open())
+        self.shop.clock.advance(900)
+        self.assertFalse(self.is_open())
+        self.assertFalse(self.is_open())
+
+    @promises("5.4.1.1", "5.4.1.2", "8.web-inactivity")
+    def test_ten_minutes(self) -> None:
+        """Pages are open until 10 minutes have passed without activity; then the login is repeated."""
+        for _ in range(4):
+            self.shop.clock.advance(599)
+            self.assertTrue(self.is_open("/dm/main/"))
+        self.shop.clock.advance(600)
+        self.assertFalse(self.is_open("/dm/main/"))
+        self.assertTrue(self.is_open(DRIVERS))
+        self.assertFalse(self.is_open("/dm/main/"))
+        self.session = self.cookie()
+        self.assertTrue(self.is_open("/dm/main/"))
+
+    def test_fixation(self) -> None:
+        """A cookie that somebody planted before the login is not the session after it, and the login ends it."""
+        planted = "planted-by-somebody-else-0123456789012345678"
+        answer = self.log_in(headers=[("Cookie", f"DMUIToken={planted}")])
+        self.assertNotEqual(token_of(answer), planted)
+        self.session = ("Cookie", f"DMUIToken={planted}")
+        self.assertFalse(self.is_open())
+
+    def test_rotation(self) -> None:
+        """Logging in again within a session gives another cookie and ends the first one."""
+        answer = self.log_in(headers=[self.session])
+        self.assertFalse(self.is_open())
+        self.session = ("Cookie", f"DMUIToken={token_of(answer)}")
+        self.assertTrue(self.is_open())
+
+    def test_not_renamed(self) -> None:
+        """Only the cookie with the right name counts, and nonsense in it is no fault of ours."""
+        token = self.session[1].split("=")[1]
+        for cookie in (f"dmuitoken={token}", f"X={token}", "DMUIToken=", "DMUIToken=\xff\xfe", "DMUIToken", "=;=;;"):
+            answer = self.request("GET", DRIVERS, headers=[("Cookie", cookie)])
+            self.assertTrue(self.is_blocked(answer), cookie)
+
+    def test_not_in_the_url(self) -> None:
+        """A token in the URL opens nothing."""
+        token = self.session[1].split("=")[1]
+        self.assertTrue(self.is_blocked(self.request("GET", f"{DRIVERS}?DMUIToken={token}")))
+
+    def test_password_changed(self) -> None:
+        """A new password ends every session, the one that set it too."""
+        new = {"usr_pass": "new", "usr_confpass": "new"}
+        self.assertEqual(self.request("POST", SETTINGS, new, [self.session]).json["res"], 0)
+        self.assertFalse(self.is_open())
+        self.assertEqual(self.log_in().status, 401)
+        self.assertEqual(self.log_in("admin", "new").status, 200)
+
+
+class ForeignPageTests(AccessCase):
+    """What a page of somebody else can make a browser send (design 6)."""
+
+    def test_form(self) -> None:
+        """A form of a foreign page changes nothing, whatever type it says its body has."""
+        body = b'{"logdays": 99}'
+        for kind in (
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "application/json",
+        ):
+            answer = self.ask(self.connect(), "POST", SETTINGS, body, [("Content-Type", kind), EVIL])
+            self.assertEqual(answer.status, 403, kind)
+        self.assertEqual(self.shop.core.settings.now.logdays, 7)
+
+    def test_sandboxed(self) -> None:
+        """A page that hides its origin counts as foreign."""
+        answer = self.request("POST", SETTINGS, {"logdays": 99}, [("Origin", "null")])
+        self.assertEqual((answer.status, self.shop.core.settings.now.logdays), (403, 7))
+
+    def test_every_change(self) -> None:
+        """No change of any kind is taken from a foreign page: keys, devices, login, logout."""
+        self.key()
+        for method, path in (
+            ("POST", KEYS),
+            ("DELETE", f"{KEYS}/x"),
+            ("POST", "/dm/api/v3/devices"),
+            ("DELETE", f"/dm/api/v3/devices/{self.dev_id}"),
+            ("PUT", "/dm/api/v3/training/clock"),
+            ("POST", "/login"),
+            ("POST", "/logout"),
+        ):
+            self.assertEqual(self.request(method, path, {}, [EVIL]).status, 403, path)
+
+    def test_login_as_text(self) -> None:
+        """JSON that calls itself text, as a form can send it, logs nobody in."""
+        self.switch_on()
+        body = json.dumps({"login": "admin", "pass": PASSWORD}).encode()
+        for kind in ("text/plain", "multipart/form-data; boundary=x"):
+            answer = self.ask(self.connect(), "POST", "/login", body, [("Content-Type", kind)])
+            self.assertEqual((answer.status, answer.header("set-cookie")), (415, None))
+        answer = self.ask(self.connect(), "POST", "/login", body, [FORM_TYPE])
+        self.assertEqual((answer.status, "DMUIToken" in str(answer.headers)), (403, False))
+
+    def test_reading(self) -> None:
+        """A foreign page may ask, but its browser does not let it read the answer of the management interface."""
+        answer = self.request("GET", SETTINGS, headers=[EVIL])
+        self.assertEqual((answer.status, answer.header("access-control-allow-origin")), (200, None))
+        answer = self.request("OPTIONS", SETTINGS, headers=[EVIL, ("Access-Control-Request-Method", "POST")])
+        self.assertEqual(answer.header("access-control-allow-origin"), None)
+
+    def test_own_pages(self) -> None:
+        """Our own pages may change the service."""
+        answer = self.request("POST", SETTINGS, {"logdays": 9}, [("Origin", "http://localhost:3939")])
+        self.assertEqual(answer.json["res"], 0)
+
+    def test_listed(self) -> None:
+        """A page of a listed origin may read and change, with a key when there is a login; no other may."""
+        self.configure(ServerConfig(allowed_origins="https://shop.example"))
+        listed = ("Origin", "https://shop.example")
+        answer = self.request("OPTIONS", SETTINGS, headers=[listed, ("Access-Control-Request-Method", "POST")])
+        self.assertEqual(answer.status, 204)
+        self.assertEqual(answer.header("access-control-allow-origin"), "https://shop.example")
+        self.assertIn("x-api-key", answer.header("access-control-allow-headers") or "")
+        answer = self.request("POST", SETTINGS, {"logdays": 9}, [listed])
+        self.assertEqual((answer.json["res"], answer.header("vary")), (0, "Origin"))
+        self.assertEqual(answer.header("access-control-allow-origin"), "https://shop.example")
+        self.assertEqual(self.request("POST", SETTINGS, {"logdays": 10}, [EVIL]).status, 403)
+        key = self.key()
+        self.switch_on()
+        self.assertTrue(self.is_blocked(self.request("POST", SETTINGS, {"logdays": 11}, [listed])))
+        self.assertEqual(self.request("POST", SETTINGS, {"logdays": 11}, [listed, key]).json["res"], 0)
+
+    def test_frames(self) -> None:
+        """No page and no answer may be framed, sniffed or kept by a cache; blocked ones included."""
+        answers = [self.request("GET", path) for path in (SETTINGS, "/login", "/dm/main/")]
+        self.switch_on()
+        answers += [self.request("GET", path) for path in (SETTINGS, "/login", "/dm/main/")]
+        for answer in answers:
+            self.assertIn("frame-ancestors 'none'", answer.header("content-security-policy") or "")
+            self.assertEqual(answer.header("x-frame-options"), "DENY")
+            self.assertEqual(answer.header("x-content-type-options"), "nosniff")
+            self.assertEqual(answer.header("cache-control"), "no-store")
+
+    def test_tasks(self) -> None:
+        """Tasks are open to pages of every origin, as tills in a browser need it (http-api 0.3.18)."""
+        answer = self.request("POST", EXECUTE, fiscal(18), [EVIL])
+        self.assertEqual((answer.json["res"], answer.header("access-control-allow-origin")), (0, "*"))
+
+
+class HostileRequestTests(AccessCase):
+    """Requests that no honest client sends."""
+
+    def test_traversal(self) -> None:
+        """A path that climbs out of its folder leads nowhere, however the dots are spelled."""
+        dots = ("..", "%2e%2e", ".%2e", "..%2f", "%252e%252e", "..\\", "%c0%ae%c0%ae")
+        for start, dot in product(("/dm/main/", "/dm/", "/login/", "/dm/api/v3/devices/"), dots):
+            answer = self.request("GET", f"{start}{dot}/{dot}/{dot}/etc/passwd")
+            self.assertEqual(answer.status, 404, (start, dot))
+            self.assertNotIn(b"root:", answer.body)
+
+    def test_traversal_past_the_gate(self) -> None:
+        """A blocked path cannot be reached through an open one."""
+        self.switch_on()
+        for path in (
+            "/login/../dm/api/v3/drivers",
+            "/health/live/../../dm/api/v3/drivers",
+            "/dm/execute/../api/v3/drivers",
+        ):
+            self.assertTrue(self.is_blocked(self.request("GET", path)), path)
+
+    def test_oversize(self) -> None:
+        """A body beyond any use is refused and not kept; the service goes on."""
+        self.assertEqual(self.request("POST", "/login", b"x" * 20_000).status, 413)
+        answer = self.request("POST", SETTINGS, b'{"supmail":"' + b"x" * MAX_BODY + b'"}')
+        self.assertEqual((answer.status, answer.json["res"]), (200, 2000))
+        self.assertEqual(self.request("POST", KEYS, b"x" * (MAX_BODY + 1)).status, 400)
+        self.assertEqual(self.fiscal(18)["res"], 0)
+
+    def test_oversize_headers(self) -> None:
+        """Headers beyond any use end the connection."""
+        for headers in ([("X-A", "x" * 20_000)], [("Cookie", "DMUIToken=" + "x" * 20_000)]):
+            connection = self.connect()
+            connection.send(request_bytes("GET", DRIVERS, headers=headers))
+            self.assertFalse(connection.is_open)
+
+    def test_slow(self) -> None:
+        """A request that drips in is not waited for without end."""
+        connection = self.connect()
+        for byte in request_bytes("POST", "/login", b"x" * 100, [JSON_TYPE])[:-1]:
+            self.shop.clock.advance(1)
+            connection.send(bytes([byte]))
+            if not connection.is_open:
+                break
+        self.assertFalse(connection.is_open)
+        self.assertLess(self.shop.clock.seconds() % 1_789_970_400, 2 * REQUEST_PATIENCE)
+
+    def test_silent(self) -> None:
+        """A connection without a request is closed in the end."""
+        connection = self.connect()
+        self.shop.clock.advance(121)
+        self.assertFalse(connection.is_open)
+
+    def test_smuggled(self) -> None:
+        """A request with two meanings for its end is refused."""
+        for headers in (
+            [("Content-Length", "5"), ("Content-Length", "6")],
+            [("Transfer-Encoding", "chunked"), ("Content-Length", "5")],
+            [("Content-Length", "+5")],
+        ):
+            connection = self.connect()
+            connection.send(request_bytes("POST", SETTINGS, b"hello", headers))
+            self.assertFalse(connection.is_open, headers)
+
+    def test_split_answer(self) -> None:
+        """Nothing of a request can add a header to an answer."""
+        self.switch_on()
+        for path in ("/dm/main/%0d%0aSet-Cookie:x=1", "/dm/main/\r x", "/login?next=/dm/%0d%0aX:1"):
+            connection = self.connect()
+            connection._asked.append("GET")
+            connection.send(request_bytes("GET", path))
+            for answer in connection.answers():
+                names = {name for name, _ in answer.headers}
+                self.assertNotIn("x", names)
+                self.assertNotIn(("set-cookie", "x=1"), answer.headers)
+
+
+class HardenedTests(AccessCase):
+    """``[server] hardened``"""
+
+    def setUp(self) -> None:
+        """A hardened service with a list of each kind, and a key that was made at its own machine."""
+        super().setUp()
+        self.configure(
+            ServerConfig(
+                hardened=True,
+                allowed_addresses="192.168.1.20",
+                allowed_hosts="desk.shop.local",
+                allowed_origins="https://shop.example",
+            )
+        )
+
+    def task(self, *headers: tuple[str, str], address: str = "127.0.0.1", path: str = EXECUTE) -> HttpAnswer:
+        """The answer to a task without effect."""
+        return self.ask(self.connect_from(address), "POST", path, STATUS, [JSON_TYPE, *headers])
+
+    def test_key_for_tasks(self) -> None:
+        """Tasks need a key: 401 without one or with a wrong one, and nothing is done."""
+        key = self.key()
+        self.assertEqual(self.task().status, 401)
+        self.assertEqual(self.task(("x-api-key", "wrong")).status, 401)
+        self.assertEqual(self.task(key).json["res"], 0)
+        body = json.dumps(sale("t1")).encode()
+        self.assertEqual(self.ask(self.connect(), "POST", EXECUTE, body, [JSON_TYPE]).status, 401)
+        self.assertEqual(self.shop.ledger(), [])
+        for path in TASKS:
+            self.assertEqual(self.task(path=path.decode()).status, 401, path)
+
+    def test_first_key(self) -> None:
+        """Without a login the first key is made at the machine itself; from then on a key is needed for more."""
+        stranger = self.connect_from("192.168.1.20")
+        self.assertEqual(self.ask(stranger, "POST", KEYS, b'{"name":"x"}', [JSON_TYPE]).status, 401)
+        self.assertEqual(self.request("GET", DRIVERS).status, 401)
+        key = self.key()
+        self.assertEqual(self.request("POST", KEYS, {"name": "y"}).status, 401)
+        self.assertEqual(self.request("POST", KEYS, {"name": "y"}, [key]).status, 201)
+        self.assertEqual(self.request("GET", DRIVERS, headers=[key]).status, 200)
+
+    def test_login(self) -> None:
+        """With a login the API is blocked by a redirect as ever, and a session opens it and the tasks."""
+        key = self.key()
+        members = {"usr_uiauth": True, "usr_login": "admin", "usr_pass": PASSWORD, "usr_confpass": PASSWORD}
+        self.assertEqual(self.request("POST", SETTINGS, members, [key]).json["res"], 0)
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS)))
+        cookie = self.cookie()
+        self.assertEqual(self.request("GET", DRIVERS, headers=[cookie]).status, 200)
+        self.assertEqual(self.task(cookie).json["res"], 0)
+
+    def test_addresses(self) -> None:
+        """Only this machine and listed addresses are let in, for tasks, pages, the login and health alike."""
+        key = self.key()
+        self.assertEqual(self.task(key, address="192.168.1.20").json["res"], 0)
+        self.assertEqual(self.task(key, address="192.168.1.21").status, 403)
+        for path in ("/login", "/dm/main/", DRIVERS, "/health/live", SETTINGS):
+            answer = self.ask(self.connect_from("192.168.1.21"), "GET", path, headers=[key])
+            self.assertEqual(answer.status, 403, path)
+        self.assertEqual(self.ask(self.connect_from("192.168.1.20"), "GET", "/health/live").status, 200)
+
+    def test_rebinding(self) -> None:
+        """A page that reaches us under a name of its own is refused, with its own origin and a right key too."""
+        key = self.key()
+        for path, host in product(
+            (EXECUTE, SETTINGS, KEYS, "/login"), ("evil.example:3939", "localhost.evil.example")
+        ):
+            raw = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nX-Api-Key: {key[1]}\r\n"
+            connection = self.connect()
+            connection._asked.append("POST")
+            connection.send(f"{raw}Content-Length: 2\r\n\r\n{{}}".encode())
+            [answer] = connection.answers()
+            self.assertEqual(answer.status, 403, (path, host))
+
+    def test_hosts(self) -> None:
+        """Our own names and listed ones are let in."""
+        for host in ("localhost:3939", "127.0.0.1:3939", "[::1]:3939", "DESK.shop.local:3939"):
+            connection = self.connect()
+            connection._asked.append("GET")
+            connection.send(f"GET /health/live HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            [answer] = connection.answers()
+            self.assertEqual(answer.status, 200, host)
+
+    def test_origins(self) -> None:
+        """Only our own and listed pages get a task done, with a key; the pre-flight of others is refused."""
+        key = self.key()
+        for origin, status in (
+            ("https://shop.example", 200),
+            ("http://localhost:3939", 200),
+            ("https://localhost:3939", 403),
+            ("http://evil.example", 403),
+            ("null", 403),
+        ):
+            self.assertEqual(self.task(key, ("Origin", origin)).status, status, origin)
+            preflight = self.request("OPTIONS", EXECUTE, headers=[("Origin", origin)])
+            self.assertEqual(preflight.status, 204 if status == 200 else 403, origin)
+
+    def test_off(self) -> None:
+        """Without the switch the lists of addresses and hosts close nothing."""
+        self.configure(ServerConfig(allowed_addresses="192.168.1.20", allowed_hosts="desk.shop.local"))
+        self.assertEqual(self.task(address="10.9.8.7").json["res"], 0)
+
+
+class RuleTests(AccessCase):
+    """Which rule a path falls under."""
+
+    def test_rules(self) -> None:
+        """Open is only what is named; whatever nobody thought of is a page."""
+        for path in TASKS:
+            self.assertEqual(rule_of(path), Rule.TASK)
+        for path in PROBES:
+            self.assertEqual(rule_of(path), Rule.PROBE)
+        for path, rule in (
+            (b"/dm/execute/", Rule.PAGE),
+            (b"/DM/EXECUTE", Rule.PAGE),
+            (b"/dm/api/v3", Rule.PAGE),
+            (b"/dm/api/v4/x", Rule.PAGE),
+            (b"/dm/api/v3/", Rule.API),
+            (b"/metrics/x", Rule.PAGE),
+            (b"/login", Rule.LOGIN),
+            (b"/login/", Rule.PAGE),
+            (b"*", Rule.PAGE),
+        ):
+            self.assertEqual(rule_of(path), rule, path)
+
+    def test_no_gate_before_tasks(self) -> None:
+        """Where nothing asks for it, a sale passes no gate: the door hands the task endpoint itself."""
+        for path in TASKS:
+            asked: Any = SimpleNamespace(path=path)
+            self.assertNotIsInstance(self.door.getResourceFor(asked), Gated, path)
+        asked = SimpleNamespace(path=DRIVERS.encode())
+        self.assertIsInstance(self.door.getResourceFor(asked), Gated)

@@ -1,0 +1,292 @@
+"""The management interface that programs know by heart: settings, dashboard, registers, the service itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted import __version__
+from dmtwisted.config import ServerConfig
+from tests.specification import promises
+from tests.test_sessions import DRIVERS, PASSWORD, SETTINGS, AccessCase
+from web.site import Door
+
+DASHBOARD = "/dm/main/api/v1/dashboard"
+REGISTER = "/dm/main/api/v1/prro"
+SYS_INFO = "/dm/api/v1/sys_info"
+
+
+class SettingsTests(AccessCase):
+    """``/dm/main/api/v1/settings``"""
+
+    def settings(self) -> Any:
+        """The settings as clients read them."""
+        answer = self.request("GET", SETTINGS)
+        self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"))
+        return answer.json
+
+    def refusal(self, body: object) -> str:
+        """The text that a change is refused with; HTTP 200, and nothing has changed."""
+        before = self.settings()
+        answer = self.request("POST", SETTINGS, body, [("Accept-Language", "en")])
+        self.assertEqual((answer.status, self.settings()), (200, before))
+        self.assertGreater(answer.json["res"], 0)
+        text: str = answer.json["errortxt"]
+        self.assertNotEqual(text, "")
+        return text
+
+    def test_types(self) -> None:
+        """Every member that clients read is there, as the kind of value that they demand (http-api 6.2)."""
+        settings = self.settings()
+        kinds: dict[str, type] = {
+            **dict.fromkeys(("supmail", "token", "autoupdatetime", "usr_login", "usr_pass", "usr_confpass"), str),
+            **dict.fromkeys(("logdays", "packdays", "pf_charcount", "pf_charwidth"), int),
+            **dict.fromkeys(("autoupdate", "extAccess", "pf_astext", "pf_asimage", "pf_aspdf"), bool),
+            **dict.fromkeys(("pf_del_custom", "pf_is_custom", "usr_uiauth", "usr_chuser"), bool),
+        }
+        self.assertEqual({name: type(settings[name]) for name in kinds}, kinds)
+
+    def test_partial(self) -> None:
+        """A change leaves alone what it does not name (http-api 6.3)."""
+        before = self.settings()
+        self.assertEqual(self.change(logdays=14, supmail="help@shop.example"), {"res": 0, "errortxt": ""})
+        self.assertEqual(self.settings(), {**before, "logdays": 14, "supmail": "help@shop.example"})
+
+    def test_body_of_a_client(self) -> None:
+        """The body that a known client sends is taken as it is (http-api 6.3)."""
+        answer = self.change(
+            supmail="a@b",
+            extaccess=False,
+            token="",
+            logdays=5,
+            packdays=60,
+            pf_del_custom=False,
+            pf_custom="",
+            pf_charcount=42,
+            pf_charwidth=10,
+            pf_astext=True,
+            pf_asimage=False,
+            pf_aspdf=False,
+        )
+        self.assertEqual(answer, {"res": 0, "errortxt": ""})
+        settings = self.settings()
+        self.assertEqual([settings[name] for name in ("extAccess", "packdays", "pf_charcount")], [False, 60, 42])
+        self.assertEqual((settings["pf_astext"], settings["usr_uiauth"]), (True, False))
+
+    def test_sent_back(self) -> None:
+        """What was read may be sent back whole: nothing changes, the login and the token stay."""
+        self.change(token="sesame")
+        self.switch_on()
+        cookie = self.cookie()
+        read = self.request("GET", SETTINGS, headers=[cookie]).json
+        self.assertEqual((read["usr_uiauth"], read["usr_login"], read["usr_pass"]), (True, "admin", ""))
+        answer = self.request("POST", SETTINGS, read, [cookie])
+        self.assertEqual(answer.json, {"res": 0, "errortxt": ""})
+        self.assertEqual(self.request("GET", SETTINGS, headers=[cookie]).json, read)
+        self.assertEqual(self.shop.core.settings.token, "sesame")
+
+    def test_secrets(self) -> None:
+        """No secret comes back."""
+        self.change(token="cabinet-token", usr_uiauth=True, usr_login="a", usr_pass="pw-1", usr_confpass="pw-1")
+        answer = self.request("POST", "/login", {"login": "a", "pass": "pw-1"})
+        cookie = (answer.header("set-cookie") or "").split(";")[0]
+        body = self.request("GET", SETTINGS, headers=[("Cookie", cookie)]).body
+        for secret in (b"cabinet-token", b"pw-1", b"argon2", b"s1."):
+            self.assertNotIn(secret, body)
+
+    def test_log(self) -> None:
+        """Neither passwords nor tokens nor keys come into the log, debug included."""
+        log = self.logged()
+        self.change(token="cabinet-token")
+        self.switch_on()
+        cookie = self.cookie()
+        key = self.key(cookie)
+        self.log_in("admin", "wrong-guess")
+        text = log.getvalue()
+        self.assertIn("logged in", text)
+        for secret in (PASSWORD, "wrong-guess", "cabinet-token", cookie[1].split("=")[1], key[1]):
+            self.assertNotIn(secret, text)
+
+    @promises("5.1.1.2", "5.1.1.3")
+    def test_login_switched_on(self) -> None:
+        """The login is switched on by the settings, and by that blocks at once."""
+        self.assertEqual(self.request("GET", DRIVERS).status, 200)
+        self.switch_on()
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS)))
+
+    def test_login_refused(self) -> None:
+        """Empty and unconfirmed passwords are refused in words, and the login stays off."""
+        for members, word in (
+            ({"usr_login": "a", "usr_pass": "", "usr_confpass": ""}, "usr_pass"),
+            ({"usr_login": "a", "usr_pass": "1", "usr_confpass": "2"}, "usr_confpass"),
+            ({"usr_login": "", "usr_pass": "1", "usr_confpass": "1"}, "usr_login"),
+            ({}, "usr_login"),
+        ):
+            self.assertIn(word, self.refusal({"usr_uiauth": True, **members}))
+            self.assertFalse(self.settings()["usr_uiauth"])
+
+    def test_login_spelled_as_text(self) -> None:
+        """The switch may be spelled as text too; what is neither yes nor no is refused."""
+        self.assertIn("usr_uiauth", self.refusal({"usr_uiauth": "perhaps"}))
+        self.assertIn("usr_pass", self.refusal({"usr_uiauth": "1", "usr_login": "a", "usr_pass": 5}))
+        self.assertEqual(
+            self.change(usr_uiauth="1", usr_login="a", usr_pass="1", usr_confpass="1"), {"res": 0, "errortxt": ""}
+        )
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS)))
+
+    def test_all_or_nothing(self) -> None:
+        """When the login of a change is refused, its other members are not taken either."""
+        self.refusal({"logdays": 99, "usr_uiauth": True})
+        self.refusal({"logdays": 0, "usr_uiauth": True, "usr_login": "a", "usr_pass": "1", "usr_confpass": "1"})
+
+    def test_malformed(self) -> None:
+        """What is no JSON object is refused in words, with HTTP 200."""
+        for body in (b"", b"{", b"[]", b"5", b"\xff", b"[" * 5000):
+            self.refusal(body)
+
+    def test_store_fails(self) -> None:
+        """What could not be kept is told with 1082, and nothing has changed."""
+        self.shop.store.broken = True
+        answer = self.request("POST", SETTINGS, {"logdays": 30})
+        self.shop.store.broken = False
+        self.assertEqual((answer.status, answer.json["res"]), (200, 1082))
+        self.assertEqual(self.settings()["logdays"], 7)
+
+    def test_restart(self) -> None:
+        """Settings outlive a restart."""
+        self.change(packdays=365)
+        self.shop.crash()
+        self.assertEqual(self.shop.core.settings.now.packdays, 365)
+
+
+class DashboardTests(AccessCase):
+    """``GET /dm/main/api/v1/dashboard`` and what clients read of registers."""
+
+    def row(self) -> Any:
+        """The row of the register `test`."""
+        answer = self.request("GET", DASHBOARD)
+        self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"))
+        told = answer.json
+        self.assertEqual([told[name] for name in ("dfs_metr", "need_upd", "server_v")], [0, 0, __version__])
+        [row] = told["devices"]
+        return row
+
+    def test_types(self) -> None:
+        """Every member that clients read is there, as the kind of value that they demand (http-api 6.1)."""
+        strings = ("device", "dev_id", "fisid", "token", "signinfo", "shiftdt", "prro_info")
+        numbers = ("prro_type", "shiftterm", "prro_status", "offline_time1", "offline_time2")
+        row = self.row()
+        self.assertEqual({type(row[name]) for name in strings}, {str})
+        self.assertEqual({type(row[name]) for name in numbers}, {int})
+        self.assertEqual(sorted(row), sorted((*strings, *numbers)))
+
+    def test_shift(self) -> None:
+        """A closed shift has no time, an open one tells since when and for how many hours."""
+        self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("", 0))
+        self.open_shift()
+        self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("20260921090000", 0))
+        self.shop.clock.advance(2 * 3600 + 1800)
+        self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("20260921090000", 2))
+
+    def test_same_register(self) -> None:
+        """Name, id and fiscal number are those of the register's own answers; it is one for training."""
+        fisid = self.fiscal(18)["info"]["fisid"]
+        row = self.row()
+        self.assertEqual((row["device"], row["dev_id"], row["fisid"]), ("test", self.dev_id, fisid))
+        self.assertEqual((row["prro_type"], row["prro_status"], row["prro_info"]), (0, 0, ""))
+
+    def test_registers_only(self) -> None:
+        """Printers and terminals are not on it."""
+        adding = self.shop.core.devices.add("prn", "printer", "training", {})
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        self.assertEqual(self.row()["device"], "test")
+
+    def test_unusable(self) -> None:
+        """A register that cannot be built is on it and says why; the others are not hidden by it."""
+        adding = self.shop.store.add_device("id-2", "broken", "register", "gone", b"{}")
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        self.shop.crash()
+        self.flushLoggedErrors(LookupError)
+        self.door = Door(self.shop.core)
+        rows = {row["device"]: row for row in self.request("GET", DASHBOARD).json["devices"]}
+        self.assertEqual(sorted(rows), ["broken", "test"])
+        self.assertEqual(rows["broken"]["prro_status"], 2)
+        self.assertIn("gone", rows["broken"]["prro_info"])
+
+    def test_register(self) -> None:
+        """One register tells its print forms too (http-api 6.4)."""
+        self.shop.settings(pf_charcount=32, pf_text=True)
+        told = self.request("GET", f"{REGISTER}?dev_id={self.dev_id}").json
+        self.assertEqual((told["device"], told["dev_id"]), ("test", self.dev_id))
+        self.assertEqual(
+            told["printforms"],
+            {"pf_charcount": 32, "pf_charwidth": 12, "pf_astext": True, "pf_asimage": False, "pf_aspdf": False},
+        )
+
+    def test_groups(self) -> None:
+        """The tax groups that are enabled, by number, name and letter (http-api 6.4)."""
+        groups = self.request("GET", f"{REGISTER}/groups?dev_id={self.dev_id}").json["fis_groups"]
+        self.assertEqual(groups[0], {"gr_id": 1, "caption": "ПДВ 20%", "tg_print": "А"})
+        self.assertEqual(len(groups), 10)
+        one = {"code": 2, "name": "Без ПДВ", "letter": "Б"}
+        self.shop.settings(tax_groups=[one, {"code": 5, "name": "x", "enabled": False}])
+        groups = self.request("GET", f"{REGISTER}/groups?dev_id={self.dev_id}").json["fis_groups"]
+        self.assertEqual(groups, [{"gr_id": 2, "caption": "Без ПДВ", "tg_print": "Б"}])
+
+    def test_no_such_register(self) -> None:
+        """An unknown id, none at all, and the id of another kind of device are 404 with 1091."""
+        adding = self.shop.core.devices.add("prn", "printer", "training", {})
+        printer = self.successResultOf(Deferred.fromCoroutine(adding)).row.dev_id
+        for query in ("", "?dev_id=", "?dev_id=nobody", f"?dev_id={printer}", "?dev_id=%ff"):
+            for path in (REGISTER, f"{REGISTER}/groups"):
+                answer = self.request("GET", path + query)
+                self.assertEqual((answer.status, answer.json["res"]), (404, 1091), query)
+
+
+class SysInfoTests(AccessCase):
+    """``GET /dm/api/v1/sys_info``"""
+
+    def test_told(self) -> None:
+        """Database, version, and for how long the service runs, in whole seconds."""
+        self.shop.clock.advance(61.5)
+        told = self.request("GET", SYS_INFO).json
+        self.assertEqual([told[name] for name in ("database", "version", "uptime")], ["SQLite", __version__, 61])
+        self.assertEqual((told["training"], told["https"], told["ready"]), (True, False, True))
+
+    def test_time_travel(self) -> None:
+        """Moving the service's clock does not change for how long it runs."""
+        self.shop.core.clock.offset = 86400
+        self.assertEqual(self.request("GET", SYS_INFO).json["uptime"], 0)
+
+
+class AliasTests(AccessCase):
+    """``[server] path_alias``"""
+
+    def setUp(self) -> None:
+        """A service whose `main` is called `desk` as well."""
+        super().setUp()
+        self.configure(ServerConfig(path_alias="desk"))
+
+    def test_same_tree(self) -> None:
+        """Everything under `main` is there under the second name too, reading and changing."""
+        self.assertEqual(self.request("GET", DASHBOARD.replace("main", "desk")).json["server_v"], __version__)
+        self.assertEqual(self.request("POST", SETTINGS.replace("main", "desk"), {"logdays": 3}).json["res"], 0)
+        self.assertEqual(self.request("GET", SETTINGS).json["logdays"], 3)
+
+    def test_nothing_else(self) -> None:
+        """The second name stands for that one segment alone."""
+        for path in ("/dm/desks/api/v1/settings", "/dm/x/desk/api/v1/settings", "/desk/api/v1/settings"):
+            self.assertEqual(self.request("GET", path).status, 404, path)
+        self.assertEqual(self.request("GET", DRIVERS).status, 200)
+
+    def test_blocked(self) -> None:
+        """The login stands before the second name as well."""
+        self.switch_on()
+        for path in ("/dm/desk/api/v1/settings", "/dm/desk/", "/dm/desk"):
+            self.assertTrue(self.is_blocked(self.request("GET", path)), path)
+
+    def test_without(self) -> None:
+        """Without the setting there is no second name."""
+        self.configure(ServerConfig())
+        self.assertEqual(self.request("GET", "/dm/desk/api/v1/settings").status, 404)

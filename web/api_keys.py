@@ -1,0 +1,57 @@
+"""``/dm/api/v3/api-keys``: keys for programs, shown once (specification 5.5.2, design 10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.api_keys import ApiKey, ApiKeys
+from dmtwisted.clock import stamp17
+from dmtwisted.results import Refused, Res
+from web.answers import error_answer, json_answer, language_of
+from web.management import answer_errors, lasting, read_object
+
+
+class NewKey(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a new key; ``key`` is one that is in use already, else one is made."""
+
+    name: str
+    key: str = ""
+
+
+class ApiKeyApi:
+    """Keys made, listed and deleted."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, keys: ApiKeys, default_language: str) -> None:
+        self._keys, self.default_language = keys, default_language
+
+    @app.route("/dm/api/v3/api-keys", methods=["POST"])
+    async def make(self, request: IRequest) -> bytes:
+        """A new key; this answer is the only one that shows it."""
+        asked = read_object(request, NewKey)
+        made, key = await lasting(self._keys.make(asked.name, asked.key))
+        return json_answer(request, 201, {"id": made.id, "name": made.name, "key": key})
+
+    @app.route("/dm/api/v3/api-keys", methods=["GET"])
+    def list(self, request: IRequest) -> bytes:
+        """Every key by its name, without the keys themselves."""
+        return json_answer(request, 200, {"api_keys": [_record(key) for key in self._keys]})
+
+    @app.route("/dm/api/v3/api-keys/<id>", methods=["DELETE"])
+    async def delete(self, request: IRequest, id: str) -> bytes:
+        """Forget a key: from now on it opens nothing."""
+        if not await lasting(self._keys.remove(id)):
+            refused = Refused(Res.MALFORMED, "there is no such key")
+            return error_answer(request, 404, refused, language_of(request, self.default_language))
+        request.setResponseCode(204)
+        return b""
+
+
+def _record(key: ApiKey) -> dict[str, Any]:
+    return {"id": key.id, "name": key.name, "dt": stamp17(key.made_at)}

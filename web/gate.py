@@ -1,0 +1,206 @@
+"""The gate in front of every path: the login of part 5, the hardened profile, and what browsers are told.
+
+Which rule a path falls under is said here alone, and a path that nobody thought of falls under the strictest.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
+
+from twisted.web.http import Request as HTTPRequest
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request
+
+from dmtwisted.access import Access
+from dmtwisted.config import ServerConfig
+from dmtwisted.hardened import Circle
+from dmtwisted.results import Refused, Res, Text
+from dmtwisted.throttle import THIS_MACHINE, group_of
+from web.answers import error_answer, language_of
+from web.terminals import PATHS
+
+COOKIE = b"DMUIToken"
+"""The cookie of a session (specification 2.4)."""
+
+API_KEY = b"x-api-key"
+"""The header of an API key (specification 2.4)."""
+
+LOGIN, LOGOUT = b"/login", b"/logout"
+API_KEYS = b"/dm/api/v3/api-keys"
+
+TASKS = frozenset({b"/dm/execute", b"/dm/execute-prn", b"/dm/execute-pkg", *PATHS})
+"""Paths that no login is ever asked for (specification 5.3, design 6)."""
+
+PROBES = frozenset({b"/health/live", b"/health/ready", b"/metrics"})
+"""Paths for whoever watches over the service."""
+
+PUBLIC_HEADERS = {
+    b"content-security-policy": b"frame-ancestors 'none'",
+    b"x-frame-options": b"DENY",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+"""What a browser is told with every page and every answer that a login may stand before."""
+
+_API = re.compile(rb"/api/v[123]/")
+_HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?)(:[0-9]{1,5})?")
+_METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
+_HEADERS = b"content-type, accept-language, x-request-id, x-api-key"
+
+_NOT_LISTED = Text("з цієї адреси не приймаємо", "this address is not let in")
+_FOREIGN_HOST = Text("ця назва в Host не наша", "the name in Host is not one of ours")
+_FOREIGN_PAGE = Text("сторінці цього походження не можна", "pages of this origin are not let in")
+_NO_KEY = Text("потрібен правильний x-api-key", "a right x-api-key is needed")
+
+
+class Rule(Enum):
+    """What a path asks of a caller."""
+
+    PROBE = auto()
+    TASK = auto()
+    LOGIN = auto()
+    API = auto()
+    PAGE = auto()
+
+
+def rule_of(path: bytes) -> Rule:
+    """The rule for ``path``: by name for what is open, API for whatever contains ``/api/vN/``, else a page."""
+    if path in TASKS:
+        return Rule.TASK
+    if path in PROBES:
+        return Rule.PROBE
+    if path in (LOGIN, LOGOUT):
+        return Rule.LOGIN
+    if _API.search(path) or _API.search(unquote_to_bytes(path)):
+        return Rule.API
+    return Rule.PAGE
+
+
+class Gate:
+    """Lets in whoever may."""
+
+    def __init__(self, access: Access, server: ServerConfig, default_language: str) -> None:
+        self._access, self._default_language = access, default_language
+        self._hardened, self._circle = server.hardened, server.circle
+
+    def before(self, inner: IResource) -> IResource:
+        """``inner`` behind the gate."""
+        return Gated(self, inner)
+
+    def pass_on(self, request: Any, inner: IResource) -> Any:
+        """What ``inner`` answers, or a redirect to the login page, or a refusal."""
+        rule = rule_of(request.path)
+        if rule not in (Rule.TASK, Rule.PROBE):
+            for name, value in PUBLIC_HEADERS.items():
+                request.setHeader(name, value)
+        why = self._why_not(request, self._circle) if self._hardened else None
+        if why is not None:
+            return self._refused(request, 403, why)
+        origin = (request.getHeader(b"origin") or b"").decode("latin-1")
+        if rule not in (Rule.TASK, Rule.PROBE) and self._circle.has_origin(origin):
+            request.from_known_origin = True
+            _allow(request, origin)
+            if request.method == b"OPTIONS":
+                request.setResponseCode(204)
+                return b""
+        if rule is Rule.TASK and self._hardened and request.method != b"OPTIONS":
+            if not (self._shows_key(request) or self._has_session(request)):
+                return self._refused(request, 401, _NO_KEY)
+        elif rule is Rule.PAGE:
+            if self._access.on and not self._has_session(request, page=True):
+                return _to_login(request, page=True)
+        elif rule is Rule.API:
+            # Asked in any case: each request renews the session, the key's owner may have one too.
+            let_in = self._has_session(request)
+            if not let_in and not self._shows_key(request):
+                if self._access.on:
+                    return _to_login(request)
+                if self._hardened and not self._may_begin(request):
+                    return self._refused(request, 401, _NO_KEY)
+        return inner.render(request)
+
+    def _why_not(self, request: Request, circle: Circle) -> Text | None:
+        """Why the hardened profile keeps the request out; `None` when it does not."""
+        if not circle.has_address(_address(request)):
+            return _NOT_LISTED
+        host = (request.getHeader(b"host") or b"").decode("latin-1")
+        if not circle.has_host(host, str(getattr(request.getHost(), "host", ""))):
+            return _FOREIGN_HOST
+        origin = request.getHeader(b"origin")
+        if origin is not None:
+            own = f"{'https' if request.isSecure() else 'http'}://{host}"
+            text = origin.decode("latin-1")
+            if text.lower() != own.lower() and not circle.has_origin(text):
+                return _FOREIGN_PAGE
+        return None
+
+    def _has_session(self, request: Request, page: bool = False) -> bool:
+        token = request.getCookie(COOKIE)
+        return bool(token) and self._access.sessions.renew(token.decode("latin-1"), page)
+
+    def _shows_key(self, request: Request) -> bool:
+        key = request.getHeader(API_KEY)
+        return key is not None and self._access.keys.fits(key)
+
+    def _may_begin(self, request: Request) -> bool:
+        """Whether this makes the very first key of a hardened service, by somebody at this machine."""
+        first = not any(True for _ in self._access.keys)
+        return first and request.path == API_KEYS and group_of(_address(request)) == THIS_MACHINE
+
+    def _refused(self, request: Request, status: int, why: Text) -> bytes:
+        language = language_of(request, self._default_language)
+        return error_answer(request, status, Refused(Res.MALFORMED, why.for_language(language)), language)
+
+
+class Gated(Resource):
+    """A resource behind the gate."""
+
+    isLeaf = True
+
+    def __init__(self, gate: Gate, inner: IResource) -> None:
+        super().__init__()
+        self._gate, self._inner = gate, inner
+
+    def render(self, request: Request) -> Any:
+        """What the gate makes of the request."""
+        return self._gate.pass_on(request, self._inner)
+
+
+def _allow(request: Request, origin: str) -> None:
+    """Let a page of a listed origin read the answer, and send what a form cannot."""
+    request.setHeader(b"access-control-allow-origin", origin.encode("latin-1"))
+    request.setHeader(b"vary", b"Origin")
+    if request.method == b"OPTIONS":
+        request.setHeader(b"access-control-allow-methods", _METHODS)
+        request.setHeader(b"access-control-allow-headers", _HEADERS)
+        request.setHeader(b"access-control-allow-private-network", b"true")
+
+
+def _to_login(request: Request, page: bool = False) -> bytes:
+    """302 to the login page; clients follow an absolute address only (http-api 6.4)."""
+    target = base_of(request) + LOGIN
+    if page and request.method in (b"GET", b"HEAD"):
+        target += b"?next=" + quote(request.path, safe="/").encode()
+    request.setResponseCode(302)
+    request.setHeader(b"location", target)
+    request.setHeader(b"content-length", b"0")
+    return b""
+
+
+def base_of(request: HTTPRequest) -> bytes:
+    """``https://host:port`` as the caller knows us; the address it reached when it named none that can be."""
+    scheme = b"https" if request.isSecure() else b"http"
+    host = request.getHeader(b"host") or b""
+    if not _HOST.fullmatch(host):
+        here = request.getHost()
+        name = str(getattr(here, "host", "localhost"))
+        host = f"{f'[{name}]' if ':' in name else name}:{getattr(here, 'port', 80)}".encode()
+    return scheme + b"://" + host
+
+
+def _address(request: Request) -> str:
+    return str(getattr(request.getClientAddress(), "host", ""))

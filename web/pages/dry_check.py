@@ -1,0 +1,72 @@
+"""``POST /dm/api/v3/check``: whether settings would work, tried before anything is kept.
+
+The device is built as it would be, tried without effect, and let go of. It has no row in the store and no file of its
+own, so nothing of it stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.core import Core
+from dmtwisted.devices.drivers import KINDS, BadSettings, Surroundings
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import DeviceRow
+from web.answers import json_answer, language_of
+from web.management import answer_errors, lasting, read_object
+
+PATH = b"/dm/api/v3/check"
+"""Where it is."""
+
+
+class NotYet(msgspec.Struct, forbid_unknown_fields=True):
+    """The body: a device that somebody thinks of adding."""
+
+    kind: str
+    driver: str
+    device: str = ""
+    settings: dict[str, Any] = {}
+
+
+class DryCheck:
+    """Tries devices that do not exist yet."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._core, self.default_language = core, default_language
+        self._around = Surroundings(core.reactor, core.clock, core.store, None)
+
+    @app.route(PATH.decode(), methods=["POST"])
+    async def check(self, request: IRequest) -> bytes:
+        """Try it; HTTP 200 also when it does not work, ``res`` tells, and 422 when the settings do not fit."""
+        asked = read_object(request, NotYet)
+        language = language_of(request, self.default_language)
+        try:
+            await lasting(self._tried(asked))
+        except Refused as refused:
+            return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+
+    async def _tried(self, asked: NotYet) -> None:
+        if asked.kind not in KINDS:
+            raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
+        driver = self._core.devices.drivers.get((asked.kind, asked.driver))
+        if driver is None:
+            raise BadSettings("driver", f"there is no such driver for a {asked.kind}")
+        settings = driver.read(asked.settings)
+        # No device has this number, so whatever it reads of the store is empty.
+        row = DeviceRow(0, "", asked.device, asked.kind, asked.driver, msgspec.json.encode(asked.settings))
+        try:
+            built = driver.build(row, settings, self._around)
+        except Exception as error:
+            raise Refused(Res.DEVICE_ERROR, f"{type(error).__name__}: {error}") from error
+        try:
+            await built.check()
+        finally:
+            built.close()

@@ -1,0 +1,181 @@
+"""From a driver's JSON Schema to the fields of a form: what to ask first, and what to fold away.
+
+A driver describes its settings once, by the types and texts of its struct; the form follows from that, so that a new
+driver has its page at once. What is required comes first, then what tells where the device is, and no more than
+`VISIBLE` fields are seen before somebody unfolds the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+VISIBLE = 5
+"""Fields that are seen at first."""
+
+FIRST = (
+    "interface",
+    "host",
+    "port",
+    "serial_port",
+    "baudrate",
+    "device_file",
+    "queue",
+    "server_url",
+    "fiscal_number",
+    "local_number",
+    "shopname",
+    "name",
+    "profile",
+    "merchant",
+    "wait_s",
+)
+"""Settings that most people have to give, in this order: where the device is, then what it is called (design 10)."""
+
+ONLY_WITH = {
+    "host": ("tcp", "cups"),
+    "port": ("tcp", "cups"),
+    "serial_port": ("serial",),
+    "baudrate": ("serial",),
+    "flow": ("serial",),
+    "device_file": ("usb",),
+    "queue": ("cups", "windows"),
+}
+"""Settings that mean something only with some values of ``interface`` (printers.md 1)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a form.
+
+    ``control`` is ``text``, ``password``, ``number``, ``choice``, ``flag``, ``lines`` (texts, one a line),
+    ``numbers`` (numbers, one a line), ``switches`` (things that can be enabled), ``group`` (settings of their own,
+    in ``parts``) or ``json`` (anything else).
+    """
+
+    name: str
+    title: str
+    control: str
+    default: Any = None
+    required: bool = False
+    nullable: bool = False
+    whole: bool = False
+    least: float | None = None
+    most: float | None = None
+    longest: int | None = None
+    pattern: str = ""
+    choices: tuple[Any, ...] = ()
+    only_with: tuple[str, ...] = ()
+    parts: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of a driver: those that are seen at first, and those that are folded away."""
+
+    seen: tuple[Field, ...]
+    folded: tuple[Field, ...]
+
+
+def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
+    """The form of a driver's settings.
+
+    :param secrets: settings that never leave the service; they are asked for and never shown.
+    """
+    found = _fields(_resolved(schema, schema), schema, frozenset(secrets))
+    if not any(field.name == "interface" for field in found):
+        found = [replace(field, only_with=()) for field in found]
+    order = {name: place for place, name in enumerate(FIRST)}
+    found.sort(key=lambda field: (not field.required, order.get(field.name, len(order))))
+    # Of fields that exclude each other only one group is seen at a time, and counts.
+    seen: list[Field] = []
+    for field in found:
+        if field.control in ("group", "json", "switches") and not field.required:
+            continue
+        if field.required or (field.name in order and _widest([*seen, field]) <= VISIBLE):
+            seen.append(field)
+    return Form(tuple(seen), tuple(field for field in found if field not in seen))
+
+
+def _widest(fields: list[Field]) -> int:
+    """How many of ``fields`` are seen at once, at most."""
+    always = sum(not field.only_with for field in fields)
+    ways = {way for field in fields for way in field.only_with}
+    return always + max((sum(way in field.only_with for field in fields) for way in ways), default=0)
+
+
+def _fields(members: Mapping[str, Any], whole: Mapping[str, Any], secrets: frozenset[str]) -> list[Field]:
+    required = set(members.get("required", ()))
+    return [
+        _field(name, member, whole, name in required, name in secrets)
+        for name, member in members.get("properties", {}).items()
+    ]
+
+
+def _field(name: str, member: Mapping[str, Any], whole: Mapping[str, Any], required: bool, secret: bool) -> Field:
+    kind, nullable = _kind_of(member, whole)
+    choices = tuple(kind.get("enum", ()))
+    shape = kind.get("type")
+    control = "json"
+    parts: tuple[Field, ...] = ()
+    if choices:
+        control = "choice"
+    elif shape == "boolean":
+        control = "flag"
+    elif shape in ("integer", "number"):
+        control = "number"
+    elif shape == "string":
+        control = "password" if secret else "text"
+    elif shape == "array":
+        control = _list_control(kind, whole)
+    elif shape == "object" and kind.get("properties"):
+        control, parts = "group", tuple(_fields(kind, whole, frozenset()))
+    return Field(
+        name=name,
+        title=member.get("description") or kind.get("description") or name,
+        control=control,
+        default=member.get("default"),
+        required=required,
+        nullable=nullable,
+        whole=shape == "integer",
+        least=kind.get("minimum", kind.get("exclusiveMinimum")),
+        most=kind.get("maximum", kind.get("exclusiveMaximum")),
+        longest=kind.get("maxLength"),
+        pattern=kind.get("pattern", ""),
+        choices=choices,
+        only_with=ONLY_WITH.get(name, ()),
+        parts=parts,
+    )
+
+
+def _kind_of(member: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """What a member is when it is there, and whether it may be nothing."""
+    member = _resolved(member, whole)
+    ways = member.get("anyOf")
+    if not ways:
+        return member, False
+    real = [way for way in ways if way.get("type") != "null"]
+    if len(real) != 1:
+        return {}, len(real) < len(ways)
+    return _resolved(real[0], whole), len(real) < len(ways)
+
+
+def _list_control(kind: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    items = _resolved(kind.get("items") or {}, whole)
+    if items.get("type") == "string" and "enum" not in items:
+        return "lines"
+    if items.get("type") in ("integer", "number"):
+        return "numbers"
+    members = items.get("properties", {})
+    return "switches" if {"code", "name", "enabled"} <= set(members) else "json"
+
+
+def _resolved(member: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = member.get("$ref")
+    if reference is None:
+        return member
+    found = whole
+    for step in reference.removeprefix("#/").split("/"):
+        found = found[step]
+    return found

@@ -1,0 +1,172 @@
+"""What people see of the service at a glance: how every device stands, and what waits for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import PRINTER, TERMINAL
+from dmtwisted.printing.jobs import KIND as JOB
+from dmtwisted.printing.jobs import decode_job
+from dmtwisted.registers import documents
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import DocumentQuery, OperationQuery, OperationRow, StoreFailed
+from dmtwisted.watching import state_of
+from web.journal import UNFINISHED
+from web.pages.words import speaker
+
+LAST = 3
+"""Documents that a register's card shows."""
+
+MOST_UNFINISHED = 50
+"""Unfinished operations that are listed."""
+
+PRINTS_COUNT = 86_400_000
+"""Milliseconds after which nobody looks for a print any more whose end is not known."""
+
+
+@dataclass(frozen=True)
+class ShownDocument:
+    """One document of a list; ``sum`` in kopecks, ``at`` in milliseconds since 1970."""
+
+    device: str
+    dev_id: str
+    number: int
+    kind: str
+    at: int
+    sum: int
+    fiscal_number: str
+    tag: str
+    offline: bool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A device and how it stands; ``trouble`` is why it does not work, empty when it does."""
+
+    dev_id: str
+    name: str
+    kind: str
+    driver: str
+    title: str
+    state: dict[str, Any]
+    trouble: str
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task is under way."""
+        return bool(self.state.get("busy"))
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """An operation whose end nobody knows, and what a person can do about it.
+
+    ``way`` is one of ``ask`` (any task makes the service find out), ``settle`` (a person says what the slip shows),
+    ``reprint``, or empty when there is nothing to do.
+    """
+
+    n: int
+    device: str
+    dev_id: str
+    kind: str
+    task: int
+    at: int
+    advice: str
+    way: str
+
+
+async def standing(device: Device) -> Standing:
+    """How ``device`` stands; never raises."""
+    try:
+        state = await state_of(device)
+    except StoreFailed:
+        state = {"error": Refused(Res.STORE_FAILED).errortxt("en")}
+    except Exception as error:
+        # A device of which nothing can be said is still to be seen, or nobody could mend it.
+        state = {"error": f"{type(error).__name__}: {error}"}
+    return Standing(
+        device.row.dev_id,
+        device.name,
+        device.kind,
+        device.row.driver,
+        device.driver.title,
+        state,
+        str(state.get("error", "")),
+    )
+
+
+async def last_documents(store: IStore, device: Device, limit: int = LAST) -> list[ShownDocument]:
+    """The newest documents of a register.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    found = await store.find_documents(DocumentQuery(devices=[device.row.n], limit=limit))
+    return [shown(row, device.name, device.row.dev_id) for row in found.documents]
+
+
+def shown(row: Any, device: str, dev_id: str) -> ShownDocument:
+    """A stored document as a list shows it; one that cannot be read shows what the store knows of it."""
+    try:
+        value = documents.decode(row.value)
+    except msgspec.MsgspecError:
+        return ShownDocument(device, dev_id, row.number, row.kind, row.at, 0, row.fiscal_number, "", False)
+    amount = value.report.calc_p if value.report is not None else value.sum
+    offline = value.offline is not None
+    return ShownDocument(
+        device, dev_id, row.number, row.kind, row.at, amount, row.fiscal_number, value.caller.tag, offline
+    )
+
+
+async def unfinished(store: IStore, devices: Devices, now: int, language: str) -> list[Unfinished]:
+    """Operations whose end nobody knows, newest first.
+
+    What a device does just now is none of them; neither is a print that was made anew, or is long forgotten.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    found = await store.find_operations(OperationQuery(states=list(UNFINISHED), limit=MOST_UNFINISHED))
+    by_n = {device.row.n: device for device in devices}
+    replaced = await _replaced(store, now) if any(row.kind == JOB for row in found.operations) else set()
+    say = speaker(language)
+    told = []
+    for row in found.operations:
+        device = by_n.get(row.device_n)
+        if device is not None and device.turns.busy:
+            continue
+        if row.kind == JOB and (row.n in replaced or now - row.at > PRINTS_COUNT):
+            continue
+        way = _way(row, device)
+        told.append(
+            Unfinished(
+                row.n,
+                device.name if device else "",
+                device.row.dev_id if device else "",
+                row.kind,
+                row.task,
+                row.at,
+                say(f"advice_{way or 'wait'}"),
+                way,
+            )
+        )
+    return told
+
+
+async def _replaced(store: IStore, now: int) -> set[int]:
+    """The jobs that were printed anew."""
+    query = OperationQuery(kinds=[JOB], at_from=now - PRINTS_COUNT, limit=500)
+    return {decode_job(row.request).replaces for row in (await store.find_operations(query)).operations}
+
+
+def _way(row: OperationRow, device: Device | None) -> str:
+    if device is None:
+        return ""
+    if row.kind == "pay" and device.kind == TERMINAL:
+        return "settle"
+    if row.kind == JOB and device.kind == PRINTER:
+        return "reprint"
+    return "ask" if row.kind in ("fiscal", "untagged") else ""

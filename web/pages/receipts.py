@@ -1,0 +1,258 @@
+"""Receipts for people: found by date, number, tag or sum, and looked at one by one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import msgspec
+
+from dmtwisted.clock import span
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.money import NotANumber, kopecks
+from dmtwisted.printing.jobs import KIND as JOB
+from dmtwisted.printing.jobs import decode_job
+from dmtwisted.printing.told import why
+from dmtwisted.registers import documents
+from dmtwisted.registers.documents import Document
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow
+from web.pages.overview import ShownDocument, shown
+
+PAGE_SIZE = 25
+"""Documents of a page."""
+
+BATCH, MOST = 200, 2000
+"""For what the store cannot look for (a sum): how many documents are read at a time, and in all."""
+
+FILTERS = ("device", "from", "to", "number", "tag", "sum")
+"""Fields of the search form."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A search as a person filled it in, and what of it could not be understood."""
+
+    given: dict[str, str]
+    mistakes: tuple[tuple[str, str], ...]
+    at_from: int | None = None
+    at_to: int | None = None
+    sum: int | None = None
+    page: int = 1
+
+    @property
+    def has_mistakes(self) -> bool:
+        """Whether nothing can be looked for yet."""
+        return bool(self.mistakes)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of what was found; ``partly`` when only the newest documents were looked through."""
+
+    documents: tuple[ShownDocument, ...] = ()
+    total: int = 0
+    page: int = 1
+    pages: int = 1
+    partly: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a document's way: a key of the words, when it was (0: not known), and more of it in words."""
+
+    word: str
+    at: int
+    more: str = ""
+    good: bool = True
+
+
+def wanted(given: dict[str, str]) -> Wanted:
+    """The search that the fields ``given`` spell."""
+    given = {name: given.get(name, "").strip() for name in (*FILTERS, "page")}
+    mistakes: list[tuple[str, str]] = []
+    moments: dict[str, int | None] = {"from": None, "to": None}
+    for name, end in (("from", 0), ("to", 1)):
+        if given[name]:
+            try:
+                moments[name] = span(f"{date.fromisoformat(given[name]):%Y%m%d}")[end]
+            except ValueError:
+                mistakes.append((name, "not_a_date"))
+    amount = None
+    if given["sum"]:
+        try:
+            amount = kopecks(re.sub(r"\s", "", given["sum"]).replace(",", "."))
+        except NotANumber:
+            mistakes.append(("sum", "not_a_sum"))
+    page = int(given["page"]) if re.fullmatch(r"[1-9][0-9]{0,5}", given["page"]) else 1
+    return Wanted(given, tuple(mistakes), moments["from"], moments["to"], amount, page)
+
+
+async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
+    """The documents that ``asked`` describes, newest first.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    registers = {device.row.n: device for device in devices if device.kind == REGISTER}
+    named = asked.given["device"]
+    if named:
+        registers = {n: device for n, device in registers.items() if named in (device.name, device.row.dev_id)}
+    if not registers or asked.has_mistakes:
+        return Found()
+    number, tag = asked.given["number"], asked.given["tag"]
+    query = DocumentQuery(
+        devices=list(registers), kinds=[], at_from=asked.at_from, at_to=asked.at_to, limit=PAGE_SIZE
+    )
+    if number:
+        by_fiscal = msgspec.structs.replace(query, fiscal_number=number)
+        rows = (await store.find_documents(by_fiscal)).documents
+        if not rows and number.isascii() and number.isdigit() and len(number) < 19:
+            rows = (await store.find_documents(msgspec.structs.replace(query, number=int(number)))).documents
+        return _listed([row for row in rows if _fits(row, asked)], registers)
+    if tag:
+        return _listed(await _by_tag(store, registers, asked, tag), registers)
+    if asked.sum is not None:
+        return await _by_sum(store, registers, asked, query)
+    paged = msgspec.structs.replace(query, offset=(asked.page - 1) * PAGE_SIZE)
+    found = await store.find_documents(paged)
+    return Found(
+        tuple(_shown(row, registers) for row in found.documents),
+        found.total,
+        asked.page,
+        max(1, -(-found.total // PAGE_SIZE)),
+    )
+
+
+def _fits(row: FoundDocument, asked: Wanted) -> bool:
+    """Whether a row that was found in another way has the tag and the sum that are asked for as well."""
+    try:
+        value = documents.decode(row.value)
+    except msgspec.MsgspecError:
+        return False
+    if asked.given["tag"] and value.caller.tag != asked.given["tag"]:
+        return False
+    return asked.sum is None or asked.sum == shown(row, "", "").sum
+
+
+async def _by_tag(store: IStore, registers: dict[int, Device], asked: Wanted, tag: str) -> list[FoundDocument]:
+    rows: list[FoundDocument] = []
+    for n in registers:
+        operation = await store.find(n, "fiscal", tag)
+        for paper in operation.documents if operation is not None else ():
+            found = await store.find_documents(
+                DocumentQuery(devices=[n], number=paper.number, at_from=asked.at_from, at_to=asked.at_to, limit=1)
+            )
+            rows += [row for row in found.documents if _fits(row, asked)]
+    return rows
+
+
+async def _by_sum(store: IStore, registers: dict[int, Device], asked: Wanted, query: DocumentQuery) -> Found:
+    rows: list[FoundDocument] = []
+    offset = 0
+    while True:
+        found = await store.find_documents(msgspec.structs.replace(query, limit=BATCH, offset=offset))
+        rows += [row for row in found.documents if _fits(row, asked)]
+        offset += len(found.documents)
+        if len(found.documents) < BATCH or offset >= MOST:
+            break
+    first = (asked.page - 1) * PAGE_SIZE
+    listed = tuple(_shown(row, registers) for row in rows[first : first + PAGE_SIZE])
+    return Found(listed, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
+
+
+def _listed(rows: list[FoundDocument], registers: dict[int, Device]) -> Found:
+    return Found(tuple(_shown(row, registers) for row in rows), len(rows))
+
+
+def _shown(row: FoundDocument, registers: dict[int, Device]) -> ShownDocument:
+    device = registers[row.device_n]
+    return shown(row, device.name, device.row.dev_id)
+
+
+async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument, Document] | None:
+    """The document ``number`` of a register; `None` when it has none that was accepted, or that can be read.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    found = await store.find_documents(DocumentQuery(devices=[device.row.n], number=number, limit=1))
+    if not found.documents:
+        return None
+    try:
+        return found.documents[0], documents.decode(found.documents[0].value)
+    except msgspec.MsgspecError:
+        return None
+
+
+async def way_of(store: IStore, device: Device, row: FoundDocument, value: Document, language: str) -> list[Step]:
+    """What happened to a document, step by step, as far as the journal knows.
+
+    The journal keeps when an operation began and when it was answered; storing and sending lie between the two and
+    have no time of their own.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    operation = await _operation_of(store, device, value)
+    steps = [Step("step_received", operation.at if operation is not None else row.at)]
+    steps.append(Step("step_stored", 0))
+    steps.append(Step("step_offline" if value.offline is not None else "step_sent", 0))
+    steps.append(Step("step_confirmed", _answered_at(row.answer), row.fiscal_number))
+    prints = await store.find_operations(OperationQuery(kinds=[JOB], key=f"{value.header.fisid}/{value.number}"))
+    for job_row in reversed(prints.operations):
+        job = decode_job(job_row.request)
+        fate = job.fate or "unknown"
+        reason = why(job.reason, language) if job.reason else ""
+        steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
+    return steps
+
+
+async def _operation_of(store: IStore, device: Device, value: Document) -> OperationRow | None:
+    if not value.caller.tag:
+        return None
+    return await store.find(device.row.n, "fiscal", value.caller.tag)
+
+
+def _answered_at(answer: bytes) -> int:
+    """When the stored answer was given, in milliseconds since 1970; 0 when it does not say."""
+    try:
+        stamp = msgspec.json.decode(answer, type=_Answered).dt
+        return span(stamp[:14])[0] + int(stamp[14:17] or 0)
+    except (msgspec.MsgspecError, ValueError):
+        return 0
+
+
+class _Answered(msgspec.Struct):
+    """What the way takes of a stored answer."""
+
+    dt: str = ""
+
+
+def pretty(answer: bytes) -> str:
+    """A stored answer as people read JSON; as it is when it is none."""
+    try:
+        return msgspec.json.format(answer, indent=2).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return answer.decode("utf-8", "replace")
+
+
+def picture_of(device: Device, row: FoundDocument, value: Document) -> Any:
+    """What draws the document as it was printed, with the shop's own template: a function that takes long."""
+    from dmtwisted.printing import image
+    from dmtwisted.registers.paper import DocumentPaper
+
+    settings = device.settings
+    paper = DocumentPaper(value, row.fiscal_number, getattr(settings, "template", ""), copy=True)
+    dots = getattr(settings, "pf_dots", 576)
+    return lambda: image.draw(paper(), dots).png
+
+
+def text_of(device: Device, row: FoundDocument, value: Document) -> str:
+    """The document as lines of text."""
+    from dmtwisted.printing.text import render_text
+    from dmtwisted.registers.paper import DocumentPaper
+
+    settings = device.settings
+    paper = DocumentPaper(value, row.fiscal_number, getattr(settings, "template", ""), copy=True)
+    return render_text(paper(), getattr(settings, "pf_charcount", 48))

@@ -1,0 +1,338 @@
+"""``/dm/main/`` and ``/dm/``: which page is where (specification 1.6, http-api 8).
+
+================================================ ==========================================================
+path                                             page
+================================================ ==========================================================
+/dm/main/                                        every device at a glance, today's sales, what needs a person
+/dm/main/first                                   the way to the first receipt
+/dm/main/registers/{dev_id}                      what a cashier does with a register
+/dm/main/receipts                                receipts found by date, number, tag, sum
+/dm/main/receipts/{dev_id}/{number}              one receipt; with ``/picture`` its picture alone
+/dm/main/console                                 requests to try
+/dm/main/codes                                   result codes; ``codes.json`` is the same for scripts
+/dm/main/settings                                settings of the service
+/dm/                                             devices
+/dm/devices/new, /dm/devices/{dev_id}            a device added; looked at, tried, changed
+================================================ ==========================================================
+
+A page only reads. Whatever changes something is asked of the JSON interfaces by the page's scripts, under the rules
+of origin that hold there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.iweb import IRequest
+from twisted.web.server import Request
+from werkzeug.exceptions import HTTPException
+
+from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
+from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL
+from dmtwisted.results import Refused, Res
+from web.answers import json_answer, plain_answer
+from web.gate import base_of
+from web.pages import receipts
+from web.pages.chart import chart
+from web.pages.day import DaySales
+from web.pages.examples import PATHS, examples
+from web.pages.fields import form_of
+from web.pages.overview import last_documents, shown, standing, unfinished
+from web.pages.rendering import Pages
+from web.pages.words import speaker
+
+MOVED = {
+    b"/": b"/dm/main/",
+    b"/dm": b"/dm/",
+    b"/dm/main": b"/dm/main/",
+    b"/dm/main/dashboard.html": b"/dm/main/",
+    b"/dm/main/settings.html": b"/dm/main/settings",
+    b"/dm/devices": b"/dm/",
+    b"/dm/devices/": b"/dm/",
+}
+"""Addresses that people type, and where they lead."""
+
+STARTS = (b"/dm/main", b"/dm/devices")
+"""Where pages are, besides the addresses of `MOVED` and ``/dm/``."""
+
+
+def is_page(path: bytes) -> bool:
+    """Whether ``path`` is a page's."""
+    return path == b"/dm/" or path in MOVED or any(path.startswith(start + b"/") for start in STARTS)
+
+
+class PageSite:
+    """Every page."""
+
+    log = Logger()
+    app = Klein()
+
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._core = core
+        self._pages = Pages(default_language, core.config.service.training, lambda: core.access.on)
+        self._day = DaySales(core.store)
+
+    @app.route("/", methods=["GET"])
+    @app.route("/dm", methods=["GET"])
+    @app.route("/dm/main", methods=["GET"])
+    @app.route("/dm/main/dashboard.html", methods=["GET"])
+    @app.route("/dm/main/settings.html", methods=["GET"])
+    @app.route("/dm/devices", methods=["GET"])
+    @app.route("/dm/devices/", methods=["GET"])
+    def moved(self, request: Request) -> bytes:
+        """Another address of a page."""
+        request.setResponseCode(302)
+        request.setHeader(b"location", base_of(request) + MOVED[request.path])
+        return b""
+
+    # Registers and application
+
+    @app.route("/dm/main/", methods=["GET"])
+    async def overview(self, request: IRequest) -> bytes:
+        """Every device at a glance."""
+        core, now = self._core, self._core.clock.now()
+        found = [await standing(device) for device in core.devices]
+        registers = [
+            (one, await last_documents(core.store, core.devices.by_id(one.dev_id)))
+            for one in found
+            if one.kind == REGISTER
+        ]
+        hours = await self._day.until(now)
+        return self._pages.page(
+            request,
+            "overview.html",
+            registers=registers,
+            others=[one for one in found if one.kind != REGISTER],
+            unfinished=await unfinished(core.store, core.devices, now, self._pages.language(request)),
+            hours=hours,
+            chart=chart(hours.sales),
+            now=now,
+            fresh=not any(documents for _, documents in registers),
+        )
+
+    @app.route("/dm/main/first", methods=["GET"])
+    async def first(self, request: IRequest) -> bytes:
+        """The way to the first receipt, on a training register."""
+        training = next(
+            (device for device in self._core.devices if (device.kind, device.row.driver) == (REGISTER, "training")),
+            None,
+        )
+        register = await standing(training) if training is not None else None
+        return self._pages.page(request, "first.html", register=register)
+
+    @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
+    async def board(self, request: IRequest, dev_id: str) -> bytes:
+        """What a cashier does with one register."""
+        device = self._core.devices.by_id(dev_id)
+        if device.kind != REGISTER:
+            raise Refused(Res.UNKNOWN_DEVICE)
+        return self._pages.page(
+            request,
+            "board.html",
+            register=await standing(device),
+            documents=await last_documents(self._core.store, device, 8),
+            printers=self._named(PRINTER),
+        )
+
+    @app.route("/dm/main/receipts", methods=["GET"])
+    async def receipts(self, request: IRequest) -> bytes:
+        """Receipts found by date, number, tag or sum."""
+        asked = receipts.wanted(_query(request))
+        found = await receipts.find(self._core.store, self._core.devices, asked)
+        return self._pages.page(
+            request,
+            "receipts.html",
+            asked=asked,
+            found=found,
+            registers=self._named(REGISTER),
+        )
+
+    @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])
+    async def receipt(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """One receipt."""
+        device, row, value = await self._document(dev_id, number)
+        language = self._pages.language(request)
+        return self._pages.page(
+            request,
+            "receipt.html",
+            device=device,
+            row=row,
+            document=value,
+            shown=shown(row, device.name, dev_id),
+            steps=await receipts.way_of(self._core.store, device, row, value, language),
+            answer=receipts.pretty(row.answer),
+            text=receipts.text_of(device, row, value),
+            printers=self._named(PRINTER),
+        )
+
+    @app.route("/dm/main/receipts/<dev_id>/<int:number>/picture", methods=["GET"])
+    async def picture(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """The picture of one receipt: drawn from the store, so that the register is free for its till."""
+        device, row, value = await self._document(dev_id, number)
+        drawn = await self._core.clock.aside(receipts.picture_of(device, row, value))
+        return plain_answer(request, b"image/png", drawn)
+
+    async def _document(self, dev_id: str, number: int) -> Any:
+        device = self._core.devices.by_id(dev_id)
+        # No register counts any further.
+        found = await receipts.one(self._core.store, device, min(number, 2**63 - 1))
+        if found is None:
+            raise Refused(Res.TAG_NOT_FOUND)
+        return device, *found
+
+    @app.route("/dm/main/console", methods=["GET"])
+    async def console(self, request: IRequest) -> bytes:
+        """Requests to try."""
+        say = speaker(self._pages.language(request))
+        return self._pages.page(
+            request,
+            "console.html",
+            examples=[
+                {"title": say(example.word), "path": example.path, "body": example.body}
+                for example in examples(self._core.devices, say("coffee"))
+            ],
+            paths=PATHS,
+        )
+
+    @app.route("/dm/main/codes", methods=["GET"])
+    async def codes(self, request: IRequest) -> bytes:
+        """Result codes, searched by number or word."""
+        query = _query(request).get("q", "").strip()
+        found = [res for res in _CODES if _speaks_of(res, query)]
+        return self._pages.page(request, "codes.html", codes=found, query=query)
+
+    @app.route("/dm/main/codes.json", methods=["GET"])
+    def codes_json(self, request: IRequest) -> bytes:
+        """The catalogue for scripts, in the language of the page."""
+        language = self._pages.language(request)
+        told = {
+            str(res.code): {
+                "text": res.text.for_language(language),
+                "action": int(res.action),
+                "caller": res.caller.for_language(language),
+                "cashier": res.cashier.for_language(language),
+            }
+            for res in _CODES
+        }
+        return json_answer(request, 200, told)
+
+    @app.route("/dm/main/settings", methods=["GET"])
+    async def settings(self, request: IRequest) -> bytes:
+        """Settings of the service."""
+        core = self._core
+        return self._pages.page(
+            request,
+            "settings.html",
+            settings=core.settings.now,
+            login=core.access.login,
+            keys=[{"id": key.id, "name": key.name, "at": key.made_at} for key in core.access.keys],
+        )
+
+    # Devices
+
+    @app.route("/dm/", methods=["GET"])
+    async def devices(self, request: IRequest) -> bytes:
+        """Every device."""
+        found = [await standing(device) for device in self._core.devices]
+        return self._pages.page(request, "devices.html", devices=found)
+
+    @app.route("/dm/devices/new", methods=["GET"])
+    async def new_device(self, request: IRequest) -> bytes:
+        """A device added: its kind, then its driver, then its settings."""
+        query = _query(request)
+        kind = query.get("kind", "") if query.get("kind") in KINDS else ""
+        drivers = [driver for driver in self._core.devices.drivers.values() if driver.kind == kind]
+        drivers.sort(key=lambda driver: (driver.name == "training", driver.title.lower()))
+        chosen = next((driver for driver in drivers if driver.name == query.get("driver")), None)
+        if chosen is None and len(drivers) == 1:
+            chosen = drivers[0]
+        form = form_of(chosen.schema(), chosen.secrets) if chosen is not None else None
+        return self._pages.page(
+            request,
+            "new_device.html",
+            kinds=KINDS,
+            kind=kind,
+            drivers=drivers,
+            driver=chosen,
+            form=form,
+            values={},
+            usual_name=self._usual_name(kind),
+        )
+
+    def _usual_name(self, kind: str) -> str:
+        """A name that is still free: the usual ones first, for tills expect a printer `prn` (http-api 4)."""
+        taken = {device.name for device in self._core.devices}
+        base = {REGISTER: "test", PRINTER: "prn", TERMINAL: "pos"}.get(kind, "device")
+        names = [base, *(f"{base}{n}" for n in range(2, len(taken) + 3))]
+        return next(name for name in names if name not in taken)
+
+    @app.route("/dm/devices/<dev_id>", methods=["GET"])
+    async def device(self, request: IRequest, dev_id: str) -> bytes:
+        """One device: how it stands, what it can be asked, its settings."""
+        device = self._core.devices.by_id(dev_id)
+        secrets = device.driver.secrets
+        values = {name: value for name, value in _settings_of(device).items() if name not in secrets}
+        return self._pages.page(
+            request,
+            "device.html",
+            device=await standing(device),
+            driver=device.driver,
+            form=form_of(device.driver.schema(), secrets),
+            values=values,
+            has_strip="strip" in device.driver.capabilities,
+        )
+
+    def _named(self, kind: str) -> list[dict[str, str]]:
+        return [
+            {"name": device.name, "dev_id": device.row.dev_id} for device in self._core.devices if device.kind == kind
+        ]
+
+    # What goes wrong
+
+    @app.handle_errors(HTTPException)
+    def no_such_page(self, request: IRequest, failure: Failure) -> bytes:
+        """There is no such page, or it cannot be asked like this."""
+        error = failure.value
+        status = error.code if isinstance(error, HTTPException) and error.code in (404, 405) else 404
+        return self._pages.page(request, "not_here.html", status)
+
+    @app.handle_errors(Refused)
+    def no_such_thing(self, request: IRequest, failure: Failure) -> bytes:
+        """What the page would show is not there."""
+        return self._pages.page(request, "not_here.html", 404)
+
+    @app.handle_errors(Exception)
+    def failed(self, request: IRequest, failure: Failure) -> bytes:
+        """A fault of ours, or a store that does not answer: people are told in plain words."""
+        self.log.failure("the page {path} could not be shown", failure, path=request.path)
+        return self._pages.page(request, "failed.html", 503)
+
+
+def _query(request: IRequest) -> dict[str, str]:
+    return {
+        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
+        for name, values in request.args.items()
+    }
+
+
+def _settings_of(device: Device) -> dict[str, Any]:
+    settings = msgspec.to_builtins(device.settings)
+    return settings if isinstance(settings, dict) else {}
+
+
+_CODES = sorted(Res, key=lambda res: res.code)
+
+
+def _speaks_of(res: Res, query: str) -> bool:
+    """Whether a line of the catalogue has the number ``query``, or all of its words in one of its texts."""
+    if not query:
+        return True
+    if query.isdigit():
+        return query in str(res.code)
+    texts = " ".join((*res.text, *res.caller, *res.cashier)).casefold()
+    return all(word in texts for word in query.casefold().split())

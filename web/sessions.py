@@ -1,0 +1,171 @@
+"""``/login`` and ``/logout``: from login and password to the cookie of a session (specification 5.5.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.access import Access, TryLater, WrongLogin
+from dmtwisted.passwords import LONGEST
+from dmtwisted.results import Refused, Res, Text
+from web.answers import error_answer, json_answer, language_of
+from web.gate import COOKIE
+from web.login_page import FormTokens, login_page, policy, safe_next
+from web.management import answer_errors, lasting
+
+LARGEST_LOGIN = 16 * 1024
+"""Bytes of a body that can be a login."""
+
+SEED = b"DMLoginForm"
+"""The cookie that a login form is tied to."""
+
+FORM = b"application/x-www-form-urlencoded"
+
+_WRONG = Text("Неправильний логін або пароль", "Wrong login or password")
+_LATER = Text("Забагато спроб, повторіть через %d с", "Too many tries, repeat in %d s")
+_STALE = Text("Сторінка застаріла, спробуйте ще раз", "The page has grown old, try again")
+_TYPE = Text("очікується application/json", "application/json is expected")
+_LONG = Text("це задовго для логіна", "this is too long for a login")
+
+
+class Credentials(msgspec.Struct):
+    """The body of a login (specification 4.1)."""
+
+    login: str
+    password: str = msgspec.field(name="pass")
+
+
+class SessionApi:
+    """Logging in and out."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, access: Access, default_language: str) -> None:
+        self._access, self.default_language = access, default_language
+        self._forms = FormTokens()
+
+    @app.route("/login", methods=["GET"])
+    def page(self, request: IRequest) -> bytes:
+        """The login page."""
+        wanted = request.args.get(b"next", [b""])[-1].decode("utf-8", "replace")
+        return self._page(request, 200, safe_next(wanted))
+
+    @app.route("/login", methods=["POST"])
+    async def log_in(self, request: IRequest) -> bytes:
+        """A session for whoever knows login and password: as JSON from programs, as a form from the page.
+
+        Wrong ones are answered 401, too many tries 429. While no login is asked for, everybody is let in without a
+        cookie: there is nothing that it would open.
+        """
+        kind = (request.getHeader(b"content-type") or b"").split(b";")[0].strip().lower()
+        language = language_of(request, self.default_language)
+        body = request.content.read(LARGEST_LOGIN + 1)
+        if len(body) > LARGEST_LOGIN:
+            return _refused(request, 413, _LONG, language)
+        if kind == FORM:
+            return await self._log_in_by_form(request, body, language)
+        if kind not in (b"", b"application/json"):
+            # What a form of a foreign page can send without asking is not taken for JSON.
+            return _refused(request, 415, _TYPE, language)
+        try:
+            asked = msgspec.json.decode(body, type=Credentials)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Refused(Res.MALFORMED, str(error)) from None
+        if not self._access.on:
+            return json_answer(request, 200, {"res": 0, "errortxt": ""})
+        try:
+            await self._begin(request, asked.login, asked.password)
+        except WrongLogin:
+            return _told(request, 401, _WRONG.for_language(language))
+        except TryLater as later:
+            return _told(request, 429, _later(request, later, language))
+        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+
+    async def _log_in_by_form(self, request: IRequest, body: bytes, language: str) -> bytes:
+        try:
+            fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
+        except ValueError as error:
+            raise Refused(Res.MALFORMED, str(error)) from None
+        login, password, csrf, wanted = (fields.get(name, [""])[-1] for name in ("login", "pass", "csrf", "next"))
+        target = safe_next(wanted)
+        seed = (request.getCookie(SEED) or b"").decode("latin-1")
+        if not self._forms.fits(seed, csrf):
+            return self._page(request, 403, target, _STALE.for_language(language))
+        if self._access.on:
+            try:
+                await self._begin(request, login, password)
+            except WrongLogin:
+                return self._page(request, 401, target, _WRONG.for_language(language))
+            except TryLater as later:
+                return self._page(request, 429, target, _later(request, later, language))
+        return _go(request, target.encode())
+
+    @app.route("/logout", methods=["POST"])
+    def log_out(self, request: IRequest) -> bytes:
+        """End the session; whoever has none is told the same."""
+        token = request.getCookie(COOKIE)
+        if token:
+            self._access.sessions.end(token.decode("latin-1"))
+        _set_cookie(request, COOKIE, "", "; Max-Age=0")
+        if (request.getHeader(b"content-type") or b"").startswith(FORM):
+            return _go(request, b"/login")
+        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+
+    async def _begin(self, request: IRequest, login: str, password: str) -> None:
+        """Set the cookie of a new session; one that the caller brought along ends.
+
+        :raises WrongLogin: when they are wrong.
+        :raises TryLater: when there were too many tries.
+        """
+        address = str(getattr(request.getClientAddress(), "host", ""))
+        token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
+        before = request.getCookie(COOKIE)
+        if before:
+            self._access.sessions.end(before.decode("latin-1"))
+        _set_cookie(request, COOKIE, token)
+
+    def _page(self, request: IRequest, status: int, target: str, trouble: str = "") -> bytes:
+        language = language_of(request, self.default_language)
+        seed = (request.getCookie(SEED) or b"").decode("latin-1")
+        if not (seed.isascii() and seed.replace("-", "").replace("_", "").isalnum() and len(seed) < 100):
+            seed = self._forms.new_seed()
+            _set_cookie(request, SEED, seed)
+        request.setResponseCode(status)
+        request.setHeader(b"content-type", b"text/html; charset=utf-8")
+        request.setHeader(b"content-security-policy", policy())
+        body = login_page(language, self._forms.token(seed), target, trouble)
+        return body if request.method != b"HEAD" else b""
+
+
+def _set_cookie(request: Any, name: bytes, value: str, more: str = "") -> None:
+    """A cookie that scripts do not see and foreign pages do not send; with HTTPS never in the clear."""
+    secure = "; Secure" if request.isSecure() else ""
+    text = f"{name.decode()}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}"
+    request.responseHeaders.addRawHeader(b"set-cookie", text.encode())
+
+
+def _go(request: IRequest, target: bytes) -> bytes:
+    request.setResponseCode(303)
+    request.setHeader(b"location", target)
+    return b""
+
+
+def _later(request: IRequest, later: TryLater, language: str) -> str:
+    seconds = math.ceil(later.seconds)
+    request.setHeader(b"retry-after", b"%d" % seconds)
+    return _LATER.for_language(language) % seconds
+
+
+def _told(request: IRequest, status: int, text: str) -> bytes:
+    """``{res, errortxt}`` of a login that failed (design 6)."""
+    return json_answer(request, status, {"res": Res.MALFORMED.code, "errortxt": text})
+
+
+def _refused(request: IRequest, status: int, why: Text, language: str) -> bytes:
+    return error_answer(request, status, Refused(Res.MALFORMED, why.for_language(language)), language)

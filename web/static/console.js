@@ -1,0 +1,71 @@
+// Requests as a till sends them: written, sent, and their answers taken apart.
+
+import { $, ask, data, make, NoAnswer, once, uuid, words } from "./base.js";
+import { inWords, meaningOf } from "./outcome.js";
+
+const body = $("#body");
+let key = uuid();
+
+function put(index) {
+  const example = data.examples[index];
+  $("#where").value = example.path;
+  body.value = JSON.stringify(example.body, null, 2).replaceAll("{tag}", key);
+}
+
+$("#example").addEventListener("change", (event) => put(Number(event.target.value)));
+
+$("#fresh").addEventListener("click", () => {
+  const fresh = uuid();
+  body.value = body.value.replaceAll(key, fresh);
+  key = fresh;
+});
+
+$("#console").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const button = event.submitter ?? $("#console button");
+  const error = $(".error", $("#console"));
+  error.textContent = "";
+  body.removeAttribute("aria-invalid");
+  try {
+    JSON.parse(body.value);
+  } catch (mistake) {
+    error.textContent = `${words.bad_json}: ${mistake.message}`;
+    body.setAttribute("aria-invalid", "true");
+    body.focus();
+    return;
+  }
+  once(button, send);
+});
+
+async function send() {
+  let answer = null;
+  try {
+    // The text as it was written, not as a script would spell it: 2.0 stays 2.0.
+    ({ json: answer } = await ask("POST", $("#where").value, body.value));
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+  }
+  await show(answer);
+}
+
+async function show(answer) {
+  const { look, parts } = await inWords(answer, words.answer);
+  const place = $("#meaning");
+  place.className = look;
+  const picture = answer?.pf_image;
+  place.replaceChildren(...parts.filter((part) => part.tagName !== "IMG"));
+  if (answer) {
+    const line = await meaningOf(answer.res);
+    const action = words[`action_${answer.res_action}`];
+    if (action) place.append(make("p", {}, `res_action ${answer.res_action}: ${action}`));
+    if (line) place.append(make("p", {}, make("strong", {}, `${words.for_the_program}: `), line.caller));
+  }
+  $("#picture").hidden = !picture;
+  if (picture) $("#picture").src = picture;
+  const text = $("#answer");
+  text.hidden = answer === null;
+  // Forms of many kilobytes would hide everything else.
+  text.textContent = JSON.stringify(answer, (name, value) => (name.startsWith("pf_") ? `${value.slice(0, 40)}…` : value), 2);
+}
+
+put(0);

@@ -1,0 +1,132 @@
+// What every page does: switch the language, log out, and keep what it shows up to date.
+
+import { $, $$, ask, words } from "./base.js";
+
+const IDLE = 10 * 60_000; // The web interface asks for the login again after ten minutes (specification 5.4).
+const CALM = 1500; // Milliseconds between two looks: many events are one look.
+
+const line = $("#line");
+
+for (const link of $$("[data-language]")) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.cookie = `dm_lang=${link.dataset.language}; path=/; max-age=31536000; samesite=lax`;
+    const address = new URL(location.href);
+    address.searchParams.delete("lang");
+    location.assign(address);
+  });
+}
+
+for (const button of $$("[data-logout]")) {
+  button.addEventListener("click", async () => {
+    await ask("POST", "/logout", {});
+    location.assign("/login");
+  });
+}
+
+// Looking anew: the same page is fetched, and the parts that are marked are put in the place of the old ones.
+
+const focusable = "a[href], button, input, select, summary, [tabindex]";
+let timer = 0;
+let looking = false;
+let again = false;
+
+function soon(pause = CALM) {
+  if (!timer) timer = setTimeout(look, pause);
+}
+
+async function look() {
+  timer = 0;
+  if (looking) {
+    again = true;
+    return;
+  }
+  looking = true;
+  try {
+    const answer = await fetch(location.href, { cache: "no-store" });
+    if (answer.redirected && new URL(answer.url).pathname === "/login") location.reload();
+    else if (answer.ok) takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch {
+    // The line is down; the events tell when it is there again.
+  } finally {
+    looking = false;
+  }
+  if (again) {
+    again = false;
+    soon();
+  }
+}
+
+function takeOver(fresh) {
+  for (const part of $$("[data-live]")) {
+    const other = fresh.getElementById(part.id);
+    if (!other || other.innerHTML === part.innerHTML) continue;
+    // Whoever works by keyboard keeps the place.
+    const place = part.contains(document.activeElement) ? $$(focusable, part).indexOf(document.activeElement) : -1;
+    part.replaceChildren(...[...other.childNodes].map((node) => document.importNode(node, true)));
+    if (place >= 0) {
+      const found = $$(focusable, part);
+      (found[place] ?? found.at(-1) ?? $("#content")).focus();
+    }
+  }
+  document.dispatchEvent(new Event("looked"));
+}
+
+// Events
+
+let source = null;
+let service = "";
+let greeted = false;
+
+function connected(yes) {
+  line.textContent = yes ? words.connected : words.reconnecting;
+  line.classList.toggle("lost", !yes);
+}
+
+function listen() {
+  source = new EventSource("/dm/api/v3/events");
+  source.addEventListener("hello", (event) => {
+    const hello = JSON.parse(event.data);
+    connected(true);
+    // Another run of the service, or events that were missed: everything may be otherwise.
+    if (!greeted || hello.missed || hello.service !== service) soon(greeted ? 0 : CALM);
+    greeted = true;
+    service = hello.service;
+  });
+  for (const kind of ["task_begun", "task_ended", "shift", "warning", "device", "job", "changed"]) {
+    source.addEventListener(kind, (event) => {
+      document.dispatchEvent(new CustomEvent(`dm:${kind}`, { detail: JSON.parse(event.data) }));
+      soon();
+    });
+  }
+  source.addEventListener("progress", (event) => {
+    const told = JSON.parse(event.data);
+    for (const place of $$(`[data-progress="${CSS.escape(told.dev_id)}"]`)) {
+      const word = words[`progress_${told.state}`] ?? told.state;
+      place.textContent = told.text ? `${word}: ${told.text}` : word;
+    }
+  });
+  source.addEventListener("error", () => {
+    connected(false);
+    // A browser gives up when something else than events answers; the service may be on its way up.
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
+  });
+}
+
+document.addEventListener("look-again", () => soon(200));
+
+if ($("[data-live]") || $("[data-progress]") || $("#outcome")) listen();
+
+// A page that looks anew by itself must not keep a login alive that nobody uses.
+if (document.body.dataset.login === "on") {
+  let last = Date.now();
+  for (const kind of ["pointerdown", "keydown"]) {
+    document.addEventListener(kind, () => { last = Date.now(); }, { passive: true });
+  }
+  const watch = setInterval(() => {
+    if (Date.now() - last < IDLE) return;
+    clearInterval(watch);
+    source?.close();
+    ask("POST", "/logout", {}).catch(() => {}).finally(() => location.reload());
+  }, 5000);
+}

@@ -1,0 +1,216 @@
+// The form of a device's settings: from fields to JSON and back to the field that was wrong.
+
+import { $, $$, ask, data, lookAgain, make, NoAnswer, once, words } from "./base.js";
+import { explain, inWords, say } from "./outcome.js";
+
+const form = $("#settings");
+const isNew = !data.dev_id;
+const MISSING = Symbol("missing");
+
+const fieldsIn = (root) => $$("[data-field]", root).filter((field) => field.parentElement.closest("[data-field]") === (root === form ? null : root));
+
+function own(field, selector) {
+  return $$(selector, field).find((each) => each.closest("[data-field]") === field);
+}
+
+/** The value of a field; MISSING when it says nothing. */
+function valueOf(field) {
+  const control = field.dataset.control;
+  if (control === "group") {
+    const use = own(field, "[data-use]");
+    if (use && !use.checked) return null;
+    return collect(field);
+  }
+  if (control === "switches") {
+    const kept = JSON.parse(own(field, "script.kept").textContent);
+    const on = new Map($$("[data-code]", field).map((box) => [box.dataset.code, box.checked]));
+    return kept.map((each) => ({ ...each, enabled: on.get(String(each.code)) }));
+  }
+  const input = own(field, "input, select, textarea");
+  const text = input.value.trim();
+  switch (control) {
+    case "flag":
+      return input.checked;
+    case "choice":
+      return JSON.parse(input.value);
+    case "number":
+      // A browser that finds no number in the field gives nothing; the service then says what it expects.
+      if (input.validity.badInput) return "?";
+      if (text === "") return field.hasAttribute("data-nullable") ? null : MISSING;
+      return Number(text);
+    case "lines":
+      return input.value.split("\n").map((line) => line.trimEnd()).filter((line, at, all) => line !== "" || at < all.length - 1);
+    case "numbers":
+      return text === "" ? [] : text.split(/[\s,;]+/).map((each) => (Number.isNaN(Number(each)) ? each : Number(each)));
+    case "json":
+      if (text === "") return field.hasAttribute("data-nullable") ? null : MISSING;
+      return JSON.parse(text);
+    case "password":
+      return input.value === "" ? MISSING : input.value;
+    default:
+      return input.value;
+  }
+}
+
+function collect(root) {
+  const found = {};
+  for (const field of fieldsIn(root)) {
+    const value = valueOf(field);
+    if (value !== MISSING) found[field.dataset.field] = value;
+  }
+  return found;
+}
+
+/** What differs from what the page came with: what nobody touched stays the driver's own default. */
+function changes() {
+  const found = {};
+  for (const field of fieldsIn(form)) {
+    const name = field.dataset.field;
+    const value = valueOf(field);
+    if (value === MISSING) continue;
+    const same = JSON.stringify(value) === JSON.stringify(before[name]);
+    if (!same || (isNew && field.hasAttribute("data-required"))) found[name] = value;
+  }
+  return found;
+}
+
+// Mistakes
+
+function clearMistakes() {
+  for (const error of $$(".error", form)) error.textContent = "";
+  for (const input of $$("[aria-invalid]", form)) input.removeAttribute("aria-invalid");
+}
+
+/** Show a mistake at its field, unfolded and with the cursor in it; false when there is no such field. */
+function showMistake(path, text) {
+  const steps = path.split(".");
+  let field = null;
+  if (steps[0] === "settings" && steps.length > 1) {
+    let root = form;
+    for (const step of steps.slice(1)) {
+      const name = step.replace(/\[.*$/, "");
+      const next = fieldsIn(root).find((each) => each.dataset.field === name);
+      if (!next) break;
+      field = root = next;
+    }
+  } else if (steps[0] === "device") {
+    field = $("[data-name]", form);
+  }
+  if (!field) return false;
+  for (let details = field.closest("details"); details; details = details.parentElement.closest("details")) details.open = true;
+  field.hidden = false;
+  $(".error", field).textContent = text;
+  const input = $("input, select, textarea", field);
+  if (input) {
+    input.setAttribute("aria-invalid", "true");
+    input.focus();
+  }
+  return true;
+}
+
+/** Whether the form can be read; mistakes that the page itself sees are shown. */
+function readable() {
+  clearMistakes();
+  if (!$("#device").value.trim()) return !showMistake("device", words.needed);
+  for (const field of $$("[data-required]", form)) {
+    const input = own(field, "input:not([type=checkbox]), textarea");
+    if (input && input.value.trim() === "") return !showMistake(`settings.${field.dataset.field}`, words.needed);
+  }
+  for (const field of $$('[data-control="json"]', form)) {
+    try {
+      valueOf(field);
+    } catch {
+      return !showMistake(`settings.${field.dataset.field}`, words.bad_json);
+    }
+  }
+  return true;
+}
+
+async function refused(answer, title) {
+  const shown = (answer?.errors ?? []).map(({ path, text }) => showMistake(path, text));
+  if (!shown.length || shown.includes(false)) await explain(answer, title);
+}
+
+// Asking the service
+
+async function asked(method, path, body) {
+  try {
+    return await ask(method, path, body);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { status: 0, json: null };
+  }
+}
+
+const named = () => ({ device: $("#device").value.trim(), settings: changes() });
+
+/** Try the settings before anything is kept; true when the device answered. */
+async function tried(title, saveAnyway) {
+  say(words.working);
+  const body = { ...named(), kind: data.kind, driver: data.driver };
+  const { status, json } = await asked("POST", "/dm/api/v3/check", body);
+  if (status !== 200) {
+    $("#outcome").hidden = true;
+    await refused(json, title);
+    return false;
+  }
+  if (json.res === 0) {
+    say(words.check_good);
+    return true;
+  }
+  await explain(json, words.check_bad);
+  if (saveAnyway) {
+    const button = make("button", { type: "button" }, words.save_anyway);
+    button.addEventListener("click", () => once(button, () => create(title)));
+    $("#outcome").append(make("p", { class: "row" }, button));
+  }
+  return false;
+}
+
+async function create(title) {
+  const { status, json } = await asked("POST", "/dm/api/v3/devices", { ...named(), kind: data.kind, driver: data.driver });
+  if (status === 201) location.assign(`/dm/devices/${json.dev_id}`);
+  else await refused(json, title);
+}
+
+async function change(title) {
+  const { status, json } = await asked("PATCH", `/dm/api/v3/devices/${data.dev_id}`, named());
+  if (status !== 200) {
+    await refused(json, title);
+    return;
+  }
+  before = collect(form);
+  say(words.saved);
+  const check = await asked("POST", `/dm/api/v3/devices/${data.dev_id}/check`);
+  const { parts } = await inWords(check.json, check.json?.res === 0 ? words.check_good : words.check_bad);
+  $("#outcome").append(...parts);
+  data.device = json.device;
+  lookAgain();
+}
+
+// Fields that mean something only with some kinds of line
+
+function adapt() {
+  const way = $('[data-field="interface"] select', form);
+  if (!way) return;
+  const chosen = JSON.parse(way.value);
+  for (const field of $$("[data-only-with]", form)) field.hidden = !field.dataset.onlyWith.split(" ").includes(chosen);
+}
+
+let before = collect(form);
+adapt();
+form.addEventListener("change", adapt);
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const button = event.submitter ?? $("button.main", form);
+  once(button, async () => {
+    if (!readable()) return;
+    if (!isNew) await change(button.textContent);
+    else if (await tried(button.textContent, true)) await create(button.textContent);
+  });
+});
+
+$("#check")?.addEventListener("click", () => once($("#check"), async () => {
+  if (readable()) await tried($("#check").textContent, false);
+}));
