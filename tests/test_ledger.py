@@ -151,3 +151,29 @@ class FileTests(_Ledger, SynchronousTestCase):
             ledger.close()
             self.assertRaises(ValueError, ledger.add, *SOLD)
             self.assertEqual((ledger.entry(1), list(ledger.entries()), len(ledger)), (before, [before], 1))
+
+
+class ForeignFileTests(SynchronousTestCase):
+    """A file that is no ledger."""
+
+    def test_left_alone(self) -> None:
+        """A file that holds anything else is refused and stays as it was, to the last byte."""
+        for content in (b"root:x:0:0", b"first\nsecond", b"\n", b"[1]\n"):
+            path = Path(self.mktemp())
+            path.write_bytes(content)
+            self.assertRaises(ValueError, Ledger, path)
+            self.assertEqual(path.read_bytes(), content)
+
+    def test_cut_short(self) -> None:
+        """A first entry that a crash cut short, at whatever byte, is no reason to refuse the ledger."""
+        whole = Path(self.mktemp())
+        ledger = Ledger(whole)
+        ledger.add(*OPENED)
+        ledger.close()
+        line = whole.read_bytes()
+        for length in range(len(line)):
+            path = Path(self.mktemp())
+            path.write_bytes(line[:length])
+            again = Ledger(path)
+            self.assertEqual(len(again), 0)
+            again.close()

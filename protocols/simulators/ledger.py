@@ -32,12 +32,18 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     hash: str = ""
 
 
+_BEGIN = b'{"n":'
+"""How every line begins; a file with any other is somebody else's, and is left alone."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Entry).decode
 
 
 class Ledger:
-    """The entries of one device, in a file or, without a path, in memory."""
+    """The entries of one device, in a file or, without a path, in memory.
+
+    :raises ValueError: when the file is none of ours.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -57,6 +63,9 @@ class Ledger:
         file.seek(0)
         with path.open("rb") as lines:
             for line in lines:
+                if not (line.startswith(_BEGIN) or _BEGIN.startswith(line)):
+                    file.close()
+                    raise ValueError(f"{path} is no ledger")
                 if not line.endswith(b"\n"):
                     file.truncate(self._end)
                     break
