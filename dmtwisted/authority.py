@@ -78,7 +78,7 @@ def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEA
 
     :raises ValueError: when there is no name, or one that is none.
     """
-    wanted = [_general_name(name) for name in dict.fromkeys(names)]
+    wanted = list(dict.fromkeys(_general_name(name) for name in names))
     if not wanted:
         raise ValueError("a name or an address is expected")
     key = ec.generate_private_key(ec.SECP256R1())

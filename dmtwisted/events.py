@@ -71,7 +71,7 @@ class Events:
         self._kept.clear()
         return False
 
-    def publish(self, kind: str, **data: Any) -> None:
+    def publish(self, kind: str, /, **data: Any) -> None:
         """Tell of something; a listener that fails is in nobody's way."""
         if not self.watched:
             return

@@ -1,7 +1,7 @@
 """The page of every result code, ``docs/result-codes.md``, made from the catalogue and from what stands here.
 
 The catalogue tells what a code means and what to do. This module adds how a till's author can meet it: on the
-training register, or, while nothing of the service leads to it, what it comes with. ``python -m
+training register and terminal, or, while nothing of the service leads to it, what it comes with. ``python -m
 dmtwisted.result_page`` prints the page.
 """
 
@@ -91,12 +91,52 @@ SEEN: dict[Res, str] = {
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
     # printer
     Res.PRINTER_CONNECT: "`print: unreachable` at the printer `prn`, then any print on it",
+    # terminal: tasks and the line
+    Res.UNKNOWN_TERMINAL_PROTOCOL: "`GET /dm/bankping?dev_name=test`, for a register is no terminal",
+    Res.UNKNOWN_PAY_TASK: "task 9",
+    Res.TERMINAL_SILENT: "`payment: silent`, and `probe: silent` with `times` 0 while the payment is on its way",
+    Res.COM_PORT_UNAVAILABLE: "any task of a `privatbank-json` terminal at a `serial_port` that is not there",
+    Res.COM_PORT_ERROR: "any task of an `ssi-json` terminal at a `serial_port` that is not there",
+    Res.TERMINAL_CONNECT: "`probe: lost_before` with `times` 0",
+    Res.TRANSACTION_NOT_FOUND: "task 1 with an unused `transaction_id` and `transaction_search` 1",
+    Res.REQUEST_NOT_TAKEN: "`payment: lost_before`",
+    Res.TERMINAL_UNREACHABLE: "any task of an `ssi-json` terminal at a `host` where none is",
+    Res.TASK_NOT_SUPPORTED: "task 4",
+    Res.TERMINAL_ADDRESS_UNREACHABLE: "`payment: unreachable`",
+    Res.HANDSHAKE_SILENT: "`probe: silent` with `times` 0",
+    # terminal: what the terminal answers
+    Res.TERMINAL_ERROR: "`payment: refuse 1000`",
+    Res.CANCELLED_BY_USER: "`payment: refuse cancelled`",
+    Res.EMV_DECLINED: "`payment: refuse chip`",
+    Res.TERMINAL_JOURNAL_FULL: "`payment: refuse journal_full`",
+    Res.NO_BANK_CONNECTION: "`payment: refuse no_link`",
+    Res.NO_PAPER: "`payment: refuse no_paper`",
+    Res.TERMINAL_KEYS_WRONG: "`payment: refuse keys`",
+    Res.CARD_READER_MISSING: "`payment: refuse reader`",
+    Res.TRANSACTION_COMPLETE: "`payment: refuse reversed`",
+    Res.UNHANDLED_CODE: "`payment: refuse 1099`",
+    Res.TERMINAL_BUSY: "`payment: refuse busy`",
+    Res.OPERATION_CANCELLED: "`POST /dm/api/v3/devices/{dev_id}/interrupt` while the card is waited for",
+    Res.SETTLEMENT_REQUIRED: "`payment: refuse settle_first`",
+    Res.OPERATION_NOT_FOUND: "task 3 with `cancelid` 77",
+    Res.CONFIRMATION_ACTIVE: "task 1 after task 6",
+    Res.NOTHING_TO_CONFIRM: "task 7 without task 6",
+    # terminal: what the bank answers
+    Res.BANK_REFUSED: "`payment: refuse 5`",
+    Res.BANK_AMOUNT_NOT_ALLOWED: "`payment: refuse 13`",
+    Res.BANK_WRONG_CARD: "`payment: refuse 14`",
+    Res.INSUFFICIENT_FUNDS: "`payment: refuse 51` or 116",
+    Res.WRONG_PIN: "`payment: refuse 55`, 75 or 117",
+    Res.BANK_LIMIT_EXCEEDED: "`payment: refuse 61`, 65 or 121",
+    Res.BANK_DOWN: "`payment: refuse 91` or 96",
+    Res.BANK_MESSAGE: "`payment: refuse 57`, and any other code of the bank",
+    Res.WRONG_RRN: "task 2 with `refundid` 1",
     # warning
     Res.SHIFT_OLD: "any task on an open register after `training/clock` 90000",
 }
-"""How a code is produced on the training register."""
+"""How a code is produced on the training register, or on the training terminal."""
 
-TERMINALS = "comes with the bank terminals"
+BPOS1 = "comes with the library that some banks give for BPOS1 terminals"
 CABINETS = "comes with cloud cabinets"
 OWN_DRIVER = "comes with the tax service's own driver"
 SIGNING = f"{OWN_DRIVER}: keys and signing"
@@ -131,7 +171,7 @@ NOT_YET: dict[Res, str] = {
     Res.REGISTER_OFFLINE: SETTINGS_PAGES,
     Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
     Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,
-    **{res: TERMINALS for res in Res if res.group == "terminal"},
+    Res.COM_PORT_NOT_OPEN: BPOS1,
 }
 """Why a code cannot be produced yet."""
 
@@ -167,7 +207,8 @@ rule of its simulated tax service:
     PUT /dm/api/v3/devices/{dev_id}/scenario
     {"rules": [{"on": "sale", "then": "refuse", "code": "12"}]}
 
-The next sale meets that rule. Codes 1 to 13 are the tax service's own numbers; any larger number is taken from
+For terminals it is the training terminal `pos` and its bank, `payment: refuse 51` say. The next sale or payment meets
+that rule. Codes 1 to 13 are the tax service's own numbers; any larger number is taken from
 this page, so each of its codes, also one that comes about in no other way yet, can be tried on a till by
 `{"on": "sale", "then": "refuse", "code": "1123"}`.
 

@@ -15,7 +15,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from zope.interface import implementer
 
 from dmtwisted.certificates import DAY, BadCertificate, Identity, check, read_pem, remarks
-from dmtwisted.config import TlsConfig
+from dmtwisted.config import ConfigError, TlsConfig
 
 CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2: forward secrecy and no CBC (stack.md 6). TLS 1.3 has nothing else."""
@@ -86,7 +86,7 @@ class LiveCertificate:
             raise
         changed = self._identity is not None
         self._identity, self._context = identity, context
-        self._taken, self._last, self._trouble = seen, seen, ""
+        self._taken, self._last, self._trouble, self._reminded = seen, seen, "", 0.0
         self.log.info(
             "certificate {how}: {subject}, {days} days left",
             how="replaced" if changed else "taken",
@@ -161,6 +161,21 @@ class LiveCertificate:
         self._reminded = now
         for remark in remarks(self._identity, now, self._key):
             self.log.warn("certificate {file}: {remark}", file=str(self._certificate), remark=remark)
+
+
+def check_before_start(config: TlsConfig, now: float) -> None:
+    """See that a service may start with the certificate that ``config`` names.
+
+    :param now: the machine's time in seconds since 1970.
+    :raises ConfigError: when it may not; one line.
+    """
+    certificate = Path(config.certificate)
+    try:
+        identity = read_pem(certificate, Path(config.key), config.passphrase)
+        check(identity, now, certificate)
+        make_context(identity)
+    except BadCertificate as error:
+        raise ConfigError(f"[tls] {error}") from None
 
 
 def make_context(identity: Identity) -> SSL.Context:

@@ -269,9 +269,6 @@ class CardPromises(DeskCase):
 class FaultPromises(DeskCase):
     """What holds whatever goes wrong: nothing is paid twice, and no approval is told as a refusal."""
 
-    lost_code: int
-    """The code of an operation whose line broke and whose end nobody knows."""
-
     seed = 20260921
 
     def setUp(self) -> None:

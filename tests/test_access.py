@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -13,6 +16,7 @@ from dmtwisted import login_sessions
 from dmtwisted.access import Access, LoginChange, TryLater, WrongLogin
 from dmtwisted.api_keys import MOST_KEYS, ApiKeys
 from dmtwisted.clock import ServiceClock
+from dmtwisted.config import ConfigError, ServerConfig, load
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.hardened import BadList, Circle
 from dmtwisted.login_sessions import Sessions
@@ -517,3 +521,45 @@ class CircleTests(SynchronousTestCase):
         circle = Circle.read("", " , ", "")
         self.assertTrue(circle.has_address(HERE))
         self.assertFalse(circle.has_address(THERE))
+
+
+class ConfigurationTests(SynchronousTestCase):
+    """The keys of the configuration that say who gets in."""
+
+    def loaded(self, text: str) -> ServerConfig:
+        """The section ``[server]`` of a file that holds ``text``."""
+        folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        file = folder / "dm.toml"
+        file.write_text(f"[server]\n{text}\n")
+        return load(file).server
+
+    def complaint(self, text: str) -> str:
+        """What is said of a file that holds ``text``."""
+        return str(self.assertRaises(ConfigError, self.loaded, text)).partition(": ")[2]
+
+    def test_open(self) -> None:
+        """The profile is off, and its lists are empty, unless the file says otherwise."""
+        server = self.loaded("")
+        self.assertEqual((server.hardened, server.circle), (False, Circle()))
+
+    def test_lists(self) -> None:
+        """The lists are read when the file is."""
+        server = self.loaded('hardened = true\nallowed_addresses = "10.0.0.0/8"\nallowed_hosts = "desk"')
+        self.assertTrue(server.hardened)
+        self.assertTrue(server.circle.has_address("10.1.2.3"))
+        self.assertTrue(server.circle.has_host("desk:3939", ""))
+
+    def test_mistakes(self) -> None:
+        """A mistake in a list stops the start and is named."""
+        self.assertEqual(
+            self.complaint('allowed_addresses = "127.0.0.1, 10.0.0.0/33"'),
+            "[server] allowed_addresses: 10.0.0.0/33 is neither an address nor a network",
+        )
+        self.assertIn("[server] allowed_hosts: ", self.complaint('allowed_hosts = "http://desk"'))
+        self.assertIn("[server] allowed_origins: ", self.complaint('allowed_origins = "*"'))
+
+    def test_reserved_alias(self) -> None:
+        """The second name of `main` cannot be one that has a meaning of its own."""
+        for name in ("api", "main"):
+            self.assertIn(f"[server] path_alias: {name} ", self.complaint(f'path_alias = "{name}"'))

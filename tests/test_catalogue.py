@@ -25,6 +25,7 @@ from protocols.printers.queues import UnknownQueue
 from tests.shop import Shop, sale
 from tests.specification import promises
 from tests.test_printing_service import Queue
+from web.terminals import ServiceMethod
 
 ROOT = Path(__file__).parent.parent
 
@@ -370,6 +371,123 @@ PRINTER_SCENES: dict[Res, Scene] = {
 }
 """How each code of printers comes about (specification 7.4)."""
 
+
+def at_pos(
+    task: int, rule: Told | None = None, *, label: str = "", search: int = 0, device: str = "pos", **pay: Any
+) -> Scene:
+    """A task of the training terminal, or of another one, that meets a rule."""
+
+    def play(shop: Shop) -> Told:
+        if rule is not None:
+            shop.scenario(rule, device="pos")
+        body = {"device": device, "type": 3, "transaction_id": label, "transaction_search": search}
+        return in_time(shop, shop.asked({**body, "pay": {"task": task, "sum": 10, **pay}}))
+
+    return play
+
+
+def in_time(shop: Shop, due: Deferred[bytes]) -> Told:
+    """The answer, once it has come."""
+    for _ in range(7000):
+        if due.called:
+            break
+        shop.clock.advance(0.1)
+    answer: Told = json.loads(shop._case.successResultOf(due))
+    return answer
+
+
+def paid(then: str, code: str = "", on: str = "payment", times: int = 1) -> Scene:
+    """A payment that meets a rule of the training terminal."""
+    return at_pos(1, {"on": on, "then": then, "code": code, "times": times})
+
+
+def at_another(driver: str, **settings: Any) -> Scene:
+    """A payment at a real terminal that is not there."""
+
+    def play(shop: Shop) -> Told:
+        adding = shop.core.devices.add("real", "terminal", driver, settings)
+        shop._case.successResultOf(Deferred.fromCoroutine(adding))
+        return at_pos(1, device="real")(shop)
+
+    return play
+
+
+def after(*scenes: Scene) -> Scene:
+    """One thing after the other; the last one's answer counts."""
+
+    def play(shop: Shop) -> Told:
+        return [scene(shop) for scene in scenes][-1]
+
+    return play
+
+
+def silent_terminal(shop: Shop) -> Told:
+    """The terminal takes a payment, says nothing, and cannot be asked either."""
+    shop.scenario({"on": "payment", "then": "silent"}, device="pos")
+    due = shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+    shop.clock.pump([0.1] * 20)
+    shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
+    return in_time(shop, due)
+
+
+def stopped(shop: Shop) -> Told:
+    """Somebody wishes that a payment stops while the card is waited for."""
+    due = shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+    shop.clock.pump([0.1] * 4)
+    wish = Deferred.fromCoroutine(shop.core.devices.by_name("pos").built.interrupt())
+    answer = in_time(shop, due)
+    assert wish.called
+    return answer
+
+
+def pinged_register(shop: Shop) -> Told:
+    """A service method of terminals names a register."""
+    ping = ServiceMethod("ping", shop.core.devices, shop.core.clock, "uk")
+    answer: Told = json.loads(shop._case.successResultOf(Deferred.fromCoroutine(ping.answer("test", "uk"))))
+    return answer
+
+
+TERMINAL_SCENES: dict[Res, Scene] = {
+    Res.UNKNOWN_TERMINAL_PROTOCOL: pinged_register,
+    Res.UNKNOWN_PAY_TASK: at_pos(9),
+    Res.TERMINAL_SILENT: silent_terminal,
+    Res.COM_PORT_UNAVAILABLE: at_another("privatbank-json", interface="serial", serial_port="/dev/none"),
+    Res.COM_PORT_ERROR: at_another("ssi-json", interface="serial", serial_port="/dev/none"),
+    Res.TERMINAL_CONNECT: paid("lost_before", on="probe", times=0),
+    Res.TRANSACTION_NOT_FOUND: at_pos(1, label="0b7d2c1e-5f1a-5c3b-8e2d-6a4f9c8b7a60", search=1),
+    Res.REQUEST_NOT_TAKEN: paid("lost_before"),
+    Res.TERMINAL_UNREACHABLE: at_another("ssi-json", host="192.0.2.1"),
+    Res.TASK_NOT_SUPPORTED: at_pos(4),
+    Res.TERMINAL_ADDRESS_UNREACHABLE: paid("unreachable"),
+    Res.HANDSHAKE_SILENT: paid("silent", on="probe", times=0),
+    Res.OPERATION_CANCELLED: stopped,
+    Res.OPERATION_NOT_FOUND: at_pos(3, cancelid="77"),
+    Res.CONFIRMATION_ACTIVE: after(at_pos(6), at_pos(1)),
+    Res.NOTHING_TO_CONFIRM: at_pos(7),
+    Res.WRONG_RRN: at_pos(2, refundid="1"),
+    Res.TERMINAL_BUSY: paid("refuse", "busy"),
+    Res.TERMINAL_ERROR: paid("refuse", "1000"),
+    Res.CANCELLED_BY_USER: paid("refuse", "cancelled"),
+    Res.EMV_DECLINED: paid("refuse", "chip"),
+    Res.TERMINAL_JOURNAL_FULL: paid("refuse", "journal_full"),
+    Res.NO_BANK_CONNECTION: paid("refuse", "no_link"),
+    Res.NO_PAPER: paid("refuse", "no_paper"),
+    Res.TERMINAL_KEYS_WRONG: paid("refuse", "keys"),
+    Res.CARD_READER_MISSING: paid("refuse", "reader"),
+    Res.TRANSACTION_COMPLETE: paid("refuse", "reversed"),
+    Res.UNHANDLED_CODE: paid("refuse", "1099"),
+    Res.SETTLEMENT_REQUIRED: paid("refuse", "settle_first"),
+    Res.BANK_REFUSED: paid("refuse", "5"),
+    Res.BANK_AMOUNT_NOT_ALLOWED: paid("refuse", "13"),
+    Res.BANK_WRONG_CARD: paid("refuse", "14"),
+    Res.INSUFFICIENT_FUNDS: paid("refuse", "51"),
+    Res.WRONG_PIN: paid("refuse", "55"),
+    Res.BANK_LIMIT_EXCEEDED: paid("refuse", "61"),
+    Res.BANK_DOWN: paid("refuse", "91"),
+    Res.BANK_MESSAGE: paid("refuse", "57"),
+}
+"""How each code of terminals comes about."""
+
 SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
     Res.OFFLINE_FORBIDDEN: going_offline(offline_allowed=False),
     Res.ALREADY_OFFLINE: twice_offline,
@@ -406,6 +524,8 @@ class ProducedTests(SynchronousTestCase):
             "errortxt": answer["errortxt"],
             "aq_errortxt": answer["aq_errortxt"],
         }
+        if kind == 3 and "transaction_id" in answer:
+            expected["transaction_id"] = answer["transaction_id"]
         found = {name: value for name, value in answer.items() if expected.get(name, "(none)") != value}
         found.update({name: "(missing)" for name in expected if name not in answer})
         if not re.fullmatch(as_published(res), answer["errortxt"]):
@@ -427,6 +547,15 @@ class ProducedTests(SynchronousTestCase):
     def test_printer_scenes(self) -> None:
         """So does each scene at a printer."""
         found = {res.code: self.wrong(res, play(Shop(self, whole=True)), 2) for res, play in PRINTER_SCENES.items()}
+        self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
+
+    def test_terminal_scenes(self) -> None:
+        """Each scene at a terminal ends in its code, in the same shape; none takes money and says that it failed."""
+        found = {}
+        for res, play in TERMINAL_SCENES.items():
+            shop = Shop(self, whole=True)
+            found[res.code] = self.wrong(res, play(shop), 3)
+            self.assertEqual(shop.ledger("pos", "payment"), [], res)
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     @promises("3.2.0.1", "3.2.0.2", "2.3.res.1", "2.3.errortxt.2")
@@ -513,7 +642,15 @@ class PageTests(SynchronousTestCase):
 
     def test_each_code(self) -> None:
         """Each code is either produced by a test or listed with the reason why it cannot be yet."""
-        produced = {*SCENES, *PRINTER_SCENES, *SWITCHES, Res.OK, Res.DEVICE_NAME_TAKEN, Res.SHIFT_OLD}
+        produced = {
+            *SCENES,
+            *PRINTER_SCENES,
+            *TERMINAL_SCENES,
+            *SWITCHES,
+            Res.OK,
+            Res.DEVICE_NAME_TAKEN,
+            Res.SHIFT_OLD,
+        }
         self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])
         self.assertEqual({res for res in Res if res in SEEN}, produced)
 

@@ -210,7 +210,7 @@ class FaultTests(SynchronousTestCase):
             self.assertRaises(
                 DocumentError,
                 encode,
-                Check(checkhead=dataclasses.replace(sale.checkhead, **head)),  # type: ignore[arg-type]
+                Check(checkhead=dataclasses.replace(sale.checkhead, **head)),
             )
 
     def test_other_root(self) -> None:

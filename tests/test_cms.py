@@ -330,7 +330,9 @@ class WrongTests(SynchronousTestCase):
         stamp = der.sequence(der.oid(oids.CONTENT_TIME_STAMP), der.set_of(der.null()))
         stamped = resigned(signed(), CASHIER.key, lambda found: [stamp, *[part.raw for part in found]])
         apart = rebuilt(signed(), lambda parts: [*parts[:2], der.sequence(der.oid(oids.DATA)), *parts[3:]])
-        for message in (more, lists, stamped, apart):
+        unbound = resigned(signed(), CASHIER.key, lambda found: [found[0].raw, found[1].raw])
+        self.assertEqual(self.judged(unbound), [])
+        for message in (more, lists, stamped, apart, unbound):
             self.assertEqual(len(profile_faults(read(message))), 1)
         self.assertEqual(len(profile_faults(read(signed()), stamp_wanted=True)), 1)
         self.assertEqual(self.judged(apart), [Reason.CHANGED])

@@ -150,7 +150,7 @@ class BodyTests(SynchronousTestCase):
     """Compression and size."""
 
     def test_encodings(self) -> None:
-        """gzip, zlib data under that name, and deflate of both makes are read; ours is true gzip and always the same."""
+        """gzip, zlib data under that name, and both makes of deflate are read; ours is true gzip, always the same."""
         body = b"abc" * 100
         raw = zlib.compressobj(wbits=-15)
         for packed, encoding in (
@@ -339,7 +339,7 @@ class DocumentVerdictTests(SynchronousTestCase):
         return answered(encode(dataclasses.replace(ticket, **changes)))
 
     def test_accepted(self) -> None:
-        """A ticket of ours is an acceptance with its number and the server's time; the case of the GUID is no matter."""
+        """A ticket of ours is an acceptance with number and time of the server; the case of the GUID is no matter."""
         expected = Accepted("2559207071", datetime(2024, 6, 15, 3, 54, 29))
         self.assertEqual(self.verdict(answered(TICKET)), expected)
         self.assertEqual(self.verdict(answered(TICKET), UID.lower()), expected)
@@ -428,14 +428,9 @@ class PackageVerdictTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Everything else leaves it unknown."""
-        for reply in (
-            answered(b""),
-            answered(b"<html>"),
-            answered(b"OK", 500),
-            answered(b'{"OfflineSess'),
-            answered(b"O"),
-        ):
-            self.assertIsInstance(verdicts.of_package(reply), Unknown)
+        for body in (b"", b"<html>", b'{"OfflineSess', b"O", b"{}", b'{"OfflineSessionId":"7"}', b"null"):
+            self.assertIsInstance(verdicts.of_package(answered(body)), Unknown)
+        self.assertIsInstance(verdicts.of_package(answered(b"OK", 500)), Unknown)
 
 
 class CommandVerdictTests(SynchronousTestCase):

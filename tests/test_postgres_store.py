@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, TypeVar
 from unittest import skipIf
 
 import psycopg2
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
-from twisted.trial.unittest import TestCase
+from twisted.internet.defer import Deferred, DeferredList, gatherResults
+from twisted.internet.endpoints import TCP4ClientEndpoint, TCP4ServerEndpoint, connectProtocol
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import deferLater
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.logger import capturedLogs
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from dmtwisted.store import postgres
+from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.migrate import head, upgrade
 from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.postgres_sessions import Patience
-from dmtwisted.store.values import State, StoreFailed
-from tests.postgres_server import MISSING, server
-from tests.store_contract import TILL, StoreCase, StoreContract, intent
+from dmtwisted.store.postgres_sessions import Patience, Session, read_url
+from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
+from tests.postgres_server import MISSING, PASSWORD, server
+from tests.specification import promises
+from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
-DATABASE = "tills"
+T = TypeVar("T")
+
+DATABASE, FRESH = "tills", "fresh"
 _TABLES = "device, setting, operation, document, register, sold_code, claim"
+
+QUICK = Patience(connect=2.0, statement=0.4, answer=0.8, free=0.3, recovery=5.0, takeover=0.4, restart=2.0)
+"""So that tests of what takes too long are over soon."""
 
 
 def _empty_database() -> None:
@@ -32,6 +51,21 @@ def _empty_database() -> None:
         upgrade(ours.url(DATABASE))
 
 
+def _asked(question: Awaitable[T]) -> Deferred[T]:
+    """``question``, asked now."""
+    return Deferred.fromCoroutine(question)  # type: ignore[arg-type]
+
+
+def _after(act: Callable[[], None]) -> Callable[[T], T]:
+    """A callback that acts and passes the answer on."""
+
+    def passed(answer: T) -> T:
+        act()
+        return answer
+
+    return passed
+
+
 class _PostgresCase(StoreCase):
     """Stores on an empty database of the one server."""
 
@@ -39,27 +73,68 @@ class _PostgresCase(StoreCase):
     integrity_error = psycopg2.IntegrityError
     patience = Patience()
 
-    def store(self, installation: str = "shop", port: int | None = None, **changes: Any) -> PostgresStore:
+    def store(
+        self, installation: str = "shop", port: int | None = None, database: str = DATABASE, **changes: Any
+    ) -> PostgresStore:
         """A store that is not open yet; the end of the test closes it."""
-        url = server().url(DATABASE, port)
-        store = PostgresStore(reactor, url, installation, changes.pop("patience", self.patience), **changes)
-        self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))
+        patience = changes.pop("patience", self.patience)
+        store = PostgresStore(reactor, server().url(database, port), installation, patience, **changes)
+        self.addCleanup(lambda: _asked(store.close()))
         return store
 
     async def opened_postgres(self, installation: str = "shop", **changes: Any) -> PostgresStore:
-        """A store on an empty database."""
+        """A store on an empty database, with all its sessions."""
         _empty_database()
         store = self.store(installation, **changes)
         await store.open()
+        await self.until(lambda: store.alive == changes.get("size", postgres.POOL))
         return store
 
     async def opened(self) -> IStore:
         """A store on an empty database."""
-        return await self.opened_postgres(size=4)
+        _empty_database()
+        store = self.store(size=4)
+        await store.open()
+        return store
 
     def bypass(self, statement: str) -> None:
         """Run ``statement`` on the database."""
         server().run(statement, DATABASE)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until ``condition`` holds, which the server brings about."""
+        while not condition():
+            await deferLater(reactor, 0.01)
+
+    def holding(self, statement: str) -> Any:
+        """A connection whose transaction holds what ``statement`` locks, until it is closed."""
+        connection = server().connect(DATABASE)
+        self.addCleanup(connection.close)
+        connection.cursor().execute(f"BEGIN; {statement}")
+        return connection
+
+    def blocked(self) -> int:
+        """How many sessions of stores wait for a lock."""
+        [(waiting,)] = server().run(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND application_name LIKE 'dmtwisted %'"
+        )
+        return int(waiting)
+
+    def journal(self) -> list[Any]:
+        """Key and state of every operation there is."""
+        return server().run("SELECT key, state FROM operation ORDER BY n", DATABASE)
+
+    def no_store(self, database: str = FRESH) -> None:
+        """An empty database without even a schema."""
+        server().run(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+        server().run(f"CREATE DATABASE {database}")
+
+    async def complaint(self, store: PostgresStore) -> str:
+        """Why ``store`` cannot be opened."""
+        text = str(await self.refused(store.open(), StoreFailed))
+        self.assertNotIn(PASSWORD, text)
+        return text
 
 
 @skipIf(MISSING, MISSING)
@@ -76,3 +151,801 @@ class PostgresStoreTests(_PostgresCase, StoreContract, TestCase):
         self.bypass("UPDATE operation SET state = 'lost'")
         await self.refused(store.reserve(intent(TILL, "b")), StoreFailed)
         self.assertEqual(len(await store.devices()), 1)
+
+    async def test_impossible_text(self) -> None:
+        """A text with a character that PostgreSQL cannot hold fails its own verb, and nothing of it stays."""
+        store = await self.opened()
+        await self.refused(store.reserve(intent(TILL, "a\0b", paper(1))), StoreFailed)
+        await self.refused(store.reserve(intent(TILL, "x" * 201, paper(1))), StoreFailed)
+        self.assertEqual(self.journal(), [])
+
+    async def test_no_such_operation(self) -> None:
+        """What becomes of an operation that there is not is not kept, and whoever says so is told."""
+        store = await self.opened()
+        for asked in (
+            store.conclude(outcome(7, register_state=b"state")),
+            store.note(7, b"far"),
+            store.accept_document(7, 1, "F"),
+        ):
+            await self.refused(asked, StoreFailed)
+        self.assertIs(await store.register_state(TILL), None)
+
+
+@skipIf(MISSING, MISSING)
+class OpenTests(_PostgresCase, TestCase):
+    """From a URL to a store that answers."""
+
+    async def test_new_database(self) -> None:
+        """An empty database gets the newest schema; at the next start there is nothing to do and no process."""
+        self.no_store()
+        store = self.store(database=FRESH)
+        await store.open()
+        self.assertEqual(server().run("SELECT version_num FROM alembic_version", FRESH), [(head(),)])
+        n = (await store.reserve(intent(TILL, "a", paper(1)))).n
+        await store.close()
+        self.patch(sys, "executable", "/no/such/program")
+        store = self.store(database=FRESH)
+        for _ in range(2):
+            await store.open()
+        self.assertEqual([known.n for known in await store.unresolved(None)], [n])
+
+    async def test_same_schema(self) -> None:
+        """The revisions lead to exactly the tables, columns and indexes of the schema, texts compared by bytes."""
+        from sqlalchemy import create_engine
+
+        from dmtwisted.store.schema import metadata
+
+        def described(database: str) -> list[Any]:
+            columns = server().run(
+                "SELECT table_name, column_name, data_type, character_maximum_length, is_nullable, column_default, "
+                "collation_name FROM information_schema.columns WHERE table_schema = 'public' "
+                "AND table_name <> 'alembic_version' ORDER BY 1, 2",
+                database,
+            )
+            indexes = server().run(
+                "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'alembic_version' "
+                "ORDER BY 1",
+                database,
+            )
+            return columns + indexes
+
+        self.no_store()
+        self.no_store("declared")
+        upgrade(server().url(FRESH))
+        engine = create_engine("postgresql+psycopg2://", creator=lambda: server().connect("declared"))
+        metadata.create_all(engine)
+        engine.dispose()
+        found = described(FRESH)
+        self.assertEqual(found, described("declared"))
+        texts = [column for column in found if len(column) == 7 and column[2] == "character varying"]
+        self.assertEqual({column[6] for column in texts}, {"C"})
+        self.assertGreater(len(texts), 10)
+
+    async def test_migrations_at_once(self) -> None:
+        """Several services that start on one empty database at the same moment all come up."""
+        self.no_store()
+        stores = [self.store(f"shop {n}", database=FRESH) for n in range(3)]
+        await gatherResults([_asked(store.open()) for store in stores])
+        await stores[0].change_settings({"a": b"1"})
+        self.assertEqual([await store.settings() for store in stores], [{"a": b"1"}] * 3)
+
+    async def test_newer_version(self) -> None:
+        """A database that a newer version has changed is not touched by this one."""
+        self.no_store()
+        upgrade(server().url(FRESH))
+        server().run("UPDATE alembic_version SET version_num = '9999'", FRESH)
+        complaint = await self.complaint(self.store(database=FRESH))
+        self.assertEqual(complaint, "the database was made by a newer version (revision 9999)")
+
+    async def test_tables_of_others(self) -> None:
+        """Somebody else's tables under our names are a clear line, and stay as they are."""
+        self.no_store()
+        server().run("CREATE TABLE operation (surgeon TEXT)", FRESH)
+        self.assertIn('"operation" already exists', await self.complaint(self.store(database=FRESH)))
+        tables = server().run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", FRESH)
+        self.assertEqual(tables, [("operation",)])
+
+    async def test_no_way_in(self) -> None:
+        """A server that is not there, or does not let us in, is a clear line without a password; later it works."""
+        store = self.store(port=1)
+        self.assertIn("the database server is away: ", await self.complaint(store))
+        self.assertIn('database "nowhere" does not exist', await self.complaint(self.store(database="nowhere")))
+        wrong = server().url(DATABASE).replace(PASSWORD, f"open-{PASSWORD}")
+        denied = PostgresStore(reactor, wrong, "shop")
+        self.assertIn("password authentication failed", await self.complaint(denied))
+        await self.refused(store.settings(), StoreFailed)
+        server().stop()
+        store = self.store()
+        self.assertIn("refused", await self.complaint(store))
+        server().start()
+        _empty_database()
+        await store.open()
+        self.assertEqual(await store.settings(), {})
+
+    async def test_copy(self) -> None:
+        """A server that takes no changes is none to start on."""
+        _empty_database()
+        server().run(f"ALTER DATABASE {DATABASE} SET default_transaction_read_only = on")
+        self.addCleanup(server().run, f"ALTER DATABASE {DATABASE} RESET default_transaction_read_only")
+        self.assertIn("takes no changes", await self.complaint(self.store()))
+
+    async def test_host_name(self) -> None:
+        """The server may be given by its name."""
+        _empty_database()
+        url = server().url(DATABASE).replace("127.0.0.1", "localhost")
+        store = PostgresStore(reactor, url, "shop")
+        self.addCleanup(lambda: _asked(store.close()))
+        await store.open()
+        self.assertEqual(await store.settings(), {})
+
+    async def test_password_is_no_argument(self) -> None:
+        """The process that makes the schema is told the URL where other users of the machine cannot read it."""
+        self.no_store()
+        seen: list[Any] = []
+
+        def watched(program: str, arguments: list[str], environment: dict[str, str], **more: Any) -> Any:
+            seen.append((program, arguments))
+            return getProcessOutputAndValue(program, arguments, environment, **more)
+
+        self.patch(postgres, "getProcessOutputAndValue", watched)
+        await self.store(database=FRESH).open()
+        self.assertEqual(len(seen), 1)
+        self.assertNotIn(PASSWORD, str(seen))
+
+    async def test_durable(self) -> None:
+        """A commit is on the disk before it is answered, also where the server is set up to be careless."""
+        self.assertEqual(server().run("SHOW synchronous_commit"), [("off",)])
+        session = Session(reactor, read_url(server().url("postgres")), iter(["a"]), QUICK, lambda _: None, _ignore)
+        with capturedLogs() as told:
+            await session.start()
+        self.addCleanup(lambda: _asked(session.stop()))
+        for setting, expected in (
+            ("synchronous_commit", "on"),
+            ("default_transaction_isolation", "read committed"),
+            ("statement_timeout", "400ms"),
+        ):
+            self.assertEqual(await session.ask(f"SHOW {setting}"), [(expected,)])
+        # And where that is of no use, who runs it is told.
+        self.assertEqual([event.get("fsync") for event in told], ["off"])
+
+    async def test_reopened(self) -> None:
+        """What was answered is there after close and open; a closed store leaves nothing at the server."""
+        store = await self.opened_postgres()
+        await store.change_settings({"a": b"1"})
+        for _ in range(2):
+            await store.close()
+        await self.refused(store.settings(), StoreFailed)
+        await self.until(lambda: not self._sessions())
+        await store.open()
+        self.assertEqual(await store.settings(), {"a": b"1"})
+
+    async def test_close_waits(self) -> None:
+        """A close lets come to its end what is under way, and refuses what comes later."""
+        store = await self.opened_postgres()
+        asked = [_asked(store.reserve(intent(TILL, f"tag {n}", paper(n)))) for n in range(3)]
+        await store.settings()
+        closing_store = _asked(store.close())
+        await self.refused(store.settings(), StoreFailed)
+        await closing_store
+        answered = [done for done, _ in await DeferredList(asked, consumeErrors=True)]
+        self.assertEqual(len(self.journal()), sum(answered))
+
+    async def test_cancelled(self) -> None:
+        """Who gives up waiting disturbs nobody, and what was asked happens."""
+        store = await self.opened_postgres()
+        asked = _asked(store.reserve(intent(TILL, "a")))
+        asked.addErrback(lambda _: None)
+        asked.cancel()
+        await self.until(lambda: self.journal() == [("a", "intended")])
+        self.assertEqual(await store.settings(), {})
+
+    def _sessions(self) -> list[Any]:
+        return server().run("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'dmtwisted %'")
+
+
+def _ignore(_: object) -> None:
+    """A session that is back, and nobody waits for it."""
+
+
+class UrlTests(SynchronousTestCase):
+    """What is taken for the URL of a database."""
+
+    def test_parts(self) -> None:
+        """The parts of a URL are as libpq reads them."""
+        self.assertEqual(
+            read_url("postgresql://till:a%40b@db.example:5433/tills?sslmode=require"),
+            {
+                "user": "till",
+                "password": "a@b",
+                "host": "db.example",
+                "port": "5433",
+                "dbname": "tills",
+                "sslmode": "require",
+            },
+        )
+
+    def test_no_url(self) -> None:
+        """What is none is refused without a word of it: it may hold a password."""
+        for url in (
+            "postgresql://u:sesame@h",
+            "postgresql://u:open@sesame@h/d",
+            "postgresql://u@h:sesame/d?x",
+            "postgresql://u@h/d?sesame=1",
+        ):
+            error = self.assertRaises(ValueError, read_url, url)
+            self.assertNotIn("sesame", str(error))
+
+
+class _Wire:
+    """A way to the server that can be cut, frozen, and made to lose an answer."""
+
+    def __init__(self) -> None:
+        self._ends: set[_End] = set()
+        self.frozen = self.closed = False
+        self.lose_question: bytes = b""
+        """What a question holds that the server shall never see; then the line breaks."""
+        self.lose_answer: bytes = b""
+        """What a question holds whose answer shall not arrive; the line breaks when the answer is there."""
+        self.lost = 0
+        self.port = 0
+
+    async def open(self) -> Any:
+        """Listen; what is returned ends it."""
+        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        listening = await endpoint.listen(Factory.forProtocol(lambda: _End(self, None)))
+        self.port = listening.getHost().port
+        return listening
+
+    def joined(self, end: _End) -> None:
+        """Another end of a line."""
+        self._ends.add(end)
+
+    def left(self, end: _End) -> None:
+        """It is gone."""
+        self._ends.discard(end)
+
+    def cut(self) -> None:
+        """Break every line."""
+        for end in list(self._ends):
+            end.transport.abortConnection()
+
+    def passes(self, data: bytes, end: _End) -> bool:
+        """Whether ``data`` goes on from ``end``."""
+        if self.frozen:
+            return False
+        if end.waits_for_answer:
+            self.lost += 1
+            end.break_line()
+            return False
+        if self.lose_question and self.lose_question in data:
+            self.lose_question = b""
+            self.lost += 1
+            end.break_line()
+            return False
+        if self.lose_answer and self.lose_answer in data:
+            self.lose_answer = b""
+            assert end.other is not None
+            end.other.waits_for_answer = True
+        return True
+
+
+class _End(Protocol):
+    """One end of a line: towards the store, or towards the server when it is born with its other end."""
+
+    transport: Any
+
+    def __init__(self, wire: _Wire, other: _End | None) -> None:
+        self._wire, self.other = wire, other
+        self.waits_for_answer = False
+        self._early = b""
+
+    def connectionMade(self) -> None:
+        """Reach for the server, or say that it is reached."""
+        self._wire.joined(self)
+        if self.other is not None:
+            self.other.reached(self)
+        elif self._wire.closed:
+            self.transport.abortConnection()
+        else:
+            server_end = TCP4ClientEndpoint(reactor, "127.0.0.1", server().port)
+            trying = connectProtocol(server_end, _End(self._wire, self))
+            trying.addErrback(lambda _: self.transport.abortConnection())
+
+    def reached(self, other: _End) -> None:
+        """The server is there: give it what came meanwhile."""
+        self.other = other
+        early, self._early = self._early, b""
+        if early:
+            self.dataReceived(early)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Pass it on, as the wire allows."""
+        if self.other is None:
+            self._early += data
+        elif self._wire.passes(data, self):
+            self.other.transport.write(data)
+
+    def break_line(self) -> None:
+        """Break both halves."""
+        self.transport.abortConnection()
+        if self.other is not None:
+            self.other.transport.abortConnection()
+
+    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008 - as Twisted declares it
+        """One half is gone: the other one, too."""
+        self._wire.left(self)
+        # A cut cable tells the server nothing.
+        if self.other is not None and not self._wire.frozen:
+            self.other.transport.loseConnection()
+
+
+class _WireCase(_PostgresCase):
+    """Stores behind a wire."""
+
+    async def behind(self, wire: _Wire, installation: str = "shop", **changes: Any) -> PostgresStore:
+        """A store on an empty database behind ``wire``."""
+        listening = await wire.open()
+        self.addCleanup(wire.cut)
+        self.addCleanup(listening.stopListening)
+        _empty_database()
+        changes.setdefault("size", 2)
+        store = self.store(installation, wire.port, **changes)
+        await store.open()
+        await self.until(lambda: store.alive == changes["size"])
+        return store
+
+
+@skipIf(MISSING, MISSING)
+class LostAnswerTests(_WireCase, TestCase):
+    """The server did what was asked, or did not, and the line broke before it could say so."""
+
+    @promises("3.2.2.4")
+    async def test_reserve(self) -> None:
+        """An intent whose answer was lost is there once, and is whoever's asked: it was not known before."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        for number, kind in enumerate(("fiscal", "pay", "doc"), 1):
+            for member in ("lose_answer", "lose_question"):
+                setattr(wire, member, b"INSERT INTO operation")
+                meant = intent(TILL, f"{kind} {member}", paper(len(self.journal())), kind=kind)
+                reserved = await store.reserve(meant)
+                self.assertEqual(reserved, Reserved(reserved.n, None))
+                known = await store.latest(TILL, kind, meant.key)
+                self.assertEqual(
+                    known, row(reserved.n, meant, State.INTENDED, kept(meant.documents[0], State.INTENDED))
+                )
+            self.assertEqual((len(self.journal()), wire.lost), (2 * number, 2 * number))
+
+    async def test_reserve_known(self) -> None:
+        """A tag that somebody else had before stays known when the answer to that was lost."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        n = await self.operation(store, "a", State.DONE, paper(1))
+        wire.lose_answer = b"INSERT INTO operation"
+        reserved = await store.reserve(intent(TILL, "a", paper(2)))
+        assert reserved.known is not None
+        self.assertEqual((reserved.n, reserved.known.n, reserved.known.answer, wire.lost), (n, n, b"{}", 1))
+
+    async def test_conclude(self) -> None:
+        """An outcome whose answer was lost is kept once, and whoever told it hears that it is."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        for number, member in enumerate(("lose_answer", "lose_question"), 1):
+            n = await self.operation(store, member, State.INTENDED, paper(number))
+            setattr(wire, member, b"UPDATE operation")
+            await store.conclude(
+                outcome(n, answer=b"{}", fiscal_numbers={number: "F"}, register_state=b"%d" % n, sold={member: 1})
+            )
+            self.assertEqual((await self.found(store, member)).documents[0].fiscal_number, "F")
+            self.assertEqual(await store.register_state(TILL), b"%d" % n)
+            self.assertEqual(wire.lost, number)
+
+    async def test_other_verbs(self) -> None:
+        """No other verb minds a lost answer either."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        wire.lose_answer = b"INSERT INTO device"
+        device = await store.add_device("id-1", "till", "register", "training", b"{}")
+        wire.lose_answer = b"UPDATE device"
+        await store.change_device(device.n, "till 2", b"[]")
+        self.assertEqual([(each.n, each.name) for each in await store.devices()], [(device.n, "till 2")])
+        wire.lose_answer = b"INSERT INTO device"
+        await self.refused(store.add_device("id-2", "till 2", "register", "training", b"{}"), NameTaken)
+        wire.lose_answer = b"DELETE FROM device"
+        await store.remove_device(device.n)
+        wire.lose_answer = b"INSERT INTO setting"
+        await store.change_settings({"a": b"1"})
+        wire.lose_answer = b"SELECT name, value"
+        self.assertEqual((await store.devices(), await store.settings()), ([], {"a": b"1"}))
+        n = await self.operation(store, "Z", State.INTENDED, paper(1), paper(2))
+        wire.lose_answer = b"UPDATE document"
+        await store.accept_document(n, 1, "F-1")
+        wire.lose_answer = b"UPDATE operation"
+        await store.note(n, b"far")
+        (known,) = await store.unresolved(TILL)
+        self.assertEqual((known.request, [each.fiscal_number for each in known.documents]), (b"far", ["F-1", ""]))
+        self.assertEqual(wire.lost, 8)
+
+    async def test_still_at_work(self) -> None:
+        """A statement that the server still works at when the line is dead is ended there before it is repeated."""
+        wire = _Wire()
+        store = await self.behind(wire, patience=replace(QUICK, statement=20.0, answer=0.3))
+        await self.operation(store, "before", State.INTENDED, kind="pay")
+        blocker = self.holding("LOCK TABLE operation")
+        asked = _asked(store.reserve(intent(TILL, "a", kind="pay")))
+        await self.until(self.blocked)
+        wire.frozen = True
+        # Nobody hears anything any more, until the store gives the line up and the cable is in again.
+        await self.until(lambda: store.alive < 2)
+        self.assertEqual(self.blocked(), 1)
+        wire.frozen = False
+        blocker.close()
+        reserved = await asked
+        self.assertIs(reserved.known, None)
+        self.assertEqual(self.journal(), [("before", "intended"), ("a", "intended")])
+
+    async def test_stays_away(self) -> None:
+        """When the server stays away nobody can say what became of it, so the verb fails; later a repeat finds it."""
+        wire = _Wire()
+        store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.3))
+        wire.lose_answer = b"INSERT INTO operation"
+        asked = _asked(store.reserve(intent(TILL, "a", paper(1))))
+        await self.until(lambda: wire.lose_answer == b"")
+        wire.closed = True
+        await self.assertFailure(asked, StoreFailed)
+        wire.cut()
+        wire.closed = False
+        await self.until(lambda: store.alive)
+        await self.until_claimed(store)
+        reserved = await store.reserve(intent(TILL, "a", paper(1)))
+        assert reserved.known is not None
+        self.assertEqual((reserved.n, self.journal()), (reserved.known.n, [("a", "intended")]))
+
+    async def until_claimed(self, store: PostgresStore) -> None:
+        """Wait until the store has its devices again."""
+        while True:
+            try:
+                self.assertIs(await store.claims.claim(TILL), Claim.OURS)
+                return
+            except StoreFailed:
+                await deferLater(reactor, 0.01)
+
+
+@skipIf(MISSING, MISSING)
+class NetworkTests(_WireCase, TestCase):
+    """The line to the server."""
+
+    async def test_cut(self) -> None:
+        """Of many questions when the line is cut those that were asked are done once; the others fail unasked."""
+        wire = _Wire()
+        store = await self.behind(wire, size=4)
+        meant = [intent(TILL, f"tag {n}", paper(n)) for n in range(40)]
+        asked = [_asked(store.reserve(each)) for each in meant]
+        asked[5].addCallback(_after(wire.cut))
+        answers = await DeferredList(asked, consumeErrors=True)
+        reserved = [answer for done, answer in answers if done]
+        if len(reserved)<9: print([str(answer.value) for done, answer in answers if not done], [answer.value.__context__ for done, answer in answers if not done][:5])
+        self.assertEqual({each.known for each in reserved}, {None})
+        self.assertEqual(len(self.journal()), len(reserved))
+        self.assertEqual(sorted(each.n for each in reserved), [known.n for known in await store.unresolved(None)])
+
+    async def test_idle_lines(self) -> None:
+        """Lines that break while nobody asks come back by themselves, without a complaint in the log."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        for _ in range(3):
+            wire.cut()
+            await self.until(lambda: store.alive < 2)
+            await self.until(lambda: store.alive == 2)
+            self.assertEqual(await store.settings(), {})
+
+    async def test_silence(self) -> None:
+        """A dead line is given up when an answer is overdue; then verbs fail at once until it is back."""
+        wire = _Wire()
+        store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.2, connect=0.2))
+        wire.frozen = True
+        await self.refused(store.settings(), StoreFailed)
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+        wire.frozen = False
+        await self.until(lambda: store.alive)
+        self.assertEqual(await store.settings(), {})
+
+
+@skipIf(MISSING, MISSING)
+class ServerTests(_PostgresCase, TestCase):
+    """The server ends, in order or not, and comes back."""
+
+    async def test_killed(self) -> None:
+        """Of many questions at a ``kill -9`` of the server each is answered and durable, or failed; none is half."""
+        store = await self.opened_postgres(patience=replace(QUICK, statement=5.0, answer=6.0, free=5.0, recovery=0.2))
+        meant = [intent(TILL, f"tag {n}", paper(n, value=bytes(5_000)), paper(1000 + n)) for n in range(200)]
+        asked = [_asked(store.reserve(each)) for each in meant]
+        asked[50].addCallback(_after(server().kill))
+        answers = await DeferredList(asked, consumeErrors=True)
+        answered = {reserved.n: one for (done, reserved), one in zip(answers, meant, strict=True) if done}
+        failed = [reason for done, reason in answers if not done]
+        self.assertGreater(len(answered), 40)
+        self.assertGreater(len(failed), 0)
+        for reason in failed:
+            assert isinstance(reason, Failure)
+            reason.trap(StoreFailed)
+        self.failureResultOf(_asked(store.settings()), StoreFailed)
+        server().start()
+        await self.until(lambda: store.alive)
+        found = {known.n: known for known in await store.unresolved(None)}
+        for n, one in answered.items():
+            expected = row(n, one, State.INTENDED, *(kept(each, State.INTENDED) for each in one.documents))
+            self.assertEqual(found[n], expected)
+        self.assertEqual({len(known.documents) for known in found.values()}, {2})
+        # Whoever was told that it failed asks again and comes to the one row that there is.
+        await self.until_ours(store)
+        again = [(await store.reserve(each)).n for each in meant]
+        self.assertEqual(len(set(again)), 200)
+        self.assertEqual([known.n for known in await store.unresolved(None)], sorted(again))
+        self.assertTrue(set(found) <= set(again))
+
+    async def until_ours(self, store: PostgresStore) -> None:
+        """Wait until the session that holds the devices is back."""
+        while True:
+            try:
+                self.assertIs(await store.claims.claim(TILL), Claim.OURS)
+                return
+            except StoreFailed:
+                await deferLater(reactor, 0.01)
+
+    async def test_restarted(self) -> None:
+        """While the server is away every verb fails at once; when it is back all goes on without a new start."""
+        store = await self.opened_postgres()
+        n = (await store.reserve(intent(TILL, "a", paper(1)))).n
+        for turn in range(2):
+            server().stop()
+            await self.until(lambda: not store.alive)
+            for asked in (store.settings(), store.reserve(intent(TILL, "b"))):
+                self.failureResultOf(_asked(asked), StoreFailed)
+            # What has happened already is kept as soon as the server is back, unless that takes too long.
+            late = _asked(store.conclude(outcome(n, register_state=b"%d" % turn)))
+            server().start()
+            await late
+            self.assertEqual(await store.register_state(TILL), b"%d" % turn)
+            await self.until(lambda: store.alive == postgres.POOL)
+            await self.until_ours(store)
+            self.assertEqual((await store.reserve(intent(TILL, "a", paper(1)))).n, n)
+            await store.change_settings({"turn": b"%d" % turn})
+        self.assertEqual(await store.settings(), {"turn": b"1"})
+
+    async def test_closed_while_away(self) -> None:
+        """A store can be closed while the server is away, and tries no more to reach it."""
+        store = await self.opened_postgres()
+        server().stop()
+        self.addCleanup(server().start)
+        await self.until(lambda: not store.alive)
+        waits = _asked(store.conclude(outcome(1)))
+        self.assertNoResult(waits)
+        await store.close()
+        self.failureResultOf(waits, StoreFailed)
+        await self.refused(store.settings(), StoreFailed)
+
+    async def test_outcome_too_late(self) -> None:
+        """An outcome waits for the server, but not for ever."""
+        store = await self.opened_postgres(patience=replace(QUICK, recovery=0.2))
+        server().stop()
+        self.addCleanup(server().start)
+        await self.until(lambda: not store.alive)
+        begun = reactor.seconds()
+        await self.refused(store.conclude(outcome(1)), StoreFailed)
+        self.assertGreaterEqual(reactor.seconds() - begun, 0.2)
+
+
+@skipIf(MISSING, MISSING)
+class SlowTests(_PostgresCase, TestCase):
+    """A server that takes its time."""
+
+    async def test_too_slow(self) -> None:
+        """What the server does not get done in time has failed, and does not happen later."""
+        store = await self.opened_postgres(patience=QUICK)
+        n = await self.operation(store, "a", State.INTENDED, paper(1))
+        with closing(self.holding("LOCK TABLE operation")):
+            complaint = await self.refused(store.reserve(intent(TILL, "b", paper(2))), StoreFailed)
+            self.assertEqual(str(complaint), "the database did not get it done in time")
+            await self.refused(store.conclude(outcome(n, register_state=b"after")), StoreFailed)
+        self.assertEqual(self.journal(), [("a", "intended")])
+        self.assertIs(await store.register_state(TILL), None)
+        self.assertEqual(store.alive, postgres.POOL)
+
+    async def test_full_pool(self) -> None:
+        """When every session is taken a verb waits for one; after a while it fails, and nothing was asked."""
+        store = await self.opened_postgres(size=2, patience=replace(QUICK, statement=5.0, answer=6.0))
+        await self.operation(store, "a", State.INTENDED)
+        blocker = self.holding("LOCK TABLE setting")
+        asked = [_asked(store.change_settings({name: b""})) for name in "ab"]
+        await self.until(lambda: self.blocked() == 2)
+        complaint = await self.refused(store.reserve(intent(TILL, "b")), StoreFailed)
+        self.assertEqual(str(complaint), "no session of the database became free in 0.3 s")
+        patient = _asked(store.settings())
+        self.assertNoResult(patient)
+        blocker.close()
+        await gatherResults(asked)
+        self.assertTrue(await patient)
+        self.assertEqual(self.journal(), [("a", "intended")])
+
+    @promises("1.9c.1.2", "1.9c.1.4")
+    async def test_two_registers(self) -> None:
+        """While the database is held up with one register another one sells."""
+        store = await self.opened_postgres()
+        n = await self.operation(store, "a", State.INTENDED, paper(1))
+        blocker = self.holding(f"SELECT 1 FROM operation WHERE n = {n} FOR UPDATE")
+        held_up = _asked(store.conclude(outcome(n, fiscal_numbers={1: "F"})))
+        await self.until(lambda: self.blocked() == 1)
+        for number in range(3):
+            other = (await store.reserve(intent(OTHER, f"tag {number}", paper(number)))).n
+            await store.conclude(outcome(other, device_n=OTHER, fiscal_numbers={number: f"F-{number}"}))
+        self.assertNoResult(held_up)
+        self.assertEqual(self.journal(), [("a", "intended"), *((f"tag {number}", "done") for number in range(3))])
+        blocker.close()
+        await held_up
+        self.assertEqual((await self.found(store, "a")).n, n)
+
+
+@skipIf(MISSING, MISSING)
+class ClaimTests(_WireCase, TestCase):
+    """Several services on one database."""
+
+    patience = QUICK
+
+    async def second(self, installation: str = "bar") -> PostgresStore:
+        """Another service on the same database."""
+        store = self.store(installation, size=2)
+        await store.open()
+        return store
+
+    async def test_one_at_a_time(self) -> None:
+        """A device that one service works with is refused to another one, which works with others meanwhile."""
+        first = await self.opened_postgres(size=2)
+        second = await self.second()
+        n = (await first.reserve(intent(TILL, "a", paper(1)))).n
+        for _ in range(2):
+            await self.refused(second.reserve(intent(TILL, "b", paper(2))), ClaimedElsewhere)
+            self.assertIs(await second.claims.claim(TILL), Claim.ELSEWHERE)
+            await self.refused(second.conclude(outcome(n, State.REFUSED)), ClaimedElsewhere)
+            await self.refused(second.note(n, b"theirs"), ClaimedElsewhere)
+            await self.refused(second.accept_document(n, 1, "F"), ClaimedElsewhere)
+        self.assertIs((await second.reserve(intent(OTHER, "b", paper(1)))).known, None)
+        await self.refused(first.reserve(intent(OTHER, "c", paper(2))), ClaimedElsewhere)
+        await first.conclude(outcome(n, fiscal_numbers={1: "F-1"}))
+        self.assertEqual(self.journal(), [("a", "done"), ("b", "intended")])
+        # To look is free.
+        self.assertEqual((await self.found(second, "a")).documents[0].fiscal_number, "F-1")
+
+    async def test_who_comes_first(self) -> None:
+        """Of two services that reach for a device at the same moment one has it."""
+        first = await self.opened_postgres(size=2)
+        second = await self.second()
+        for device_n in range(1, 11):
+            claims = await gatherResults([_asked(store.claims.claim(device_n)) for store in (first, second)])
+            self.assertEqual(set(claims), {Claim.OURS, Claim.ELSEWHERE})
+
+    async def test_orderly_end(self) -> None:
+        """A service that ends in order leaves its devices to others at once; they read their state anew first."""
+        first = await self.opened_postgres(size=2)
+        second, third = await self.second(), await self.second("pub")
+        await self.operation(first, "a", State.DONE, paper(1))
+        await first.close()
+        complaint = await self.refused(second.reserve(intent(TILL, "b", paper(1))), StoreFailed)
+        self.assertIn("read anew", str(complaint))
+        self.assertIs((await second.reserve(intent(TILL, "b", paper(2)))).known, None)
+        await second.close()
+        self.assertIs(await third.claims.claim(TILL), Claim.TAKEN)
+        self.assertIs(await third.claims.claim(TILL), Claim.OURS)
+
+    async def test_dead_service(self) -> None:
+        """The device of a service that is cut off is taken over after a pause; then the old one changes nothing."""
+        wire = _Wire()
+        first = await self.behind(wire)
+        second = await self.second()
+        n = (await first.reserve(intent(TILL, "a", paper(1)))).n
+        wire.closed = True
+        wire.cut()
+        await self.until(lambda: not first.alive)
+        begun = reactor.seconds()
+        while (claim := await second.claims.claim(TILL)) is Claim.ELSEWHERE:
+            await deferLater(reactor, 0.02)
+        self.assertIs(claim, Claim.TAKEN)
+        self.assertGreaterEqual(reactor.seconds() - begun, QUICK.takeover)
+        await second.conclude(outcome(n, State.REFUSED))
+        wire.closed = False
+        await self.until(lambda: first.alive == 2)
+        await self.refused(first.conclude(outcome(n, fiscal_numbers={1: "F"})), ClaimedElsewhere)
+        while not isinstance(await self.refused(first.reserve(intent(TILL, "b")), StoreFailed), ClaimedElsewhere):
+            await deferLater(reactor, 0.02)
+        self.assertEqual(self.journal(), [("a", "refused")])
+
+    async def test_statement_on_its_way(self) -> None:
+        """A takeover waits for what the old service has at work at the server, and reads what came of it."""
+        wire = _Wire()
+        patience = replace(QUICK, statement=5.0, answer=6.0)
+        first = await self.behind(wire, patience=patience)
+        second = self.store("shop", size=2, patience=patience)
+        await second.open()
+        n = await self.operation(first, "a", State.INTENDED, paper(1))
+        blocker = self.holding(f"SELECT 1 FROM operation WHERE n = {n} FOR UPDATE")
+        lost = _asked(first.conclude(outcome(n, fiscal_numbers={1: "F-1"}))).addErrback(lambda _: None)
+        await self.until(lambda: self.blocked() == 1)
+        # The same installation, started again: its earlier life is over, but its last statement is not.
+        wire.frozen = True
+        self.bypass(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid <> 0 AND granted"
+        )
+        taking = _asked(second.claims.claim(TILL))
+        await self.until(lambda: self.blocked() == 2)
+        self.assertNoResult(taking)
+        blocker.close()
+        self.assertIs(await taking, Claim.OURS)
+        self.assertEqual((await self.found(second, "a")).documents[0].fiscal_number, "F-1")
+        wire.closed = True
+        wire.frozen = False
+        wire.cut()
+        await first.close()
+        await lost
+
+    async def test_own_earlier_life(self) -> None:
+        """A service that was killed and starts again has its devices at once."""
+        wire = _Wire()
+        first = await self.behind(wire)
+        await self.operation(first, "a", State.INTENDED)
+        again = await self.second("shop")
+        wire.closed = True
+        wire.cut()
+        self.assertTrue(await again.claims.resume(TILL))
+        self.assertIs(await again.claims.claim(TILL), Claim.OURS)
+
+    async def test_resume(self) -> None:
+        """At a start a service sees to devices that it worked with last, or nobody: the others are others'."""
+        first = await self.opened_postgres(size=2)
+        await self.operation(first, "a", State.INTENDED)
+        await first.close()
+        second = await self.second()
+        self.assertFalse(await second.claims.resume(TILL))
+        self.assertTrue(await second.claims.resume(OTHER))
+        again = await self.second("shop")
+        self.assertTrue(await again.claims.resume(TILL))
+        self.assertFalse(await again.claims.resume(OTHER))
+
+    async def test_claims_lost_and_back(self) -> None:
+        """When the session of the claims breaks they are taken again; nobody else came, so nothing is read anew."""
+        first = await self.opened_postgres(size=2)
+        await self.operation(first, "a", State.INTENDED)
+        for key in "bc":
+            self.bypass("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+            await self.until(lambda: not self._locks())
+            while not self._locks():
+                with contextlib.suppress(StoreFailed):
+                    self.assertIs(await first.claims.claim(TILL), Claim.OURS)
+                await deferLater(reactor, 0.01)
+            await self.operation(first, key, State.INTENDED)
+        self.assertEqual([key for key, _ in self.journal()], ["a", "b", "c"])
+
+    def _locks(self) -> list[Any]:
+        return server().run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
+
+
+@skipIf(MISSING, MISSING)
+class SecretTests(_WireCase, TestCase):
+    """The password of the database."""
+
+    async def test_never_told(self) -> None:
+        """Whatever goes wrong, neither the log nor an error holds the password."""
+        wire = _Wire()
+        with capturedLogs() as told:
+            store = await self.behind(wire, patience=replace(QUICK, recovery=0.2))
+            wire.closed = True
+            wire.cut()
+            reasons = [await self.refused(store.settings(), StoreFailed)]
+            wire.closed = False
+            await self.until(lambda: store.alive == 2)
+            reasons.append(await self.refused(store.reserve(intent(TILL, "a\0")), StoreFailed))
+            reasons.append(await self.refused(self.store(port=1).open(), StoreFailed))
+            await store.close()
+        self.assertNotIn(PASSWORD, repr(list(told)))
+        for reason in reasons:
+            shown = Failure(reason)
+            self.assertNotIn(PASSWORD, f"{reason!r} {shown.getTraceback()}")

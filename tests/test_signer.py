@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from protocols.fiscal.crypto import signer
 from protocols.fiscal.crypto.authority import Authority, Identity
 from protocols.fiscal.crypto.certificates import KeyUsage
-from protocols.fiscal.crypto.errors import NoKey, WrongPassword
+from protocols.fiscal.crypto.errors import NoKey, SelfTestFailed, WrongPassword
 from protocols.fiscal.crypto.key_files import KeyFile, Kind
 from protocols.fiscal.crypto.key_formats import write_private_key
 from protocols.fiscal.crypto.pkcs12_file import write_pkcs12
@@ -38,12 +39,12 @@ class SignerTests(SynchronousTestCase):
     def test_signs(self) -> None:
         """It signs messages that are valid, in the form that was chosen, with the time only when it is given."""
         for named_by in NamedBy:
-            signer = BuiltInSigner(OWNER.key, OWNER.certificate, named_by)
-            message = signer.sign(b"a receipt")
+            own = BuiltInSigner(OWNER.key, OWNER.certificate, named_by)
+            message = own.sign(b"a receipt")
             verdict = verify(message, NOW, AUTHORITY.trust)
             self.assertEqual((verdict.faults, verdict.content, verdict.signed_at), ((), b"a receipt", None))
             self.assertEqual(bool(read(message).signers[0].key_id), named_by is NamedBy.KEY_IDENTIFIER)
-            self.assertEqual(verify(signer.sign(b"", NOW), NOW, None).signed_at, NOW)
+            self.assertEqual(verify(own.sign(b"", NOW), NOW, None).signed_at, NOW)
 
     def test_facts(self) -> None:
         """It tells whose key it is, until when, and what for."""
@@ -68,13 +69,32 @@ class SignerTests(SynchronousTestCase):
         agrees = AUTHORITY.issue("x", usage=KeyUsage.KEY_AGREEMENT)
         self.assertRaises(NoKey, BuiltInSigner, agrees.key, agrees.certificate)
 
+    def test_self_test_first(self) -> None:
+        """Where the known answers come out wrong there is no signer, however often; else they are asked once."""
+
+        def fails() -> None:
+            asked.append(1)
+            raise SelfTestFailed("GOST 34.311")
+
+        asked: list[int] = []
+        self.addCleanup(signer._tested.cache_clear)
+        signer._tested.cache_clear()
+        patched = self.patch(signer, "self_test", fails)
+        for _ in range(2):
+            self.assertRaises(SelfTestFailed, BuiltInSigner, OWNER.key, OWNER.certificate)
+        patched.restore()
+        self.patch(signer, "self_test", lambda: asked.append(2))
+        for _ in range(2):
+            BuiltInSigner(OWNER.key, OWNER.certificate)
+        self.assertEqual(asked, [1, 1, 2])
+
     def test_closed(self) -> None:
         """A closed signer signs no more and still tells its facts; closing twice is nothing."""
-        signer = BuiltInSigner(OWNER.key, OWNER.certificate)
-        signer.close()
-        signer.close()
-        self.assertRaises(Closed, signer.sign, b"x")
-        self.assertEqual(signer.facts.subject, "Каса 1")
+        own = BuiltInSigner(OWNER.key, OWNER.certificate)
+        own.close()
+        own.close()
+        self.assertRaises(Closed, own.sign, b"x")
+        self.assertEqual(own.facts.subject, "Каса 1")
 
     def test_no_secret_in_texts(self) -> None:
         """Neither the signer nor an opened file shows the key when it is printed."""

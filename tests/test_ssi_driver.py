@@ -47,6 +47,15 @@ class SsiFaultTests(SsiDesk, FaultPromises):
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000])
 
+    def test_certain_stays_certain(self) -> None:
+        """An approval that was found out stays one, though the time for asking ends before its slip is told."""
+        self.rule("payment", "lost_after", delay_ms=14_000)
+        self.rule("probe", "accept")
+        self.rule("probe", "silent")
+        answer = self.pay()
+        self.assertAnswer(answer, 0, 0)
+        self.assertEqual((answer["info"]["receipt"], self.states()), ("", ["done", "done"]))
+
     def test_settlement_found_out(self) -> None:
         """A general report whose acknowledgement was lost is known by the last report being another one."""
         self.rule("settlement", "lost_after")

@@ -103,8 +103,8 @@ class ServiceMethod(Resource):
             return self._told(device, await (await self._again(device)).serve(self._name))
 
     async def _last(self, device: Device) -> bytes:
-        """The last operation; one whose end is unknown is asked after first when the terminal is at rest."""
-        if not device.turns.busy:
+        """The last operation; one whose end is unknown is asked after first, unless another one is on its way."""
+        if not (await self._again(device)).at_work:
             async with device.turns.turn():
                 try:
                     await (await self._again(device)).resolve()

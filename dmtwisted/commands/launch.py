@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ class LaunchOptions(usage.Options):
         ["state", None, None, "The folder for the database and all that is kept; goes before the file."],
         ["port", None, None, "The TCP port; goes before the file.", int],
     ]
-    optFlags: ClassVar = [["training", None, "Training mode: a register `test`, and a clock that can be moved."]]
+    optFlags: ClassVar = [["training", None, "Training mode: simulated devices, and a clock that can be moved."]]
 
     def load(self) -> Config:
         """The configuration that these options ask for.
@@ -37,8 +38,10 @@ class LaunchOptions(usage.Options):
             ),
         )
         if config.tls.given:
-            # Never in the clear what somebody meant to be encrypted.
-            raise ConfigError("[tls] certificate: this version serves HTTP only; leave the section out")
+            # Never in the clear what somebody meant to be encrypted; imported only by who has a certificate.
+            from dmtwisted.tls import check_before_start
+
+            check_before_start(config.tls, time.time())
         check_database(config)
         return config
 

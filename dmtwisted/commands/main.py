@@ -24,6 +24,7 @@ class MainOptions(usage.Options):
     subCommands: ClassVar = [
         ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
         ["simulate", None, _options("dmtwisted.commands.simulate", "SimulateOptions"), "Be a printer or a terminal."],
+        ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
 
@@ -41,6 +42,7 @@ class MainOptions(usage.Options):
 RUN = {
     "run": "dmtwisted.commands.run",
     "simulate": "dmtwisted.commands.simulate",
+    "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",
 }
 """The module behind each command; its function ``run`` takes the options and returns the exit status."""

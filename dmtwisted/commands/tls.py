@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,6 +37,13 @@ class InstallOptions(usage.Options):
         ["key", None, None, "The file of the private key, when FILE does not hold it."],
         ["password", "p", None, "Password of FILE; - asks for it, so that others do not see it."],
     ]
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """Take the file before the options as well as after them."""
+        words = list(options or ())
+        if words and not words[0].startswith("-"):
+            words.append(words.pop(0))
+        super().parseOptions(words)
 
     def parseArgs(self, file: str) -> None:  # type: ignore[override]
         """One file."""

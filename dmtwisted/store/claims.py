@@ -61,6 +61,9 @@ RELEASE = "UPDATE claim SET released = true WHERE instance = %s; SELECT pg_advis
 SEPARATOR = "#"
 """Between the name of an installation and the mark of one life of it."""
 
+PAUSE = 0.02
+"""Seconds between looks whether the server is back."""
+
 RETRY = 0.1
 """Seconds between attempts to take the devices of our own earlier life."""
 
@@ -85,11 +88,16 @@ class Claims:
         self._held: set[int] = set()
         self._known: set[int] = set()
         self._due: dict[int, float] = {}
+        self._ended = False
         self._asking: dict[int, list[Deferred[Claim]]] = {}
 
     def use(self, session: Session) -> None:
         """Hold the locks on ``session`` from now on."""
-        self._session = session
+        self._session, self._ended = session, False
+
+    def end(self) -> None:
+        """Wait for nothing any more."""
+        self._ended = True
 
     def lost(self, session: Session) -> None:
         """The session of the locks was lost, and all locks with it."""
@@ -105,8 +113,20 @@ class Claims:
         """
         if device_n in self._held:
             return Claim.OURS
-        if stubborn:
-            await self._back()
+        until: float | None = None
+        while True:
+            try:
+                return await self._for_everybody(device_n)
+            except StoreFailed:
+                if not stubborn or self._ended or self._session is None:
+                    raise
+                now = self._session.reactor.seconds()
+                until = until or now + self._patience.recovery
+                if now >= until:
+                    raise
+                await deferLater(self._session.reactor, PAUSE)
+
+    async def _for_everybody(self, device_n: int) -> Claim:
         if device_n in self._asking:
             # Asked already: the answer is for everybody. A queue for the lock would let one go after the other, each
             # from within the one before.
@@ -144,14 +164,6 @@ class Claims:
         async with self._turn:
             if self._session is not None and self._session.alive and self._known:
                 await self._session.ask(RELEASE, (self.instance,))
-
-    async def _back(self) -> None:
-        """Return when the session is there, or the patience for a recovery is over."""
-        session = self._session
-        if session is not None:
-            until = session.reactor.seconds() + self._patience.recovery
-            while not session.alive and session.reactor.seconds() < until:
-                await deferLater(session.reactor, 0.02)
 
     def _asked(self) -> Session:
         if self._session is None or not self._session.alive:

@@ -45,5 +45,5 @@ def store_of(config: Config, reactor: Any) -> IStore:
 
 
 def installation(config: Config) -> str:
-    """The name of this service among others on the same database: machine and state folder, the same at each start."""
+    """The name of this service among others on one database: machine and state folder, the same at each start."""
     return f"{socket.gethostname()}:{config.state}"

@@ -32,6 +32,9 @@ from dmtwisted.store.values import StoreFailed
 POOL = 8
 """Sessions for verbs; more of them are no faster (stack.md 4). One more holds the claims."""
 
+AFTERWARDS = frozenset({"conclude", "accept_document", "note"})
+"""Verbs that tell of what has happened: they wait for a server that is away, for there is no way back."""
+
 REVISION = "SELECT to_regclass('alembic_version') IS NOT NULL"
 VERSION = "SELECT version_num FROM alembic_version"
 
@@ -60,6 +63,8 @@ class PostgresStore(Verbs):
         self.claims = Claims(installation, self._life, self._patience)
         self._names = self._name_sessions()
         self._holder: Session | None = None
+        self._running = 0
+        self._drained: Deferred[None] | None = None
 
     async def open(self) -> None:
         """Reach the server, bring the database up to date, and hold a session for the claims.
@@ -95,12 +100,17 @@ class PostgresStore(Verbs):
             holder, self._holder = self._holder, None
             if pool is None or holder is None:
                 return
-            await pool.close()
+            pool.lend_no_more()
+            self.claims.end()
+            if self._running:
+                self._drained = Deferred()
+                await self._drained
+            await pool.stop()
             try:
                 await self.claims.release()
             except (StoreFailed, Lost) as error:
                 self.log.warn("the devices were not released: {why}", why=str(error))
-            holder.stop()
+            await holder.stop()
 
     @property
     def alive(self) -> int:
@@ -114,8 +124,8 @@ class PostgresStore(Verbs):
         return Session(self._reactor, self._parameters, self._names, self._patience, lost, back)
 
     async def _let_go(self, pool: Pool, holder: Session) -> None:
-        holder.stop()
-        await pool.close()
+        await holder.stop()
+        await pool.stop()
 
     async def _bring_up_to_date(self, session: Session) -> None:
         [(known,)] = await session.ask(REVISION)
@@ -146,8 +156,17 @@ class PostgresStore(Verbs):
     def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
         """The value of a verb. Who cancels it waits no longer; what was asked goes on."""
         due: Deferred[Any] = Deferred(lambda _: None)
-        Deferred.fromCoroutine(self._perform(verb, arguments)).addBoth(_settle, due)
+        self._running += 1
+        Deferred.fromCoroutine(self._perform(verb, arguments)).addBoth(self._settle, due)
         return due
+
+    def _settle(self, result: Any, due: Deferred[Any]) -> None:
+        self._running -= 1
+        if not due.called:
+            due.callback(result)
+        if self._drained is not None and not self._running:
+            drained, self._drained = self._drained, None
+            drained.callback(None)
 
     async def _perform(self, verb: str, arguments: tuple[Any, ...]) -> Any:
         if self._pool is None:
@@ -158,7 +177,7 @@ class PostgresStore(Verbs):
         while True:
             if verb == "reserve":
                 await self._own(arguments[0].device_n, attempt.again)
-            session = await pool.take(stubborn=attempt.again)
+            session = await pool.take(stubborn=attempt.again or verb in AFTERWARDS)
             try:
                 if self._unburied:
                     await bury(session, self._unburied, self._patience)
@@ -187,8 +206,3 @@ class PostgresStore(Verbs):
             raise ClaimedElsewhere(device_n)
         if claim is Claim.TAKEN:
             raise StoreFailed("another service worked with this device meanwhile; its state has to be read anew")
-
-
-def _settle(result: Any, due: Deferred[Any]) -> None:
-    if not due.called:
-        due.callback(result)

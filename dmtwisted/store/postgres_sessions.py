@@ -73,7 +73,7 @@ SET tcp_keepalives_idle TO 10;
 SET tcp_keepalives_interval TO 5;
 SET tcp_keepalives_count TO 3;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
-SELECT current_setting('fsync'), pg_is_in_recovery();
+SELECT current_setting('fsync'), current_setting('transaction_read_only');
 """
 
 ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
@@ -113,15 +113,21 @@ def first_line(error: BaseException) -> str:
 class _Detector(DeadConnectionDetector):  # type: ignore[misc]
     """Brings one session back, again and again until it is stopped."""
 
-    def __init__(self, session: Session, reactor: Any) -> None:
+    def __init__(self, session: Session, reactor: Any, report_loss: Callable[[], None]) -> None:
         super().__init__(lambda failure: session.broken, _pauses, reactor)
+        self._report_loss = report_loss
         self.setReconnectable(session)
         self.connectionIsDead = True
         self._again: IDelayedCall | None = None
         self.stopped = False
 
     def startReconnecting(self, reason: Failure) -> None:
-        """As it is called by txpostgres: begin to bring the session back."""
+        """As it is called by txpostgres, once for each life that was lost: begin to bring the session back."""
+        self._report_loss()
+        self.begin()
+
+    def begin(self) -> None:
+        """Try to connect until it succeeds."""
         self._pauses: Iterator[float] = self.reconnectionIterator()
         self._later()
 
@@ -170,9 +176,9 @@ class Session(Connection):  # type: ignore[misc]
         lost: Callable[[Session], None],
         back: Callable[[Session], None],
     ) -> None:
-        super().__init__(reactor, None, _Detector(self, reactor))
+        super().__init__(reactor, None, _Detector(self, reactor, lambda: lost(self)))
         self._parameters, self._names, self._patience = parameters, names, patience
-        self._lost = lost
+        self._connecting: Deferred[None] | None = None
         self.name = ""
         self._set_up = SET_UP.format(statement_ms=int(patience.statement * 1000))
         self.detector.addRecoveryHandler(lambda: back(self))
@@ -200,13 +206,21 @@ class Session(Connection):  # type: ignore[misc]
 
     def start_later(self) -> None:
         """As `start`, in the background and until it succeeds."""
-        self.detector.startReconnecting(Failure(ConnectionDead()))
+        self.detector.begin()
 
     def connect(self, *_: Any, **__: Any) -> Deferred[None]:
         """Connect and set up; called for the first time and each time it has to come back."""
         return Deferred.fromCoroutine(self._connect())
 
     async def _connect(self) -> None:
+        self._connecting = Deferred()
+        try:
+            await self._reach()
+        finally:
+            connecting, self._connecting = self._connecting, None
+            connecting.callback(None)
+
+    async def _reach(self) -> None:
         self.name = next(self._names)
         parameters = {**ALIVE, **self._parameters, "client_encoding": "UTF8", "application_name": self.name}
         late = self.reactor.callLater(self._patience.connect, self.close)
@@ -216,16 +230,17 @@ class Session(Connection):  # type: ignore[misc]
                 raise ConnectionDead("nobody wants the session any more")
             await super().connect(**parameters)
             extensions.register_type(_bytes, self._connection)
-            [(fsync, copy)] = await self._runQuery(self._set_up)
+            [(fsync, read_only)] = await self._runQuery(self._set_up)
         except BaseException:
             self.close()
             raise
         finally:
             if late.active():
                 late.cancel()
-        if copy:
+        if read_only == "on":
+            # The copy of another server, or one that was set to rest.
             self.close()
-            raise psycopg2.OperationalError("the server is a copy of another one and takes no changes")
+            raise psycopg2.OperationalError("the server takes no changes")
         if fsync != "on":
             self.log.warn(
                 "the database server runs with fsync={fsync}: receipts may be lost with the power", fsync=fsync
@@ -263,22 +278,21 @@ class Session(Connection):  # type: ignore[misc]
         if self._connection is not None:
             super().close()
 
-    def stop(self) -> None:
-        """Let go of it for good."""
+    async def stop(self) -> None:
+        """Let go of it for good; nothing of it is to come when this returns."""
         self.detector.stop()
         self.close()
-
-    def connectionLost(self, reason: Failure) -> None:
-        """The connection ended, by our doing or not."""
-        if not self.detector.connectionIsDead and self.broken:
-            self._lost(self)
-        super().connectionLost(reason)
+        if self._connecting is not None:
+            stopped: Deferred[None] = Deferred()
+            self._connecting.chainDeferred(stopped)
+            await stopped
 
     def doRead(self) -> None:
         """Something came while nothing was asked: mostly the end of the connection."""
         try:
             super().doRead()
-        except psycopg2.Error:
+        except (psycopg2.Error, ValueError):
+            # The latter for a socket that libpq has closed while we connected: it cannot be waited for.
             self.close()
 
 
@@ -303,7 +317,6 @@ class Pool:
         self._idle: list[Session] = []
         self._lent: set[Session] = set()
         self._waiting: deque[tuple[Deferred[Session], bool]] = deque()
-        self._drained: list[Deferred[None]] = []
         self._closed = self._lending = False
 
     @property
@@ -322,7 +335,7 @@ class Pool:
             await first.start()
         except BaseException:
             self._lent.discard(first)
-            first.stop()
+            await first.stop()
             raise
         return first
 
@@ -359,10 +372,6 @@ class Pool:
         self._lent.discard(session)
         if session.alive:
             self._offer(session)
-        if not self._lent:
-            drained, self._drained = self._drained, []
-            for done in drained:
-                done.callback(None)
 
     def _offer(self, session: Session) -> None:
         self._idle.append(session)
@@ -392,18 +401,17 @@ class Pool:
                 if not stubborn and not waiter.called:
                     waiter.errback(StoreFailed(AWAY))
 
-    async def close(self) -> None:
-        """Lend no more, wait for what is lent, and let go of the server."""
+    def lend_no_more(self) -> None:
+        """Whoever waits for a session, or comes later, is told that there is none."""
         self._closed = True
         for waiter, _ in list(self._waiting):
             if not waiter.called:
                 waiter.errback(StoreFailed("the database is being closed"))
-        if self._lent:
-            drained: Deferred[None] = Deferred()
-            self._drained.append(drained)
-            await drained
+
+    async def stop(self) -> None:
+        """Let go of the server."""
         for session in self._sessions:
-            session.stop()
+            await session.stop()
 
 
 def _too_late(_: object, seconds: float) -> Failure:

@@ -374,8 +374,10 @@ async def _operations(session: Session, where: str, values: tuple[Any, ...], lim
     for row in await session.ask(_WHOLE.format(where=where, limit=limit), values):
         operation = found.setdefault(row[0], _operation(row[:_WIDTH], []))
         if row[_WIDTH] is not None:
-            *head, state, fiscal_number, value, sent = row[_WIDTH:]
-            operation.documents.append(DocumentRow(*head, _state(state), fiscal_number, value, sent))
+            number, kind, shift, at, total, state, fiscal_number, value, sent = row[_WIDTH:]
+            operation.documents.append(
+                DocumentRow(number, kind, shift, at, total, _state(state), fiscal_number, value, sent)
+            )
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -37,6 +37,12 @@ longer than the terminal (specification 4.7)."""
 
 LATER_ASKING = 30.0
 """Seconds that asking has before the next operation and at start."""
+
+PERSISTENCE = 15.0
+"""Seconds for which a terminal that cannot be asked is tried again while a caller waits: networks come back."""
+
+BETWEEN_TRIES = 2.0
+"""Seconds between two of these tries."""
 
 SETTLED = "settled by a person"
 """``restxt`` of an operation whose end a person told."""
@@ -87,7 +93,7 @@ class Doubts:
         self._asking_after = uid
         self._progressed(Progress(ASKING))
         try:
-            found = await self._ask(operation, patience)
+            found = await self._ask(operation, patience, PERSISTENCE if error is not None else 0.0)
             # The operation's own late word goes before any answer about it.
             return await self._store(operation, self._heard_meanwhile.pop(uid, found), error)
         finally:
@@ -96,30 +102,53 @@ class Doubts:
             if uid in self._heard_meanwhile:
                 self._take_late(uid, self._heard_meanwhile.pop(uid))
 
-    async def _ask(self, operation: Operation, patience: float) -> Found:
-        if self._closed:
-            return Undecided("the terminal was let go of")
+    async def _ask(self, operation: Operation, patience: float, persistence: float) -> Found:
+        """What the terminal says in ``patience`` seconds; one that cannot be asked is tried again for a while."""
         asking: Deferred[Found] = Deferred.fromCoroutine(
-            self._driver.find_out(
-                operation.kept.order, operation.kept.snapshot, keeping(self._journal, lambda: operation), patience
-            )
+            self._ask_again(operation, patience, min(patience, persistence))
         )
         try:
             return await asking.addTimeout(patience + 1, self._clock)
-        except StoreFailed:
-            raise
         except TimeoutError:
             return Undecided(f"no answer in {patience:g} s")
+
+    async def _ask_again(self, operation: Operation, patience: float, persistence: float) -> Found:
+        kept, keep = operation.kept, keeping(self._journal, lambda: operation)
+        # The service's clock can be moved, so it is a timer that tells.
+        tired = self._clock.callLater(persistence, lambda: None)
+        try:
+            while not self._closed:
+                try:
+                    found: Found = await self._driver.find_out(kept.order, kept.snapshot, keep, patience)
+                    return found
+                except (Refused, WireError) as error:
+                    if not persistence or not tired.active():
+                        return Undecided(str(error))
+                await self._pause(BETWEEN_TRIES)
+        except (StoreFailed, CancelledError):
+            raise
         except Exception as error:
-            if not isinstance(error, Refused | WireError):
-                self.log.failure("{device}: a fault of ours in asking", device=self._name)
-            return Undecided(str(error) or type(error).__name__)
+            self.log.failure("{device}: a fault of ours in asking", device=self._name)
+            return Undecided(type(error).__name__)
+        finally:
+            if tired.active():
+                tired.cancel()
+        return Undecided("the terminal was let go of")
+
+    def _pause(self, seconds: float) -> Deferred[None]:
+        over: Deferred[None] = Deferred(lambda _: call.cancel())
+        call = self._clock.callLater(seconds, over.callback, None)
+        return over
 
     async def _store(self, operation: Operation, found: Found, error: Exception | None) -> Verdict | Refused:
         if isinstance(found, Approved | Declined):
             self._listened_for.pop(operation.kept.order.uid, None)
             await self._journal.end(operation, found, heard=error is not None)
             return found
+        kept = (await self._journal.now(operation)).kept.verdict
+        if kept is not None:
+            # A driver made it durable, and was then broken off.
+            return kept
         if isinstance(found, NeverStarted):
             refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error) if error is not None else "")
             await self._journal.close(operation, refused)
@@ -185,6 +214,7 @@ def keeping(journal: PayJournal, operation: Callable[[], Operation]) -> Keep:
     """What a driver makes a verdict durable with; ``operation`` tells whose it is by then."""
 
     async def keep(verdict: Verdict) -> None:
-        await journal.end(operation(), verdict)
+        # Nobody has heard of it yet: that is kept once more, when somebody is about to.
+        await journal.end(operation(), verdict, heard=False)
 
     return keep

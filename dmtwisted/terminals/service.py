@@ -435,6 +435,11 @@ class TerminalService:
             for told_of in list(self._watchers):
                 told_of(progress)
 
+    @property
+    def at_work(self) -> bool:
+        """Whether an operation is on its way; asking after an earlier one is none."""
+        return self._running is not None
+
     def status(self) -> dict[str, object]:
         """``info`` of ``transaction-status``: what the terminal is doing, and for which operation."""
         doing: dict[str, object] = {"state": self.progress.state, "text": self.progress.text}

@@ -7,18 +7,19 @@ server's certificate was verified, so everything up to there is `NotReached`; ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from OpenSSL.crypto import X509
 from OpenSSL.SSL import Context
 from twisted.internet._sslverify import IOpenSSLTrustRoot
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.interfaces import (
     IAddress,
     IConsumer,
     IHandshakeListener,
+    IOpenSSLClientConnectionCreator,
     IProtocol,
     IProtocolFactory,
     IReactorTime,
@@ -26,9 +27,9 @@ from twisted.internet.interfaces import (
 )
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.internet.ssl import Certificate, optionsForClientTLS, platformTrust
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone, ResponseFailed
-from twisted.web.error import SchemeNotSupported
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer, IResponse
@@ -120,26 +121,32 @@ class _VerifiedFactory(Factory):
 class StandingEndpoint:
     """Connects, and counts as connected once the first byte of a request may leave.
 
-    :param secure: whether ``inner`` speaks TLS.
+    :param trust: makes the TLS of a connection; `None` for a line in the clear.
     :param patience: seconds for all of it.
     """
 
-    def __init__(self, inner: IStreamClientEndpoint, clock: IReactorTime, secure: bool, patience: float) -> None:
-        self._inner, self._clock, self._secure, self._patience = inner, clock, secure, patience
+    def __init__(
+        self,
+        inner: IStreamClientEndpoint,
+        clock: IReactorTime,
+        trust: IOpenSSLClientConnectionCreator | None,
+        patience: float,
+    ) -> None:
+        self._inner, self._clock, self._trust, self._patience = inner, clock, trust, patience
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect.
 
         :raises NotReached: when no connection comes about, whatever the reason.
         """
-        if not self._secure:
+        if self._trust is None:
             ready: Deferred[IProtocol] = self._inner.connect(protocolFactory)
         else:
-            ready = self._verified(protocolFactory)
+            ready = self._verified(protocolFactory, self._trust)
         ready.addTimeout(self._patience, self._clock, self._late)
         return ready.addErrback(_not_reached)
 
-    def _verified(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+    def _verified(self, factory: IProtocolFactory, trust: IOpenSSLClientConnectionCreator) -> Deferred[IProtocol]:
         opened: list[IProtocol] = []
 
         def abandon(_: Deferred[IProtocol]) -> None:
@@ -154,7 +161,8 @@ class StandingEndpoint:
                 ready.errback(failure)
 
         ready: Deferred[IProtocol] = Deferred(abandon)
-        line = self._inner.connect(_VerifiedFactory(factory, ready))
+        secured = TLSMemoryBIOFactory(trust, True, _VerifiedFactory(factory, ready), self._clock)
+        line = self._inner.connect(secured)
         line.addCallbacks(opened.append, failed)
         return ready
 
@@ -165,7 +173,7 @@ class StandingEndpoint:
 def _not_reached(failure: Failure) -> Failure:
     if failure.check(NotReached):
         return failure
-    return Failure(NotReached(failure.getErrorMessage() or str(failure.type)))
+    return Failure(NotReached(_words(failure)))
 
 
 @implementer(IAgentEndpointFactory)
@@ -173,20 +181,28 @@ class ServerEndpoints:
     """The way to the host of each address.
 
     :param roots: certificates to trust besides those that the machine trusts (the setting `server_ca`).
+    :param patience: seconds to connect, TLS included.
+    :param line: the way to a host and port; by name over TCP when absent.
     """
 
-    def __init__(self, reactor: Any, roots: list[X509] | None = None, patience: float = CONNECT_S) -> None:
-        self._reactor, self._patience = reactor, patience
+    def __init__(
+        self,
+        reactor: Any,
+        roots: list[X509] | None = None,
+        patience: float = CONNECT_S,
+        line: Callable[[str, int], IStreamClientEndpoint] | None = None,
+    ) -> None:
+        self._clock: IReactorTime = reactor
+        self._patience = patience
+        self._line = line or (lambda host, port: HostnameEndpoint(reactor, host, port))
         self._trust: Any = ExtraRoots(roots) if roots else platformTrust()
 
     def endpointForURI(self, uri: URI) -> StandingEndpoint:
         """The endpoint for one address."""
         host = uri.host.decode("ascii")
-        line: IStreamClientEndpoint = HostnameEndpoint(self._reactor, host, uri.port)
-        secure = uri.scheme == b"https"
-        if secure:
-            line = wrapClientTLS(optionsForClientTLS(host, trustRoot=self._trust), line)
-        return StandingEndpoint(line, self._reactor, secure, self._patience)
+        line = self._line(host, uri.port)
+        trust = optionsForClientTLS(host, trustRoot=self._trust) if uri.scheme == b"https" else None
+        return StandingEndpoint(line, self._clock, trust, self._patience)
 
 
 @implementer(IBodyProducer)
@@ -232,7 +248,7 @@ class _Collected(Protocol):
         if reason.check(ResponseDone, PotentialDataLoss):
             self._whole.callback(b"".join(self._parts))
         else:
-            self._whole.errback(Failure(LineLost(reason.getErrorMessage())))
+            self._whole.errback(Failure(LineLost(_words(reason))))
 
 
 class HttpsExchange:
@@ -267,21 +283,15 @@ class HttpsExchange:
     async def _carry(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         told = Headers({name: [value] for name, value in headers.items()})
         told.setRawHeaders("User-Agent", ["dmtwisted"])
+        if not url.startswith(("https://", "http://")) or not url.isascii():
+            raise NotReached(f"{url} is no address")
         try:
-            asked = url.encode("ascii")
-        except UnicodeEncodeError:
-            raise NotReached(f"{url} is no address") from None
-        try:
-            response: IResponse = await self._agent.request(method.encode(), asked, told, _Body(body))
+            response: IResponse = await self._agent.request(method.encode(), url.encode(), told, _Body(body))
             content = await _content(response)
         except WireError:
             raise
-        except SchemeNotSupported as error:
-            raise NotReached(str(error)) from error
-        except ResponseFailed as error:
-            raise LineLost("; ".join(reason.getErrorMessage() for reason in error.reasons)) from error
         except Exception as error:
-            raise LineLost(str(error) or type(error).__name__) from error
+            raise LineLost(_words(Failure(error))) from error
         return Reply(response.code, {name: value for name, value in _headers(response.headers)}, content)
 
 
@@ -293,6 +303,14 @@ def _content(response: IResponse) -> Deferred[bytes]:
     collected = _Collected(whole)
     response.deliverBody(collected)
     return whole
+
+
+def _words(failure: Failure) -> str:
+    """What a failure says to people; a failed answer has failures within."""
+    error = failure.value
+    if isinstance(error, ResponseFailed):
+        return "; ".join(map(_words, error.reasons))
+    return str(error) or type(error).__name__
 
 
 def _headers(headers: Headers) -> list[tuple[str, str]]:

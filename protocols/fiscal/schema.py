@@ -39,7 +39,7 @@ class Fault:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.text}"
+        return f"{self.path}: {self.text}" if self.path else self.text
 
 
 class DocumentError(ValueError):

@@ -168,7 +168,9 @@ def of_package(reply: Reply) -> PackageTaken | Refused | Unknown:
     except BadAnswer as bad:
         return Unknown(f"the answer cannot be read ({bad})")
     id, seed = text_of(answer.offline_session_id), text_of(answer.offline_seed)
-    return PackageTaken(Session(id, seed) if id.strip("0") and seed else None)
+    if not id.strip("0") or not seed:
+        return Unknown("the answer says neither OK nor a session")
+    return PackageTaken(Session(id, seed))
 
 
 def of_command(reply: Reply, shape: type[AnAnswer]) -> Answered[AnAnswer] | Nothing | Refused | Unknown:

@@ -23,6 +23,8 @@ class OfflineRecord:
 
     id: str = ""
     """The session that is granted; empty before the first opening of a shift."""
+    seed: str = ""
+    """Its secret."""
     ordinal: int = 0
     """Documents of that session that the server has."""
     hash: str = ""
@@ -32,11 +34,6 @@ class OfflineRecord:
     last: datetime | None = None
     months: dict[str, float] = field(default_factory=dict)
     """Minutes offline by month, ``yyyymm``."""
-
-    @property
-    def seed(self) -> str:
-        """The secret of the session; a server that starts anew has to find the same one."""
-        return seed_of(self.id)
 
     @property
     def under_way(self) -> bool:
@@ -107,10 +104,10 @@ class OfflineRecord:
         if self.since is not None:
             month = f"{self.since:%Y%m}"
             self.months[month] = self.months.get(month, 0.0) + self.minutes
-        self.id, self.ordinal, self.hash = id, 0, ""
+        self.id, self.seed, self.ordinal, self.hash = id, seed_of(id), 0, ""
         self.since = self.last_settlement = self.last = None
 
 
 def seed_of(session: str) -> str:
-    """The seed that belongs to a session's id in this simulator."""
+    """The seed that belongs to a session's id here: a server that starts anew has to find the same one."""
     return str(zlib.crc32(session.encode()) * 100_003 + 1)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -13,53 +10,16 @@ from typing import Any
 from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
 from protocols.fiscal.check_head import DocSubType, DocType
-from protocols.fiscal.check_xml import Check
-from protocols.fiscal.command_answers import Answer, ResultCode
-from protocols.fiscal.commands import AnyCommand, DocumentRequestType
+from protocols.fiscal.command_answers import Answer
+from protocols.fiscal.commands import AnyCommand
 from protocols.fiscal.document_kinds import Kind
-from protocols.fiscal.document_xml import Document, encode
+from protocols.fiscal.document_xml import Document
 from protocols.fiscal.error_codes import Code
-from protocols.fiscal.qr_link import qr_link
-from protocols.fiscal.signatures import Seal
 from protocols.fiscal.zrep_xml import ZRep
-from protocols.simulators.fiscal_register import Operator, RegisterRecord, ShiftRecord, Stored
+from protocols.simulators.fiscal_asking import Asking, NoAnswer
+from protocols.simulators.fiscal_copies import document, form
+from protocols.simulators.fiscal_register import Operator, RegisterRecord, ShiftRecord
 from protocols.simulators.fiscal_totals import OrderSums, ShiftSums
-
-
-class NoAnswer(Exception):
-    """There is nothing to answer with: HTTP 204, or an error with its code."""
-
-    def __init__(self, code: Code = Code.NO_CONTENT, text: str = "Дані відсутні") -> None:
-        super().__init__(code, text)
-        self.code, self.text = code, text
-
-
-@dataclass(frozen=True)
-class Asking:
-    """One question: who asks, when, of which registers."""
-
-    registers: Mapping[int, RegisterRecord]
-    key: str
-    now: datetime
-    """Kyiv time, with its zone."""
-    seal: Seal
-
-    def record(self, number: int) -> tuple[RegisterRecord, Operator]:
-        """The register and what the asking key is to it.
-
-        :raises NoAnswer: when there is no such register, or the key has no right to it.
-        """
-        record = self.registers.get(number)
-        if record is None:
-            raise NoAnswer(
-                Code.TRANSACTIONS_REGISTRAR_ABSENT, f"ПРРО з фіскальним номером {number} не зареєстрований"
-            )
-        operator = record.registration.operator(self.key)
-        if operator is None:
-            raise NoAnswer(
-                Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED, f"Ключ {self.key} не має доступу до ПРРО"
-            )
-        return record, operator
 
 
 def answer(asking: Asking, command: AnyCommand) -> Answer | bytes:
@@ -171,103 +131,8 @@ def _minutes(minutes: float) -> Decimal:
     return Decimal(int(minutes))
 
 
-def _found(asking: Asking, register: int, fiscal: str | int | None, local: int | None) -> Stored | None:
-    record, _ = asking.record(register)
-    if local is not None:
-        return record.documents.get(local)
-    return next((stored for stored in record.documents.values() if stored.number == str(fiscal)), None)
-
-
-def _document(asking: Asking, command: commands.Check | commands.ZRep) -> bytes:
-    stored = _found(asking, command.registrar_num_fiscal, command.num_fiscal, command.num_local)
-    if stored is None or isinstance(stored.document, ZRep) != isinstance(command, commands.ZRep):
-        raise NoAnswer
-    return asking.seal(stored.content if command.original else _numbered(stored))
-
-
-def _numbered(stored: Stored) -> bytes:
-    """The document as the server writes it anew, with its number and what became of it."""
-    document: Document = stored.document
-    if isinstance(document, Check):
-        head = dataclasses.replace(
-            document.checkhead,
-            ordertaxnum=stored.number,
-            revoked=stored.revoked or None,
-            storned=stored.storned or None,
-        )
-        return encode(dataclasses.replace(document, checkhead=head))
-    z_head = dataclasses.replace(document.zrephead, ordertaxnum=stored.number, revoked=stored.revoked or None)
-    return encode(dataclasses.replace(document, zrephead=z_head))
-
-
-def _form(asking: Asking, command: commands.CheckExt | commands.ZRepExt) -> Answer:
-    if command.registrar_num_fiscal not in asking.registers:
-        return answers.DocumentForm(result_code=ResultCode.TRANSACTIONS_REGISTRAR_NOT_REGISTERED)
-    record, _ = asking.record(command.registrar_num_fiscal)
-    stored = _found(asking, command.registrar_num_fiscal, command.num_fiscal, command.num_local)
-    z_report = isinstance(command, commands.ZRepExt)
-    if stored is None or isinstance(stored.document, ZRep) != z_report:
-        return answers.DocumentForm(result_code=_absence(record, str(command.num_fiscal or "")))
-    data = _data(asking, stored, command.type)
-    link = None
-    if isinstance(command, commands.CheckExt) and command.acquire_cabinet_url:
-        link = _link(stored, record.registration.number)
-    return answers.DocumentForm(
-        data=base64.b64encode(data).decode() if data is not None else None,
-        shift_id=stored.shift,
-        result_code=ResultCode.OK,
-        result_text="Ok",
-        cabinet_url=link,
-    )
-
-
-def _absence(record: RegisterRecord, number: str) -> ResultCode:
-    session, dot, rest = number.partition(".")
-    if not dot:
-        return ResultCode.DOCUMENT_ABSENT if not number else ResultCode.ONLINE_DOCUMENT_ABSENT
-    ordinal = rest.partition(".")[0]
-    ours = session == record.offline.id and ordinal.isdigit() and int(ordinal) > record.offline.ordinal
-    return ResultCode.OFFLINE_NUMBER_RESERVED if ours else ResultCode.OFFLINE_NUMBER_NOT_RESERVED
-
-
-def _data(asking: Asking, stored: Stored, kind: int) -> bytes | None:
-    if kind == DocumentRequestType.EXISTENCE:
-        return None
-    if kind == DocumentRequestType.ORIGINAL_XML:
-        return stored.content
-    if kind == DocumentRequestType.PICTURE:
-        return _picture(stored).encode()
-    if kind == DocumentRequestType.SIGNED_BY_SENDER:
-        return stored.sent
-    if kind == DocumentRequestType.SIGNED_BY_BOTH:
-        return asking.seal(stored.sent)
-    if kind == DocumentRequestType.SIGNED_BY_SERVER:
-        return asking.seal(_numbered(stored))
-    raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Тип запиту {kind} невідомий")
-
-
-def _picture(stored: Stored) -> str:
-    head = stored.document.head
-    lines = [
-        *(head.orgnm, head.pointnm, f"ПРРО ФН {head.cashregisternum} ВН {head.cashdesknum}"),
-        f"{'Z-ЗВІТ' if stored.kind is Kind.Z else 'ЧЕК'} ФН {stored.number} ВН {stored.local}",
-        f"{head.orderdate:%d.%m.%Y} {head.ordertime:%H:%M:%S}",
-    ]
-    if isinstance(stored.document, Check) and stored.document.checktotal is not None:
-        lines.append(f"СУМА {(stored.document.checktotal.sum or 0) / 100:.2f}")
-    return "\n".join(lines)
-
-
-def _link(stored: Stored, register: int) -> str:
-    head, amount = stored.document.head, 0
-    if isinstance(stored.document, Check) and stored.document.checktotal is not None:
-        amount = stored.document.checktotal.sum or 0
-    issued = datetime.combine(head.orderdate, head.ordertime)
-    return qr_link(stored.number, issued, register, amount, head.prevdochash or "")
-
-
 def _info(asking: Asking, command: commands.DocumentInfoByLocalNum) -> Answer:
-    stored = _found(asking, command.num_fiscal, None, command.num_local)
+    stored = asking.stored(command.num_fiscal, None, command.num_local)
     if stored is None:
         raise NoAnswer
     kind, sub = _type_names(stored.document)
@@ -453,10 +318,10 @@ _ANSWERS: dict[type[Any], Callable[[Asking, Any], Answer | bytes]] = {
     commands.Objects: _objects,
     commands.Operators: _operators,
     commands.TransactionsRegistrarState: _state,
-    commands.Check: _document,
-    commands.ZRep: _document,
-    commands.CheckExt: _form,
-    commands.ZRepExt: _form,
+    commands.Check: document,
+    commands.ZRep: document,
+    commands.CheckExt: form,
+    commands.ZRepExt: form,
     commands.DocumentInfoByLocalNum: _info,
     commands.Shifts: _shifts,
     commands.Documents: _documents,

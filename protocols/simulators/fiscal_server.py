@@ -27,6 +27,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,10 @@ from protocols.fiscal.signatures import Open, Seal, Signed, WrongSignature, open
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import Reply
 from protocols.fiscal.xml_tree import Node
+from protocols.simulators.fiscal_asking import Asking, NoAnswer
 from protocols.simulators.fiscal_books import KYIV, FiscalBooks
 from protocols.simulators.fiscal_calls import Call, Ending, Played, Wrong
-from protocols.simulators.fiscal_questions import Asking, NoAnswer, answer
+from protocols.simulators.fiscal_questions import answer
 from protocols.simulators.fiscal_register import Refusal, RegisterRecord, Registration
 from protocols.simulators.ledger import REFUSED, Entry
 from protocols.simulators.scenario import Rule, Scenario, Then
@@ -106,7 +108,9 @@ class FiscalServer:
         self.scenario = Scenario()
         self.skew_s = 0.0
         """Seconds that its clock is before everybody else's."""
-        self._open, self._seal = open, seal
+        # A message is opened to see which rule it meets, and again to be taken; verifying costs.
+        self._open = lru_cache(maxsize=2 * packages.MOST_DOCUMENTS)(open)
+        self._seal = seal
         rule = self.rules
         self.books = FiscalBooks(registrations, ledger, archive, rule.time_tolerance_s, rule.passes_over_known)
 
@@ -134,6 +138,12 @@ class FiscalServer:
 
     def receive(self, call: Call) -> Played:
         """How ``call`` goes, by the rules and by the scenario."""
+        try:
+            return self._play(call)
+        finally:
+            self._open.cache_clear()
+
+    def _play(self, call: Call) -> Played:
         rule = self.scenario.take(self._operation(call))
         if rule is None:
             return Played(Ending.WHOLE, self._answer(call))

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.protocol import Protocol
 from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
@@ -64,7 +65,7 @@ class _Line:
             self._begin(self._played.reply)
             self._request.write(self._played.reply.body[: len(self._played.reply.body) // 2])
             # What was written shall still arrive: the far end hears half of it and then the end.
-            self._request.channel.transport.loseConnection()
+            self._request.channel.loseConnection()
         else:
             self._begin(self._played.reply)
             self._request.write(self._played.reply.body)
@@ -78,17 +79,29 @@ class _Line:
             self._request.setHeader("content-length", str(len(reply.body)))
 
 
-class FiscalSite(Site):
-    """The port of the server; it takes no call while the first rule is `unreachable` for `any`."""
+class _HangUp(Protocol):
+    """Closes a line as soon as it is there, before TLS begins."""
 
-    def __init__(self, server: FiscalServer, reactor: IReactorTime | None = None) -> None:
+    def connectionMade(self) -> None:
+        transport = self.transport
+        assert transport is not None
+        getattr(transport, "abortConnection", transport.loseConnection)()
+
+
+class FiscalSite(Site):
+    """The port of the server; it takes no call while the first rule is `unreachable` for `any`.
+
+    :param behind_tls: whether a TLS factory stands before it, which cannot turn a call away itself.
+    """
+
+    def __init__(self, server: FiscalServer, reactor: IReactorTime | None = None, behind_tls: bool = False) -> None:
         Site.__init__(self, FiscalResource(server), reactor=reactor or server.clock, timeout=None)
-        self._server = server
+        self._server, self._behind_tls = server, behind_tls
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """A connection, unless a rule says that the server is not reached."""
         rules = self._server.scenario.document()["rules"]
         if rules and rules[0]["then"] == Then.UNREACHABLE and rules[0]["on"] == "any":
             self._server.scenario.take("any")
-            return None
+            return _HangUp() if self._behind_tls else None
         return Site.buildProtocol(self, addr)

@@ -140,7 +140,9 @@ class Signature:
 
     :param oid: of the curve, :param base: its base point where it is another one (x, y), :param e: the secret number
         of this signature where it is known, :param hash: bytes as they are hashed.
-    :param public: the compressed key, little-endian, empty where the source does not tell.
+    :param public: the compressed key, little-endian, empty where the source does not tell, :param d: empty where it
+        does not tell that one.
+    :param message: what was hashed, where the source has no hash of its own.
     """
 
     oid: str
@@ -152,6 +154,7 @@ class Signature:
     e: str = ""
     base: tuple[str, str] | None = None
     public: str = ""
+    message: bytes = b""
 
 
 _ARC = "1.2.804.2.1.1.1.1.3.1.1.2."
@@ -178,6 +181,46 @@ SIGNATURES = (
         "tests of BouncyCastle, m = 173",
         e="137449348c1249971759d99c252ffe1e14d8b31f",
         base=("be6628ec3e67a91a4e470894fba72b52c515f8aee9", "d9deedf655cf5412313c11ca566cdc71f4da57db45c"),
+    ),
+    Signature(
+        _ARC + "2",
+        "955cd7e344303d1034e66933dc21c8044d42adb8",
+        b"",
+        "f2702989366e9569d5092b83ac17f918bf040c487a",
+        "1dd460039db3be70392d7012f2a492d3e59091ab7a6",
+        "tests of BouncyCastle, m = 173, a message",
+        base=("be6628ec3e67a91a4e470894fba72b52c515f8aee9", "d9deedf655cf5412313c11ca566cdc71f4da57db45c"),
+        message=b"abc",
+    ),
+    Signature(
+        _ARC + "2",
+        "955cd7e344303d1034e66933dc21c8044d42adb8",
+        b"\xff" * 26,
+        "6bb5c0cb82e5067485458ebfe81025f03b687c63a27",
+        "34d6b1868969b86ecf934167c8fe352c63d1074bd",
+        "tests of BouncyCastle, a hash longer than the field",
+        base=("be6628ec3e67a91a4e470894fba72b52c515f8aee9", "d9deedf655cf5412313c11ca566cdc71f4da57db45c"),
+    ),
+    Signature(
+        _ARC + "9",
+        "d0f97354e314191fd773e2404f478c8aee0ff5109f39e6f37d1feec8b2ed1691d84c9882cc729e716a71cc013f66cac60e29e22c",
+        bytes.fromhex("0137187ea862117ef1484289470ecac802c5a651fda8")[::-1],
+        "1911fefb1f494bebcf8dffdf5276946ff9c9f662192ee18c718db47310a439c784fe07577b16e1edbe16179876e0792a634f1c9c3a2e",
+        "3852170ee801c2083c52f1ea77b987a5432acecd9c654f064e87bf179e0a397151edbca430082e43bd38a67b55424b5bbc7f2713f620",
+        "tests of BouncyCastle, m = 431",
+        base=(
+            "9548bcdf314ceeeaf099c780ffefbf93f9fe5b5f55547603c9c8fc1a2774170882b3be35e892c6d4296b8dea282ec30fb344272791",
+            "4c6cbd7c62a8eeefde17a8b5e196e49a22ce6de128abd9fbd81fa4411ad5a38e2a810bede09a7c6226bcdcb4a4a5da37b4725e00aa74",
+        ),
+    ),
+    Signature(
+        _ARC + "6",
+        "",
+        bytes.fromhex("5d7abb9c8547fd918c14bb3f3f854e0f2287ab36e53e7e1f26aa7c93cb951c8d"),
+        "5c24783f710861aee269f4025f68af3aa1661d2a7ff0da41e0084cf931e07954",
+        "2c33de0a65044521ebdc12c812b1e5e4ade74c69dcfb5b100c1707081b098b01",
+        "tests of BouncyCastle, point encoding",
+        public="c5b54ecf340060854de415478ea60f2e2b8a94ca1b2ffed4634d485ec49624dc00",
     ),
     Signature(
         _ARC + "0",

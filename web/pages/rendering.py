@@ -18,6 +18,7 @@ import dmtwisted
 from dmtwisted.clock import kyiv
 from dmtwisted.money import hryvnias
 from web.answers import language_of
+from web.pages.setting_words import help_of, title_of
 from web.pages.words import for_scripts, speaker
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ class Pages:
             lstrip_blocks=True,
         )
         environment.filters.update(FILTERS)
+        environment.globals.update(title_of=title_of, help_of=help_of)
+        # Members stay in the order in which they are written, as people compare them.
+        environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
         return environment
 
 

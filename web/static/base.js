@@ -18,7 +18,7 @@ export const $$ = (selector, root = document) => [...root.querySelectorAll(selec
 export class NoAnswer extends Error {}
 
 /**
- * Ask the service. Resolves to `{status, json}`; whoever has to log in first is taken to the login page.
+ * Ask the service. Resolves to `{status, json, text}`; whoever has to log in first is taken to the login page.
  */
 export async function ask(method, path, body) {
   const headers = { "Accept-Language": document.documentElement.lang };
@@ -34,9 +34,10 @@ export async function ask(method, path, body) {
     location.assign("/login?next=" + encodeURIComponent(location.pathname));
     throw new NoAnswer();
   }
-  if (answer.status === 204) return { status: 204, json: {} };
+  if (answer.status === 204) return { status: 204, json: {}, text: "" };
   try {
-    return { status: answer.status, json: await answer.json() };
+    const text = await answer.text();
+    return { status: answer.status, json: JSON.parse(text), text };
   } catch {
     throw new NoAnswer();
   }

@@ -39,16 +39,42 @@ $("#console").addEventListener("submit", (event) => {
 
 async function send() {
   let answer = null;
+  let raw = "";
   try {
     // The text as it was written, not as a script would spell it: 2.0 stays 2.0.
-    ({ json: answer } = await ask("POST", $("#where").value, body.value));
+    ({ json: answer, text: raw } = await ask("POST", $("#where").value, body.value));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
   }
-  await show(answer);
+  await show(answer, raw);
 }
 
-async function show(answer) {
+/** JSON text with a member a line, each value spelled as it came: 2.0 stays 2.0. */
+function pretty(raw) {
+  let depth = 0;
+  let written = "";
+  const line = () => `\n${"  ".repeat(depth)}`;
+  for (const [token] of raw.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+    if (token === "{" || token === "[") {
+      depth += 1;
+      written += token + line();
+    } else if (token === "}" || token === "]") {
+      depth -= 1;
+      // An object without members stays on its line.
+      written = /[{[]\s*$/.test(written) ? written.trimEnd() + token : written + line() + token;
+    } else if (token === ",") {
+      written += token + line();
+    } else if (token === ":") {
+      written += ": ";
+    } else {
+      // Forms of many kilobytes would hide everything else.
+      written += token.startsWith('"data:') ? `${token.slice(0, 48)}…"` : token;
+    }
+  }
+  return written;
+}
+
+async function show(answer, raw) {
   const { look, parts } = await inWords(answer, words.answer);
   const place = $("#meaning");
   place.className = look;
@@ -64,8 +90,7 @@ async function show(answer) {
   if (picture) $("#picture").src = picture;
   const text = $("#answer");
   text.hidden = answer === null;
-  // Forms of many kilobytes would hide everything else.
-  text.textContent = JSON.stringify(answer, (name, value) => (name.startsWith("pf_") ? `${value.slice(0, 40)}…` : value), 2);
+  text.textContent = pretty(raw);
 }
 
 put(0);

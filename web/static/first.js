@@ -33,6 +33,7 @@ on("#open", async (button) => {
   // 1096: somebody has opened it meanwhile, which is as good.
   if (answer && (answer.res === 0 || answer.res === 1096)) {
     button.disabled = true;
+    button.closest("li").classList.add("done");
     $("#sell").disabled = false;
     $("#sell").focus();
   }
@@ -49,6 +50,7 @@ on("#sell", async (button) => {
   });
   if (answer?.res !== 0) return;
   button.disabled = true;
+  button.closest("li").classList.add("done");
   $("#picture").src = answer.pf_image;
   $("#to-receipt").href = `/dm/main/receipts/${data.dev_id}/${answer.info.docno}`;
   $("#to-board").href = `/dm/main/registers/${data.dev_id}`;

@@ -28,15 +28,18 @@ for (const button of $$("[data-logout]")) {
 
 const focusable = "a[href], button, input, select, summary, [tabindex]";
 let timer = 0;
+let looked = 0;
 let looking = false;
 let again = false;
 
-function soon(pause = CALM) {
-  if (!timer) timer = setTimeout(look, pause);
+function soon() {
+  // A short wait gathers the events of one act; then at most one look in a while.
+  if (!timer) timer = setTimeout(look, Math.max(200, looked + CALM - Date.now()));
 }
 
 async function look() {
   timer = 0;
+  looked = Date.now();
   if (looking) {
     again = true;
     return;
@@ -89,7 +92,7 @@ function listen() {
     const hello = JSON.parse(event.data);
     connected(true);
     // Another run of the service, or events that were missed: everything may be otherwise.
-    if (!greeted || hello.missed || hello.service !== service) soon(greeted ? 0 : CALM);
+    if (!greeted || hello.missed || hello.service !== service) soon();
     greeted = true;
     service = hello.service;
   });
@@ -113,7 +116,7 @@ function listen() {
   });
 }
 
-document.addEventListener("look-again", () => soon(200));
+document.addEventListener("look-again", () => soon());
 
 if ($("[data-live]") || $("[data-progress]") || $("#outcome")) listen();
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Flag
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.der import Element
@@ -96,7 +96,7 @@ class Certificate:
     ocsp_url: str = field(compare=False, repr=False, default="")
     stamp_url: str = field(compare=False, repr=False, default="")
 
-    @property
+    @cached_property
     def fingerprint(self) -> bytes:
         """GOST 34.311 of the certificate, as messages refer to it."""
         return digest(self.raw)

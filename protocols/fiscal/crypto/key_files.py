@@ -77,11 +77,18 @@ def _pkcs12(data: bytes, password: str) -> KeyFile:
     fields = der.parse(data).fields(der.SEQUENCE)
     fields.take(der.INTEGER)
     found = open_pkcs12(fields, password)
-    keys = _keys(found.keys)
+    damaged = Malformed("the key file is damaged: its check value is wrong")
+    try:
+        keys = _keys(found.keys)
+    except Unsupported as named:
+        # A changed byte may look like another algorithm.
+        if mac_fits(data, password) is False:
+            raise damaged from named
+        raise
     points = {certificate.public_key for certificate in found.certificates}
     # Where a certificate shows that the key is whole, nothing hangs on the MAC, and its second and a half is spared.
     if not any(key.public() in points for key in keys) and mac_fits(data, password) is False:
-        raise Malformed("the key file is damaged: its check value is wrong")
+        raise damaged
     return KeyFile(Kind.PKCS12, keys, tuple(found.certificates))
 
 

@@ -122,7 +122,7 @@ def read_private_keys(data: bytes) -> list[PrivateKey]:
 
 
 def _second_keys(attributes: Element) -> list[PrivateKey]:
-    """IIT's second key, in a list of none or one. It never signs: what cannot be read of it must not stand in the way."""
+    """IIT's second key, in a list of none or one. It never signs, so where it cannot be read it is passed over."""
     try:
         found = {}
         for attribute in attributes.children():

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from zope.interface import Interface, implementer
 
@@ -17,6 +18,7 @@ from protocols.fiscal.crypto.certificates import SECONDS_A_DAY, Certificate
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import CryptoError, NoKey
 from protocols.fiscal.crypto.key_files import KeyFile, open_key_file
+from protocols.fiscal.crypto.self_test import self_test
 from protocols.fiscal.crypto.signing import NamedBy, sign
 
 
@@ -83,16 +85,24 @@ class ISigner(Interface):
         """Let go of the key; afterwards `sign` fails with `Closed`."""
 
 
+@cache
+def _tested() -> None:
+    """The known answers, asked for once a process; a failure is not kept and so happens again."""
+    self_test()
+
+
 @implementer(ISigner)
 class BuiltInSigner:
-    """Signs with a key in this process's memory.
+    """Signs with a key in this process's memory; the first one of a process does the self-test before.
 
     :raises NoKey: when the certificate belongs to another key, or its key may not sign.
+    :raises SelfTestFailed: when this machine reckons wrongly.
     """
 
     def __init__(
         self, key: PrivateKey, certificate: Certificate, named_by: NamedBy = NamedBy.ISSUER_AND_SERIAL
     ) -> None:
+        _tested()
         if certificate.public_key != key.public():
             raise NoKey("the certificate belongs to another key")
         if not certificate.may_sign():

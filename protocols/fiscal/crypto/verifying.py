@@ -106,6 +106,8 @@ def profile_faults(message: SignedMessage, stamp_wanted: bool = False) -> list[F
     for signer in message.signers:
         if oids.CONTENT_TIME_STAMP in signer.attributes:
             wrong.append("it carries a time stamp of the content")
+        if oids.SIGNING_CERTIFICATE_V2 not in signer.attributes:
+            wrong.append("the signature does not cover the signer's certificate")
         if stamp_wanted and oids.SIGNATURE_TIME_STAMP not in signer.unsigned:
             wrong.append("the signature has no time stamp")
     return [Fault(Reason.PROFILE, detail) for detail in wrong]

@@ -1,0 +1,351 @@
+"""What happens is told to whoever looks on: names, gaps, devices, and the wire that browsers read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionLost
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.events import KEPT, LINGER, Event, Events
+from dmtwisted.requests import TaskRequest
+from dmtwisted.watching import PAUSE
+from tests.shop import Shop
+from tests.web_case import DEVICES, WebCase, request_bytes
+from web.events import HEARTBEAT, MOST_LISTENERS, RETRY
+from web.site import Door
+
+EVENTS = "/dm/api/v3/events"
+
+
+class EventsTests(SynchronousTestCase):
+    """The publisher by itself."""
+
+    def setUp(self) -> None:
+        """A publisher, and a list that listens."""
+        self.clock = Clock()
+        self.clock.advance(1000)
+        self.events = Events(self.clock)
+        self.heard: list[Event] = []
+
+    def test_nobody_listens(self) -> None:
+        """While nobody listens nothing is watched, and what is published is kept for nobody."""
+        self.assertFalse(self.events.watched)
+        self.events.publish("task_ended")
+        self.assertEqual(self.events.listen(self.heard.append), ([], False))
+        self.assertEqual(self.heard, [])
+
+    def test_in_order(self) -> None:
+        """A listener hears every event once, in order, each under a name of its own."""
+        self.events.listen(self.heard.append)
+        for n in range(3):
+            self.events.publish("device", n=n)
+        self.assertEqual([event.data["n"] for event in self.heard], [0, 1, 2])
+        self.assertEqual(len({event.name for event in self.heard}), 3)
+
+    def test_comes_back(self) -> None:
+        """Who comes back within a minute hears what it missed, and nothing twice."""
+        self.events.listen(self.heard.append)
+        self.events.publish("device", n=1)
+        self.events.leave(self.heard.append)
+        self.clock.advance(LINGER)
+        self.assertTrue(self.events.watched)
+        self.events.publish("device", n=2)
+        missed, lost = self.events.listen(self.heard.append, self.heard[-1].name)
+        self.assertEqual(([event.data["n"] for event in missed], lost), ([2], False))
+
+    def test_comes_back_late(self) -> None:
+        """Who comes back after more than a minute is told that it may have missed something."""
+        self.events.listen(self.heard.append)
+        self.events.publish("device")
+        self.events.leave(self.heard.append)
+        self.clock.advance(LINGER + 0.1)
+        self.assertFalse(self.events.watched)
+        self.assertEqual(self.events.listen(self.heard.append, self.heard[-1].name), ([], True))
+
+    def test_missed_too_much(self) -> None:
+        """Who missed more than is kept is told so, and is not given a part as if it were all."""
+        self.events.listen(self.heard.append)
+        self.events.publish("device")
+        first = self.heard[0].name
+        for _ in range(KEPT):
+            self.events.publish("device")
+        events, lost = self.events.listen(self.heard.append, first)
+        self.assertEqual((len(events), lost), (KEPT, False))
+        self.events.publish("device")
+        self.assertEqual(self.events.listen(self.heard.append, first), ([], True))
+
+    def test_strange_names(self) -> None:
+        """A name that was never given is a gap, whatever it looks like."""
+        self.events.listen(self.heard.append)
+        self.events.publish("device")
+        epoch = self.heard[0].name.rpartition("-")[0]
+        for name in ("x", "-", f"{epoch}-", f"{epoch}-2", f"{epoch}--1", f"{epoch}-1x", "0-1", f"{epoch}-٣"):
+            self.assertEqual(self.events.listen(self.heard.append, name), ([], True), name)
+
+    def test_a_listener_fails(self) -> None:
+        """A listener that fails keeps nobody else from hearing, and never the one who published."""
+
+        def fail(event: Event) -> None:
+            raise ValueError("not today")
+
+        self.events.listen(fail)
+        self.events.listen(self.heard.append)
+        self.events.publish("device")
+        self.assertEqual(len(self.heard), 1)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
+    def test_unreadable_answer(self) -> None:
+        """An answer that cannot be read is told to nobody and stops nothing."""
+        self.events.listen(self.heard.append)
+        self.events.ended(TaskRequest(device="test", type=1, tag="", source=""), b"{")
+        self.assertEqual(self.heard, [])
+        self.assertEqual(len(self.flushLoggedErrors()), 1)
+
+
+class TaskEventsTests(SynchronousTestCase):
+    """What tasks tell."""
+
+    def setUp(self) -> None:
+        """A shop, and a list that listens to it."""
+        self.shop = Shop(self)
+        self.heard: list[Event] = []
+        self.shop.core.dispatcher.events.listen(self.heard.append)
+
+    def told(self) -> list[tuple[str, dict[str, Any]]]:
+        """What was heard since the last call."""
+        heard, self.heard[:] = list(self.heard), []
+        return [(event.kind, event.data) for event in heard]
+
+    def test_opening_and_closing(self) -> None:
+        """A task is told when it comes and when it is answered; opening and Z tell of the shift as well."""
+        self.shop.fiscal(0, "open-1")
+        named = {"device": "test", "type": 1, "task": 0, "tag": "open-1"}
+        self.assertEqual(
+            self.told(),
+            [
+                ("task_begun", named),
+                ("task_ended", {**named, "res": 0, "errortxt": ""}),
+                ("shift", {"device": "test", "open": True}),
+            ],
+        )
+        self.shop.fiscal(11)
+        self.assertIn(("shift", {"device": "test", "open": False}), self.told())
+
+    def test_refused(self) -> None:
+        """A refused task is told with its code and its text; no shift is opened by it."""
+        self.shop.open_shift()
+        self.told()
+        self.shop.fiscal(0)
+        [_, (kind, data)] = self.told()
+        self.assertEqual((kind, data["res"]), ("task_ended", 1096))
+        self.assertTrue(data["errortxt"])
+
+    def test_warning(self) -> None:
+        """What an answer warns of is told."""
+        self.shop.open_shift()
+        self.shop.core.clock.offset = 90_000
+        self.told()
+        self.shop.sell()
+        warnings = [data for kind, data in self.told() if kind == "warning"]
+        self.assertEqual([warning["code"] for warning in warnings], [3003])
+        self.assertTrue(warnings[0]["text"])
+
+    def test_no_task(self) -> None:
+        """A body that is no task is told when it is answered, for it has no device to begin with."""
+        self.shop.ask(b"{")
+        self.assertEqual([kind for kind, _ in self.told()], ["task_ended"])
+
+
+class _Stream:
+    """A browser's end of an event stream."""
+
+    def __init__(self, case: StreamTests, since: str = "") -> None:
+        self.protocol: Any = case.door.buildProtocol(IPv4Address("TCP", "127.0.0.1", 50000))
+        self.protocol.callLater = case.shop.clock.callLater
+        self.transport = StringTransport(peerAddress=IPv4Address("TCP", "127.0.0.1", 50000), lenient=True)
+        self.protocol.makeConnection(self.transport)
+        headers = [("Last-Event-ID", since)] if since else []
+        self.protocol.dataReceived(request_bytes("GET", EVENTS, headers=headers))
+        self.gone = False
+        case.addCleanup(self.hang_up)
+        self.head, _, rest = self.transport.value().decode().partition("\r\n\r\n")
+        self.transport.clear()
+        self._text = _unchunked(rest)
+
+    def text(self) -> str:
+        """What came since the last call, as the browser's parser gets it."""
+        text = self._text + _unchunked(self.transport.value().decode())
+        self._text = ""
+        self.transport.clear()
+        return text
+
+    def events(self) -> list[tuple[str, str, Any]]:
+        """Id, kind and data of every event since the last call."""
+        found = []
+        for block in self.text().split("\n\n"):
+            members = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+            if "data" in members:
+                found.append((members.get("id", ""), members.get("event", ""), json.loads(members["data"])))
+        return found
+
+    def kinds(self) -> list[str]:
+        """The kinds of events since the last call."""
+        return [kind for _, kind, _ in self.events()]
+
+    def hang_up(self) -> None:
+        """Leave."""
+        if not self.gone:
+            self.gone = True
+            self.protocol.connectionLost(Failure(ConnectionLost()))
+
+
+def _unchunked(text: str) -> str:
+    whole = ""
+    data = text.encode()
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        length = int(size, 16)
+        whole, data = whole + data[:length].decode(), data[length + 2 :]
+    return whole
+
+
+class StreamTests(WebCase):
+    """``GET /dm/api/v3/events``"""
+
+    def setUp(self) -> None:
+        """A service with everything that a fresh one in training mode has."""
+        self.shop = Shop(self, whole=True)
+        self.door = Door(self.shop.core)
+
+    def test_greets(self) -> None:
+        """The answer is a stream that nobody keeps; it begins with the pause before a retry and a greeting."""
+        stream = _Stream(self)
+        self.assertIn("HTTP/1.1 200", stream.head)
+        self.assertIn("content-type: text/event-stream; charset=utf-8", stream.head.lower())
+        self.assertIn("cache-control: no-store", stream.head.lower())
+        text = stream.text()
+        self.assertTrue(text.startswith(f"retry: {RETRY}\nevent: hello\n"), text)
+        self.assertIn('"missed":false', text)
+
+    def test_tells(self) -> None:
+        """A task shows on the stream with an id, and so does what it changed of its device."""
+        stream = _Stream(self)
+        stream.text()
+        self.open_shift()
+        self.shop.clock.advance(0)
+        events = stream.events()
+        self.assertEqual(
+            [kind for _, kind, _ in events], ["task_begun", "task_ended", "shift", "device"], [e[1:] for e in events]
+        )
+        self.assertTrue(all(name for name, _, _ in events))
+        state = events[-1][2]["state"]
+        self.assertEqual((state["shift_status"], state["busy"]), (1, False))
+
+    def test_comes_back(self) -> None:
+        """A page whose line broke names the last id that it knows and gets what came after it."""
+        stream = _Stream(self)
+        self.open_shift()
+        [known, *_] = [name for name, kind, _ in stream.events() if kind == "task_ended"]
+        stream.hang_up()
+        self.shop.fiscal(18)
+        again = _Stream(self, known).events()
+        self.assertEqual([kind for _, kind, _ in again[:4]], ["hello", "shift", "task_begun", "task_ended"])
+        self.assertFalse(again[0][2]["missed"])
+
+    def test_restart(self) -> None:
+        """After a restart the greeting names another run of the service and says that something may be missed."""
+        stream = _Stream(self)
+        self.open_shift()
+        events = stream.events()
+        stream.hang_up()
+        self.shop.clock.advance(1)
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        [(_, _, hello)] = _Stream(self, events[-1][0]).events()
+        self.assertTrue(hello["missed"])
+        self.assertNotEqual(hello["service"], events[0][2]["service"])
+
+    def test_heartbeat(self) -> None:
+        """A quiet line shows a sign of life in time, and again."""
+        stream = _Stream(self)
+        stream.text()
+        self.shop.clock.pump([HEARTBEAT - 0.1])
+        self.assertNotIn(":", stream.text())
+        for _ in range(2):
+            self.shop.clock.pump([1.0] * int(HEARTBEAT))
+            self.assertIn(": still here\n\n", stream.text())
+
+    def test_leaves_nothing(self) -> None:
+        """When the last listener has left, no device is looked at and no time is kept for it any more."""
+        before = len(self.shop.clock.getDelayedCalls())
+        stream = _Stream(self)
+        self.assertGreaterEqual(len(self.shop.clock.getDelayedCalls()), before + 2)
+        stream.hang_up()
+        # The door's own time limit of the connection goes with it.
+        self.assertLessEqual(len(self.shop.clock.getDelayedCalls()), before)
+        self.shop.clock.advance(LINGER + 1)
+        self.assertFalse(self.shop.core.dispatcher.events.watched)
+
+    def test_device_changes(self) -> None:
+        """A device that comes, changes by itself, or goes is told of; one that stays as it is, is not."""
+        stream = _Stream(self)
+        stream.text()
+        self.shop.clock.advance(PAUSE)
+        self.assertEqual(stream.kinds(), [])
+        self.request("POST", DEVICES, {"device": "kitchen", "kind": "printer", "driver": "training"})
+        self.assertEqual(stream.kinds(), ["changed"])
+        self.shop.clock.advance(PAUSE)
+        [(_, kind, data)] = stream.events()
+        self.assertEqual((kind, data["device"], data["kind"]), ("device", "kitchen", "printer"))
+        self.request("DELETE", f"{DEVICES}/{data['dev_id']}")
+        self.shop.clock.advance(PAUSE)
+        events = [(kind, told) for _, kind, told in stream.events()]
+        self.assertEqual(events[-1], ("device", {"dev_id": data["dev_id"], "gone": True}))
+
+    def test_refused_change(self) -> None:
+        """A change that was refused changed nothing, and nothing is told."""
+        stream = _Stream(self)
+        stream.text()
+        self.assertEqual(self.request("DELETE", f"{DEVICES}/nobody").status, 404)
+        self.assertEqual(stream.kinds(), [])
+
+    def test_print_job(self) -> None:
+        """A print job is told of with its fate."""
+        stream = _Stream(self)
+        stream.text()
+        self.shop.asked({"device": "prn", "type": 2, "doc": {"test": 1}})
+        for _ in range(20):
+            self.shop.clock.advance(1)
+        jobs = [data["job"] for _, kind, data in stream.events() if kind == "job"]
+        self.assertEqual(jobs[-1]["fate"], "printed")
+
+    def test_slow_listener(self) -> None:
+        """Who does not keep up is not waited for: what it missed is left out, and it is told so afterwards."""
+        stream = _Stream(self)
+        stream.text()
+        channel: Any = stream.transport.producer
+        channel.pauseProducing()
+        self.open_shift()
+        self.assertEqual(stream.text(), "")
+        channel.resumeProducing()
+        [(_, kind, hello)] = stream.events()
+        self.assertEqual((kind, hello["missed"]), ("hello", True))
+
+    def test_crowd(self) -> None:
+        """One listener more than can be is refused with 503 and comes again; the others go on."""
+        streams = [_Stream(self) for _ in range(MOST_LISTENERS)]
+        refused = self.request("GET", EVENTS)
+        self.assertEqual((refused.status, refused.json["res"]), (503, 1105))
+        streams[0].hang_up()
+        self.assertIn("HTTP/1.1 200", _Stream(self).head)
+
+    def test_method(self) -> None:
+        """Events are read, nothing else."""
+        answer = self.request("POST", EVENTS, {})
+        self.assertEqual((answer.status, answer.header("allow")), (405, "GET"))

@@ -1,0 +1,952 @@
+"""The web interface as the server makes it: every page in both languages, what it shows, and what it never does."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.clock import span
+from dmtwisted.config import Config, ServerConfig, ServiceConfig
+from dmtwisted.core import Core
+from dmtwisted.devices.drivers import find_drivers
+from dmtwisted.results import Res
+from dmtwisted.store.values import StoreFailed
+from tests.shop import MORNING, Shop
+from tests.web_case import DEVICES, HttpAnswer, WebCase, fiscal
+from web.pages import words
+from web.pages.chart import HEIGHT, WIDTH, chart, scale_of
+from web.pages.day import DaySales
+from web.pages.fields import VISIBLE, Field, Form, form_of
+from web.pages.rendering import moment, money, stamp
+from web.pages.setting_words import SETTINGS, help_of, title_of
+from web.site import Door
+
+WEB = Path(__file__).parent.parent / "web"
+SCRIPTS_LIMIT = 120 * 1024
+"""Bytes that all scripts together may have."""
+
+VOID = {"meta", "link", "input", "img", "br", "line", "rect", "path"}
+"""Elements that have no end."""
+
+UK, EN = ("Accept-Language", "uk"), ("Accept-Language", "en")
+
+
+class Page(HTMLParser):
+    """A page taken apart: its elements with their attributes, its text, and what is wrong with it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.data: dict[str, Any] = {}
+        self._open: list[str] = []
+        self._script = ""
+        self.feed(text)
+        self.close()
+        assert not self._open, f"left open: {self._open}"
+
+    @property
+    def text(self) -> str:
+        """What a person reads, white space in one piece."""
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, name: str, **attributes: str) -> list[dict[str, str | None]]:
+        """The attributes of every element ``name`` that has ``attributes``."""
+        wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+        return [
+            found
+            for element, found in self.elements
+            if element == name and all(found.get(key) == value for key, value in wanted.items())
+        ]
+
+    def links(self) -> set[str]:
+        """Where the links of the page lead."""
+        return {str(link["href"]) for link in self.all("a")}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute stands twice: {tag} {attrs}"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag == "script":
+            self._script = dict(attrs).get("id") or "-"
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element without content."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """An element ends: the one that was opened last."""
+        assert self._open and self._open[-1] == tag, f"</{tag}> while {self._open} are open"
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        if self._open and self._open[-1] == "script":
+            if data.strip():
+                self.data[self._script] = json.loads(data)
+        else:
+            self.words.append(data)
+
+
+class PageCase(WebCase):
+    """A whole training shop, and its pages."""
+
+    def setUp(self) -> None:
+        """A service with register, printer and terminal."""
+        self.shop = Shop(self, whole=True)
+        self.door = Door(self.shop.core)
+
+    def ids(self) -> dict[str, str]:
+        """The id of each device by its name."""
+        return {device.name: device.row.dev_id for device in self.shop.core.devices}
+
+    def get(self, path: str, language: tuple[str, str] = EN, status: int = 200, cookie: str = "") -> HttpAnswer:
+        """The answer to a look at ``path``."""
+        headers = [language, *([("Cookie", cookie)] if cookie else [])]
+        answer = self.request("GET", path, headers=headers)
+        self.assertEqual(answer.status, status, path)
+        return answer
+
+    def page(self, path: str, language: tuple[str, str] = EN, status: int = 200) -> Page:
+        """The page at ``path``."""
+        return Page(self.get(path, language, status).body.decode())
+
+    def paths(self) -> list[str]:
+        """Every page of a shop with a receipt."""
+        ids = self.ids()
+        drivers = [f"/dm/devices/new?kind={kind}&driver={name}" for kind, name in find_drivers()]
+        return [
+            "/dm/main/",
+            "/dm/main/first",
+            f"/dm/main/registers/{ids['test']}",
+            "/dm/main/receipts",
+            f"/dm/main/receipts/{ids['test']}/2",
+            "/dm/main/console",
+            "/dm/main/codes",
+            "/dm/main/settings",
+            "/dm/",
+            "/dm/devices/new",
+            "/dm/devices/new?kind=other",
+            "/dm/devices/new?kind=printer",
+            *drivers,
+            *(f"/dm/devices/{dev_id}" for dev_id in ids.values()),
+        ]
+
+
+class EveryPageTests(PageCase):
+    """What holds for each page."""
+
+    def setUp(self) -> None:
+        """A shop that has sold."""
+        super().setUp()
+        self.open_shift()
+        self.sell("sale-1")
+
+    def test_both_languages(self) -> None:
+        """Every page is there in Ukrainian and in English, says which, and offers the other one."""
+        for path in self.paths():
+            for language, other in ((UK, "en"), (EN, "uk")):
+                answer = self.get(path, language)
+                self.assertEqual(answer.header("content-type"), "text/html; charset=utf-8", path)
+                self.assertEqual(answer.header("content-language"), language[1], path)
+                page = Page(answer.body.decode())
+                self.assertEqual(page.all("html")[0]["lang"], language[1], path)
+                self.assertEqual(len(page.all("a", lang=other, href=f"?lang={other}")), 1, path)
+                self.assertIn("Огляд" if language is UK else "Overview", page.text)
+                self.assertEqual(len(page.all("h1")), 1, path)
+
+    def test_no_ukrainian_in_english(self) -> None:
+        """The words of an English page are English: Ukrainian is only what the shop itself wrote."""
+        for path in ("/dm/main/first", "/dm/main/settings", "/dm/", "/dm/devices/new", "/dm/main/codes"):
+            text = self.page(path, EN).text.replace("Українською", "")
+            self.assertEqual(re.findall(r"[А-ЯІЇЄҐа-яіїєґ]{3,}", text), [], path)
+
+    def test_nothing_from_elsewhere(self) -> None:
+        """No page loads anything from elsewhere, nor holds script or style of its own; the headers forbid both."""
+        for path in self.paths():
+            answer = self.get(path)
+            policy = answer.header("content-security-policy") or ""
+            self.assertIn("default-src 'none'", policy)
+            self.assertNotIn("unsafe", policy)
+            self.assertEqual(answer.header("x-content-type-options"), "nosniff")
+            self.assertEqual(answer.header("cache-control"), "no-store")
+            page = Page(answer.body.decode())
+            for name, attributes in page.elements:
+                self.assertFalse([key for key in attributes if key.startswith("on") or key == "style"], path)
+                self.assertNotEqual(name, "style", path)
+                if name == "script" and "src" not in attributes:
+                    self.assertEqual(attributes["type"], "application/json", path)
+                for key in ("src", "href", "action"):
+                    target = attributes.get(key) or "/"
+                    self.assertRegex(target, r"^(/(?!/)|\?|#)", path)
+
+    def test_accessible(self) -> None:
+        """Every field has a label, every picture a text, every id is one of a kind, every reference leads somewhere."""
+        for path in self.paths():
+            page = self.page(path)
+            ids = [str(found["id"]) for _, found in page.elements if "id" in found]
+            self.assertEqual(len(ids), len(set(ids)), path)
+            labelled = {label.get("for") for label in page.all("label")}
+            for name, found in page.elements:
+                if name in ("select", "textarea") or (name == "input" and found.get("type") != "checkbox"):
+                    self.assertIn(found.get("id"), labelled, f"{path}: {found}")
+                if name == "img":
+                    self.assertTrue(found.get("alt"), path)
+                for key in ("aria-labelledby", "aria-describedby", "for"):
+                    for target in (found.get(key) or "").split():
+                        self.assertIn(target, ids, f"{path}: {name} {key}")
+            self.assertIn("#content", page.links())
+
+    def test_links_lead_somewhere(self) -> None:
+        """Every link and every file that a page names is there."""
+        asked: set[str] = set()
+        for path in self.paths():
+            page = self.page(path)
+            targets = page.links() | {
+                str(found[key]) for _, found in page.elements for key in ("src",) if key in found
+            }
+            asked |= {target for target in targets if target.startswith("/")}
+        self.assertGreater(len(asked), 20)
+        for target in asked:
+            self.assertEqual(self.request("GET", target).status, 200, target)
+
+    def test_reading_changes_nothing(self) -> None:
+        """A page is looked at, not posted to: any other method is refused."""
+        for path in self.paths():
+            for method in ("POST", "PUT", "DELETE", "PATCH"):
+                self.assertEqual(self.request(method, path, {}).status, 405, f"{method} {path}")
+
+    def test_words_for_scripts(self) -> None:
+        """What scripts say travels with the page, in its language."""
+        self.assertEqual(self.page("/dm/", UK).data["words"]["repeat"], "Повторити")
+        self.assertEqual(self.page("/dm/", EN).data["words"]["repeat"], "Repeat")
+
+    def test_names_are_text(self) -> None:
+        """Whatever a device or a receipt is called, a page shows it and never takes it for HTML or script."""
+        bad = "</script><img src=x onerror=alert(1)>\"'&"
+        made = self.request("POST", DEVICES, {"device": bad, "kind": "register", "driver": "training"}).json
+        for task in (0, 1):
+            members = {"receipt": {"sum": 1, "rows": [{"name": bad, "price": 1, "cnt": 1}], "pays": [{"sum": 1}]}}
+            body = {**fiscal(task, f"{bad}{task}", **(members if task else {})), "device": bad}
+            self.assertEqual(self.execute(body)["res"], 0)
+        dev_id = made["dev_id"]
+        for path in (
+            "/dm/main/",
+            "/dm/",
+            "/dm/main/console",
+            f"/dm/main/registers/{dev_id}",
+            f"/dm/devices/{dev_id}",
+            f"/dm/main/receipts/{dev_id}/2",
+            "/dm/main/receipts?tag=%3Cimg%20src=x%3E%22",
+            "/dm/main/codes?q=%3C/script%3E",
+        ):
+            text = self.get(path).body.decode()
+            self.assertNotIn("<img src=x", text, path)
+            Page(text)
+
+
+class LanguageTests(PageCase):
+    """Which language a page speaks."""
+
+    def test_cookie(self) -> None:
+        """What a person chose goes before what the browser wants; what the address says, before both."""
+        for path, cookie, expected in (
+            ("/dm/", "dm_lang=uk", "uk"),
+            ("/dm/?lang=en", "dm_lang=uk", "en"),
+            ("/dm/?lang=de", "dm_lang=uk", "uk"),
+            ("/dm/", "dm_lang=de", "en"),
+        ):
+            self.assertEqual(self.get(path, EN, cookie=cookie).header("content-language"), expected, (path, cookie))
+
+    def test_default(self) -> None:
+        """A browser that wants neither is answered in the language of the service."""
+        self.assertEqual(self.get("/dm/", ("Accept-Language", "de")).header("content-language"), "uk")
+
+
+class AddressTests(PageCase):
+    """Addresses that people type."""
+
+    def test_moved(self) -> None:
+        """Short and earlier addresses lead to the page, by an absolute address."""
+        for path, target in (
+            ("/", "/dm/main/"),
+            ("/dm", "/dm/"),
+            ("/dm/main", "/dm/main/"),
+            ("/dm/main/dashboard.html", "/dm/main/"),
+            ("/dm/main/settings.html", "/dm/main/settings"),
+            ("/dm/devices/", "/dm/"),
+        ):
+            self.assertEqual(self.get(path, status=302).header("location"), f"http://localhost:3939{target}")
+
+    def test_nothing_there(self) -> None:
+        """A page that is not there says so in words, with a way back; so does a device that is gone."""
+        nobody = "5f2c8d3e-0000-4000-8000-000000000000"
+        ids = self.ids()
+        for path in (
+            "/dm/main/nope",
+            f"/dm/devices/{nobody}",
+            f"/dm/main/registers/{nobody}",
+            f"/dm/main/registers/{ids['prn']}",
+            f"/dm/main/receipts/{ids['test']}/77",
+            f"/dm/main/receipts/{ids['test']}/99999999999999999999",
+            f"/dm/main/receipts/{ids['test']}/77/picture",
+        ):
+            page = self.page(path, status=404)
+            self.assertIn("There is no such page", page.text)
+            self.assertIn("/dm/main/", page.links())
+
+    def test_alias(self) -> None:
+        """Under the second name of `main` the same pages are found."""
+        config = Config(service=ServiceConfig(training=True), server=ServerConfig(path_alias="desk"))
+        self.shop.core.devices.close()
+        core = Core(config, self.shop.store, self.shop.clock, self.shop.state)
+        self.successResultOf(Deferred.fromCoroutine(core.open()))
+        self.door = Door(core)
+        self.assertIn("Result codes", self.page("/dm/desk/codes").text)
+
+    def test_store_fails(self) -> None:
+        """While the store does not answer a page says so in words, and that registers go on."""
+
+        async def fail(*_: object) -> object:
+            raise StoreFailed("disk is full")
+
+        self.patch(self.shop.store, "find_documents", fail)
+        self.assertIn("The registers go on working", self.page("/dm/main/", status=503).text)
+        self.assertEqual(len(self.flushLoggedErrors(StoreFailed)), 1)
+
+
+class LoginTests(PageCase):
+    """Pages behind the login."""
+
+    def test_login_on(self) -> None:
+        """With the login on, pages lead to it, offer to log out, and scripts know of it."""
+        self.assertEqual(self.page("/dm/").all("body")[0]["data-login"], "off")
+        members = {
+            "usr_uiauth": True,
+            "usr_login": "owner",
+            "usr_pass": "a long one 17",
+            "usr_confpass": "a long one 17",
+        }
+        told = self.request("POST", "/dm/main/api/v1/settings", members)
+        self.assertEqual(told.json["res"], 0)
+        for path in self.paths()[:4]:
+            self.assertIn("/login", self.get(path, status=302).header("location") or "")
+        answer = self.request("POST", "/login", {"login": "owner", "pass": "a long one 17"})
+        [cookie] = [value for name, value in answer.headers if name == "set-cookie"]
+        page = Page(self.get("/dm/", cookie=cookie.split(";")[0]).body.decode())
+        self.assertEqual(page.all("body")[0]["data-login"], "on")
+        self.assertIn("Log out", page.text)
+
+
+class OverviewTests(PageCase):
+    """Everything at a glance."""
+
+    def test_fresh(self) -> None:
+        """A service without a receipt invites to the first one; with one it does so no more."""
+        self.assertIn("/dm/main/first", self.page("/dm/main/").links())
+        self.open_shift()
+        self.assertNotIn("/dm/main/first", self.page("/dm/main/").links())
+
+    def test_register(self) -> None:
+        """A register shows its shift, its cash, its mode and its last documents with links to them."""
+        self.assertIn("Shift closed", self.page("/dm/main/").text)
+        self.open_shift()
+        self.sell("sale-1")
+        page = self.page("/dm/main/")
+        for words_there in ("Shift open since 21.09.2026 09:00:00", "125.50 UAH", "online", "ready", "for training"):
+            self.assertIn(words_there, page.text)
+        self.assertIn(f"/dm/main/receipts/{self.ids()['test']}/2", page.links())
+        self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
+        self.assertIn("offline", self.page("/dm/main/").text)
+
+    def test_chart(self) -> None:
+        """Today's sales stand in a chart that is drawn without scripts and says its numbers as text too."""
+        self.assertIn("There were no sales today yet", self.page("/dm/main/").text)
+        self.open_shift()
+        self.sell()
+        self.sell()
+        page = self.page("/dm/main/")
+        self.assertIn("Sales: 251.00 UAH", page.text)
+        self.assertEqual(len(page.all("rect", class_="bar")), 1)
+        self.assertIn("9 — 251.00", str(page.all("svg")[0]["aria-label"]))
+
+    def test_unfinished_receipt(self) -> None:
+        """A receipt whose outcome is unknown stands in a list with what to do; once it is known, no more."""
+        self.open_shift()
+        self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
+        self.asked_late(self.shop.asked(fiscal(1, "sale-1", receipt={"sum": 10, "rows": [], "pays": []})))
+        self.asked_late(self.shop.asked({**self.sale_body(), "tag": "sale-2"}))
+        page = self.page("/dm/main/")
+        self.assertIn("Needs attention (1)", page.text)
+        self.assertIn("outcome unknown", page.text)
+        self.assertEqual(len(page.all("button", data_ask="test")), 1)
+        self.shop.scenario()
+        self.fiscal(18)
+        self.assertNotIn("Needs attention", self.page("/dm/main/").text)
+
+    def sale_body(self) -> dict[str, Any]:
+        """A sale that the register takes."""
+        row = {"code": "1", "name": "Кава", "cnt": 1, "price": 125.5, "taxgrp": 1}
+        return fiscal(1, receipt={"sum": 125.5, "rows": [row], "pays": [{"type": 0, "sum": 125.5}]})
+
+    def asked_late(self, answer: Deferred[bytes]) -> dict[str, Any]:
+        """The answer to a task whose far end takes its time."""
+        for _ in range(60):
+            self.shop.clock.advance(1)
+        told: dict[str, Any] = json.loads(self.successResultOf(answer))
+        return told
+
+    def test_busy(self) -> None:
+        """A device that works just now is shown so."""
+        device = self.shop.core.devices.by_name("test")
+        self.successResultOf(Deferred.fromCoroutine(device.turns.take()))
+        self.assertIn("working", self.page("/dm/main/").text)
+        device.turns.give_back()
+        self.assertNotIn("working", self.page("/dm/main/").text)
+
+    def test_broken_device(self) -> None:
+        """A device that cannot be built is shown with the reason, and the page is there all the same."""
+        adding = self.shop.store.add_device("id-1", "old", "printer", "gone", b"{}")
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.flushLoggedErrors()
+        text = self.page("/dm/main/").text
+        self.assertIn("does not work", text)
+        self.assertIn("there is no driver gone", text)
+        self.assertIn("there is no driver gone", self.page("/dm/devices/id-1").text)
+
+    def test_no_devices(self) -> None:
+        """Without any device the pages tell how to add one."""
+        for dev_id in self.ids().values():
+            self.request("DELETE", f"{DEVICES}/{dev_id}")
+        self.assertIn("/dm/devices/new?kind=register", self.page("/dm/main/").links())
+        self.assertIn("There are no devices yet", self.page("/dm/").text)
+        self.assertEqual(len(self.page("/dm/main/first").all("button", id="make")), 1)
+
+
+class ReceiptTests(PageCase):
+    """Receipts found, and one of them."""
+
+    def setUp(self) -> None:
+        """A shop that has sold twice, and on the next day once more."""
+        super().setUp()
+        self.open_shift()
+        self.first = self.sell("sale-1")["info"]["doccode"]
+        row = {"code": "2", "name": "Чай", "cnt": 1, "price": 40, "taxgrp": 1}
+        self.sell("sale-2", sum=40, rows=[row], pays=[{"type": 0, "sum": 40}])
+        self.shop.clock.advance(86_400)
+        self.sell("sale-3")
+
+    def found(self, query: str) -> list[str]:
+        """The numbers of the documents that a search lists, in its order."""
+        page = self.page(f"/dm/main/receipts?{query}")
+        pattern = re.compile(rf"/dm/main/receipts/{self.ids()['test']}/(\d+)$")
+        return [match[1] for link in page.all("a") if (match := pattern.match(str(link["href"])))]
+
+    def test_search(self) -> None:
+        """Receipts are found by date, local and fiscal number, tag and sum, and by several of them together."""
+        for query, numbers in (
+            ("", ["4", "3", "2", "1"]),
+            ("from=2026-09-22", ["4"]),
+            ("to=2026-09-21", ["3", "2", "1"]),
+            ("from=2026-09-21&to=2026-09-21", ["3", "2", "1"]),
+            ("number=3", ["3"]),
+            (f"number={self.first}", ["2"]),
+            ("number=77", []),
+            ("tag=sale-2", ["3"]),
+            ("tag=nobody", []),
+            ("sum=125.50", ["4", "2"]),
+            ("sum=125,5&to=2026-09-21", ["2"]),
+            ("tag=sale-2&sum=1", []),
+            ("device=test", ["4", "3", "2", "1"]),
+            ("device=nobody", []),
+            ("page=9", []),
+        ):
+            self.assertEqual(self.found(query), numbers, query)
+
+    def test_mistakes(self) -> None:
+        """A date or sum that is none is named beside its field, and the rest of the form stays filled in."""
+        page = self.page("/dm/main/receipts?from=2026-02-31&sum=many&tag=x")
+        self.assertEqual({str(found["name"]) for found in page.all("input", aria_invalid="true")}, {"from", "sum"})
+        self.assertEqual(page.all("input", id="f-tag")[0]["value"], "x")
+        self.assertIn("the sum has to be a number", page.text)
+
+    def test_pages(self) -> None:
+        """More documents than a page holds are turned over, and the search goes along."""
+        for _ in range(30):
+            self.sell()
+        page = self.page("/dm/main/receipts?device=test")
+        [older] = [link for link in page.links() if "page=2" in link]
+        self.assertIn("device=test", older)
+        self.assertEqual(self.found(older[1:])[-1], "1")
+        self.assertEqual(self.found("sum=125.5&page=2")[-1], "2")
+
+    def test_one(self) -> None:
+        """A receipt shows its sum, its numbers, its tag, its way with times, its text and its stored answer."""
+        page = self.page(f"/dm/main/receipts/{self.ids()['test']}/2")
+        for there in (
+            "Sale № 2",
+            "125.50 UAH",
+            self.first,
+            "sale-1",
+            "Олена",
+            "The request was received 21.09.2026 09:00:00",
+            "Sent to the tax office",
+            "Confirmed and stored",
+            "It was not printed",
+            '"task_status": 1',
+        ):
+            self.assertIn(there, page.text)
+
+    def test_offline(self) -> None:
+        """A receipt made offline does not say that it was sent."""
+        self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
+        number = self.sell()["info"]["docno"]
+        text = self.page(f"/dm/main/receipts/{self.ids()['test']}/{number}").text
+        self.assertIn("Made offline", text)
+        self.assertNotIn("Sent to the tax office", text)
+
+    def test_picture(self) -> None:
+        """The picture is a PNG, and it is there while the register works: looking never keeps a till waiting."""
+        device = self.shop.core.devices.by_name("test")
+        self.successResultOf(Deferred.fromCoroutine(device.turns.take()))
+        answer = self.get(f"/dm/main/receipts/{self.ids()['test']}/2/picture")
+        self.assertEqual(answer.header("content-type"), "image/png")
+        self.assertTrue(answer.body.startswith(b"\x89PNG"))
+
+    def test_printed(self) -> None:
+        """A receipt that went to a printer tells how that ended."""
+        asked = Deferred.fromCoroutine(
+            self.shop.core.dispatcher.execute(json.dumps(OverviewTests.sale_body(self)).encode(), "en", "prn")  # type: ignore[arg-type]
+        )
+        for _ in range(20):
+            self.shop.clock.advance(1)
+        number = json.loads(self.successResultOf(asked))["info"]["docno"]
+        page = self.page(f"/dm/main/receipts/{self.ids()['test']}/{number}")
+        self.assertIn("Print: printed", page.text)
+
+
+class DaySalesTests(SynchronousTestCase):
+    """Today's sales, and how little is read for them."""
+
+    def setUp(self) -> None:
+        """An open register, and a look at its day."""
+        self.shop = Shop(self)
+        self.shop.open_shift()
+        self.day = DaySales(self.shop.store)
+
+    def hours(self) -> Any:
+        """The day so far."""
+        return self.successResultOf(Deferred.fromCoroutine(self.day.until(self.shop.core.clock.now())))
+
+    def test_counts(self) -> None:
+        """Sales are counted in their hour, returns apart, and each look counts every receipt once."""
+        self.shop.sell(100)
+        self.hours()
+        self.shop.clock.advance(3600)
+        self.shop.sell(50)
+        self.shop.fiscal(2, receipt={**_coffee(20)})
+        for _ in range(2):
+            hours = self.hours()
+            self.assertEqual((hours.sales[9], hours.sales[10]), (10_000, 5_000))
+            self.assertEqual((hours.sold, hours.returned, hours.count, hours.whole), (15_000, 2_000, 3, True))
+
+    def test_storno(self) -> None:
+        """A sale that was taken back is no sale."""
+        self.shop.sell(100)
+        self.hours()
+        self.assertEqual(self.shop.fiscal(17)["res"], 0)
+        self.assertEqual(self.hours().count, 0)
+
+    def test_next_day(self) -> None:
+        """A new day begins with nothing."""
+        self.shop.sell(100)
+        self.assertEqual(self.hours().count, 1)
+        self.shop.clock.advance(86_400)
+        self.assertEqual(self.hours().count, 0)
+
+    def test_reads_little(self) -> None:
+        """After the first look only the last minutes are read, not the whole day."""
+        self.shop.sell(100)
+        self.hours()
+        self.shop.clock.advance(1800)
+        self.shop.sell(100)
+        self.hours()
+        asked: list[Any] = []
+        real = self.shop.store.find_documents
+
+        async def find(query: Any) -> Any:
+            asked.append(query)
+            return await real(query)
+
+        self.patch(self.shop.store, "find_documents", find)
+        self.assertEqual(self.hours().count, 2)
+        [query] = asked
+        self.assertEqual(query.at_from, int((MORNING + 1800) * 1000) - 15 * 60_000)
+
+
+def _coffee(amount: float) -> dict[str, Any]:
+    row = {"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}
+    return {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
+
+
+class ChartTests(SynchronousTestCase):
+    """The drawing of a day."""
+
+    def test_inside(self) -> None:
+        """Whatever was sold, bars lie inside of the drawing and the largest one reaches no higher than the scale."""
+        for sales in ([0] * 24, [1] * 24, [10**9 if hour == 3 else 7 for hour in range(24)]):
+            drawn = chart(sales)
+            for bar in drawn.bars:
+                self.assertGreaterEqual(bar.x, drawn.left)
+                self.assertLessEqual(bar.x + bar.width, WIDTH)
+                self.assertGreaterEqual(bar.y, 0)
+                self.assertLessEqual(bar.y + bar.height, HEIGHT)
+            self.assertGreaterEqual(drawn.lines[-1].value, max(sales))
+
+    def test_hours(self) -> None:
+        """A usual day shows 8 to 20; a sale at night is shown too."""
+        self.assertEqual([bar.hour for bar in chart([0] * 24).bars], list(range(8, 21)))
+        night = [0] * 24
+        night[2] = 100
+        self.assertEqual(chart(night).bars[0].hour, 2)
+
+    def test_scale(self) -> None:
+        """A scale ends at 1, 2 or 5 with noughts, not much above what has to fit."""
+        self.assertEqual(
+            [scale_of(n) for n in (0, 10_000, 10_001, 20_001, 50_001)], [10_000, 10_000, 20_000, 50_000, 100_000]
+        )
+
+
+class FieldsTests(SynchronousTestCase):
+    """From a driver's schema to a form."""
+
+    SCHEMA: dict[str, Any] = {
+        "$ref": "#/$defs/Settings",
+        "$defs": {
+            "Inner": {
+                "type": "object",
+                "properties": {"on": {"type": "boolean", "default": True}},
+                "required": [],
+            },
+            "Group": {
+                "type": "object",
+                "properties": {name: {} for name in ("code", "name", "enabled")},
+            },
+            "Settings": {
+                "type": "object",
+                "required": ["zeal", "key"],
+                "properties": {
+                    "odd": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "interface": {"enum": ["serial", "tcp"], "default": "tcp"},
+                    "serial_port": {"type": "string", "default": ""},
+                    "baudrate": {"type": "integer", "exclusiveMinimum": 0, "default": 9600},
+                    "host": {"type": "string", "description": "Where it is", "default": ""},
+                    "port": {"type": "integer", "minimum": 0, "maximum": 65535, "default": 0},
+                    "wait_s": {"type": "number", "default": 1.5},
+                    "zeal": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                    "key": {"type": "string"},
+                    "lines": {"type": "array", "items": {"type": "string"}, "default": []},
+                    "codes": {"type": "array", "items": {"type": "integer"}, "default": []},
+                    "groups": {"type": "array", "items": {"$ref": "#/$defs/Group"}, "default": []},
+                    "inner": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Inner"}], "default": None},
+                    "either": {"anyOf": [{"type": "string"}, {"type": "integer"}], "default": 1},
+                },
+            },
+        },
+    }
+
+    def setUp(self) -> None:
+        """The form of a driver with every kind of setting."""
+        self.form = form_of(self.SCHEMA, ["key"])
+        self.fields = {field.name: field for field in (*self.form.seen, *self.form.folded)}
+
+    def test_required_first(self) -> None:
+        """Required settings come first, then those that tell where the device is; no setting is left out."""
+        self.assertEqual([field.name for field in self.form.seen][:3], ["zeal", "key", "interface"])
+        self.assertEqual(set(self.fields), set(self.SCHEMA["$defs"]["Settings"]["properties"]))
+
+    def test_few_at_a_time(self) -> None:
+        """With any kind of line no more than five fields are seen at once."""
+        forms = [form_of(driver.schema(), driver.secrets) for driver in find_drivers().values()]
+        for form in [self.form, *forms]:
+            for way in ("tcp", "serial", "usb", "cups", "windows"):
+                seen = [field for field in form.seen if not field.only_with or way in field.only_with]
+                self.assertLessEqual(len(seen), max(VISIBLE, sum(field.required for field in seen)))
+
+    def test_controls(self) -> None:
+        """Each type has its control; what no control fits is asked for as JSON."""
+        controls = {name: field.control for name, field in self.fields.items()}
+        self.assertEqual(
+            controls,
+            {
+                "odd": "json",
+                "interface": "choice",
+                "serial_port": "text",
+                "baudrate": "number",
+                "host": "text",
+                "port": "number",
+                "wait_s": "number",
+                "zeal": "number",
+                "key": "password",
+                "lines": "lines",
+                "codes": "numbers",
+                "groups": "switches",
+                "inner": "group",
+                "either": "json",
+            },
+        )
+        self.assertEqual([part.control for part in self.fields["inner"].parts], ["flag"])
+
+    def test_limits(self) -> None:
+        """Limits, defaults, nothing as a value and the kind of line travel with the field."""
+        port, zeal = self.fields["port"], self.fields["zeal"]
+        self.assertEqual((port.least, port.most, port.whole, port.default), (0, 65535, True, 0))
+        self.assertEqual((port.only_with, self.fields["baudrate"].only_with), (("tcp", "cups"), ("serial",)))
+        self.assertEqual((zeal.nullable, zeal.required, port.nullable), (True, True, False))
+        self.assertFalse(self.fields["wait_s"].whole)
+
+    def test_every_driver(self) -> None:
+        """Every setting of every driver is somewhere in its form."""
+        for driver in find_drivers().values():
+            form: Form = form_of(driver.schema(), driver.secrets)
+            names = {field.name for field in (*form.seen, *form.folded)}
+            self.assertEqual(names, set(driver.settings.__struct_fields__), driver.title)
+
+    def test_titles(self) -> None:
+        """A setting has its title in both languages; one that nobody named is shown by its own name."""
+        host = self.fields["host"]
+        self.assertEqual((title_of(host, "uk"), title_of(host, "en")), ("Адреса", "Address"))
+        self.assertEqual((help_of(host, "en"), help_of(host, "uk")), ("Where it is", SETTINGS["host"].help_uk))
+        new = Field("brand_new", "What it does", "text")
+        self.assertEqual((title_of(new, "uk"), help_of(new, "uk")), ("brand_new", "What it does"))
+
+
+class DeviceFormTests(PageCase):
+    """A device added and changed."""
+
+    def test_steps(self) -> None:
+        """The way to a new device is its kind, then its driver, then its settings; one driver needs no choice."""
+        self.assertEqual(
+            {link for link in self.page("/dm/devices/new").links() if "kind=" in link},
+            {f"/dm/devices/new?kind={kind}" for kind in ("register", "printer", "terminal", "other")},
+        )
+        drivers = {link for link in self.page("/dm/devices/new?kind=printer").links() if "driver=" in link}
+        self.assertIn("/dm/devices/new?kind=printer&driver=escpos", drivers)
+        self.assertIn("There are no drivers", self.page("/dm/devices/new?kind=other").text)
+        page = self.page("/dm/devices/new?kind=printer&driver=escpos")
+        self.assertEqual(page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": ""})
+        self.assertEqual(len(page.all("form", id="settings")), 1)
+        for wrong in ("kind=nothing", "kind=printer&driver=nothing"):
+            self.assertEqual(self.page(f"/dm/devices/new?{wrong}").all("form"), [])
+
+    def test_free_name(self) -> None:
+        """The name that is offered is one that tills expect, or else one that is still free."""
+        page = self.page("/dm/devices/new?kind=printer&driver=training")
+        self.assertEqual(page.all("input", id="device")[0]["value"], "prn2")
+        self.request("DELETE", f"{DEVICES}/{self.ids()['prn']}")
+        page = self.page("/dm/devices/new?kind=printer&driver=training")
+        self.assertEqual(page.all("input", id="device")[0]["value"], "prn")
+
+    def test_values(self) -> None:
+        """The page of a device shows its settings as they are."""
+        dev_id = self.ids()["test"]
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": {"shopad": "Львів", "header": ["а", "б"]}})
+        page = self.page(f"/dm/devices/{dev_id}")
+        self.assertEqual(page.all("input", id="s-shopad")[0]["value"], "Львів")
+        self.assertIn("а б", page.text)
+
+    def test_actions(self) -> None:
+        """Each kind of device has the buttons for what it can do, and dangerous ones ask first."""
+        printer = self.page(f"/dm/devices/{self.ids()['prn']}")
+        self.assertEqual(len(printer.all("button", data_doc='{"test":1}')), 1)
+        self.assertEqual(len(printer.all("img", id="paper")), 1)
+        register = self.page(f"/dm/devices/{self.ids()['test']}")
+        self.assertEqual(len(register.all("button", id="delete")), 1)
+        self.assertEqual(len(register.all("dialog", id="sure-delete")), 1)
+        board = self.page(f"/dm/main/registers/{self.ids()['test']}")
+        self.assertEqual(board.all("button", data_task="11")[0]["data-sure"], "sure-z")
+
+
+class DryCheckTests(PageCase):
+    """``POST /dm/api/v3/check``"""
+
+    def check(self, **members: object) -> HttpAnswer:
+        """The answer to a device that somebody thinks of."""
+        body = {"kind": "printer", "driver": "training", "device": "new", "settings": {}, **members}
+        answers = []
+        connection = self.connect()
+        connection.ask("POST", "/dm/api/v3/check", json.dumps(body).encode())
+        for _ in range(10):
+            self.shop.clock.advance(1)
+            answers += connection.answers()
+        [answer] = answers
+        return answer
+
+    def test_good(self) -> None:
+        """Settings that work are `res` 0, and nothing of the device stays."""
+        files = sorted(self.shop.state.rglob("*"))
+        for kind in ("printer", "register"):
+            answer = self.check(kind=kind)
+            self.assertEqual((answer.status, answer.json), (200, {"res": 0, "errortxt": ""}))
+        self.assertNotIn("new", self.ids())
+        self.assertEqual(sorted(self.shop.state.rglob("*")), files)
+
+    def test_mistakes(self) -> None:
+        """Settings that do not fit are 422 and name their member, as on saving."""
+        for members, path in (
+            ({"driver": "escpos", "settings": {"host": "x", "port": 70000}}, "settings.port"),
+            ({"driver": "escpos", "settings": {"interface": "serial"}}, "settings.serial_port"),
+            ({"driver": "nothing"}, "driver"),
+            ({"kind": "nothing"}, "kind"),
+        ):
+            answer = self.check(**members)
+            self.assertEqual(answer.status, 422, members)
+            self.assertEqual([error["path"] for error in answer.json["errors"]], [path])
+
+    def test_other_origin(self) -> None:
+        """A page of another origin may not have devices tried."""
+        answer = self.request("POST", "/dm/api/v3/check", {}, [("Origin", "https://evil.example")])
+        self.assertEqual(answer.status, 403)
+
+
+class ConsoleTests(PageCase):
+    """Requests to try."""
+
+    def test_examples_work(self) -> None:
+        """Every example names a device of ours and is understood; those of a register's day are all done."""
+        examples = self.page("/dm/main/console").data["data"]["examples"]
+        by_title = {example["title"]: example for example in examples}
+        order = [
+            "Open the shift",
+            "Sale in cash",
+            "Sale by card (the receipt alone)",
+            "Return",
+            "X-report",
+            "Z-report",
+        ]
+        for title in order:
+            example = by_title.pop(title)
+            body = json.loads(json.dumps(example["body"]).replace("{tag}", title))
+            self.assertEqual(self.execute(body, example["path"])["res"], 0, title)
+        for title, example in by_title.items():
+            body = json.loads(json.dumps(example["body"]).replace("{tag}", f"other {title}"))
+            connection = self.connect()
+            connection.ask("POST", example["path"], json.dumps(body).encode())
+            for _ in range(30):
+                self.shop.clock.advance(1)
+            [answer] = connection.answers()
+            self.assertNotIn(answer.json["res"], (2000, 1091, 1098, 1016), title)
+
+    def test_names(self) -> None:
+        """Without devices the examples have the usual names."""
+        for dev_id in self.ids().values():
+            self.request("DELETE", f"{DEVICES}/{dev_id}")
+        bodies = [example["body"] for example in self.page("/dm/main/console").data["data"]["examples"]]
+        self.assertEqual({body["device"] for body in bodies}, {"test", "prn", "pos"})
+
+
+class CodesTests(PageCase):
+    """Result codes."""
+
+    def test_search(self) -> None:
+        """Codes are found by number and by words of either language, whatever the case."""
+        for query, codes in (("1077", ["c1077"]), ("INSUFFICIENT%20funds", ["c5018"])):
+            rows = [str(row["id"]) for row in self.page(f"/dm/main/codes?q={query}").all("tr") if "id" in row]
+            self.assertEqual(rows, codes)
+        self.assertIn("Nothing was found", self.page("/dm/main/codes?q=zzzz").text)
+        rows = [row for row in self.page("/dm/main/codes").all("tr") if "id" in row]
+        self.assertEqual(len(rows), len(Res))
+
+    def test_json(self) -> None:
+        """Scripts get every code with its advice in the language of the page."""
+        told = self.get("/dm/main/codes.json", UK).json
+        self.assertEqual(set(told), {str(res.code) for res in Res})
+        self.assertEqual(told["1092"]["cashier"], Res.SHIFT_CLOSED.cashier.uk)
+        self.assertEqual(self.get("/dm/main/codes.json", EN).json["1092"]["text"], Res.SHIFT_CLOSED.text.en)
+
+
+class StaticTests(PageCase):
+    """Style and scripts."""
+
+    def test_files(self) -> None:
+        """Files come with their type and a tag; who has the file is told so, and unknown names are not there."""
+        answer = self.get("/dm/static/page.js")
+        self.assertEqual(answer.header("content-type"), "text/javascript; charset=utf-8")
+        tag = answer.header("etag") or ""
+        again = self.request("GET", "/dm/static/page.js", headers=[("If-None-Match", tag)])
+        self.assertEqual((again.status, again.body), (304, b""))
+        for path in (
+            "/dm/static/nope.js",
+            "/dm/static/",
+            "/dm/static/../pages/words.py",
+            "/dm/static/%2e%2e/site.py",
+        ):
+            self.assertEqual(self.request("GET", path).status, 404, path)
+        self.assertEqual(self.request("POST", "/dm/static/page.js", {}).status, 405)
+        head = self.request("HEAD", "/dm/static/pages.css")
+        self.assertEqual((head.status, head.body), (200, b""))
+
+    def test_small_and_ours(self) -> None:
+        """All scripts together are small, and nothing in them or in the style is loaded from elsewhere."""
+        files = list((WEB / "static").iterdir())
+        scripts = [file for file in files if file.suffix == ".js"]
+        self.assertLessEqual(sum(file.stat().st_size for file in scripts), SCRIPTS_LIMIT)
+        for file in files:
+            text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
+            self.assertNotRegex(text, r"https?://|@import|url\(|innerHTML\s*=|insertAdjacentHTML|\beval\(", file.name)
+        for file in scripts:
+            for module in re.findall(r'from "\./([\w.]+)"', file.read_text("utf-8")):
+                self.assertTrue((WEB / "static" / module).exists(), f"{file.name}: {module}")
+
+
+class WordsTests(SynchronousTestCase):
+    """The dictionary."""
+
+    def test_complete(self) -> None:
+        """Every word is there in both languages, and the two differ in more than a slip of the pen."""
+        for key, text in words.WORDS.items():
+            self.assertTrue(text.uk.strip() and text.en.strip(), key)
+        same = [key for key, text in words.WORDS.items() if text.uk == text.en]
+        self.assertEqual(same, ["res_action"])
+
+    def test_known(self) -> None:
+        """Templates and scripts use words that are there, and no word is there for nobody."""
+        templates = "".join(file.read_text("utf-8") for file in (WEB / "templates").glob("*.html"))
+        asked = set(re.findall(r"""\bt\(["']([a-z_0-9]+)["']\)""", templates))
+        self.assertEqual(asked - set(words.WORDS), set())
+        scripts = "".join(file.read_text("utf-8") for file in (WEB / "static").glob("*.js"))
+        in_scripts = set(re.findall(r"\bwords\.([a-z_0-9]+)", scripts))
+        self.assertEqual(in_scripts - set(words.FOR_SCRIPTS), set())
+        self.assertEqual(set(words.FOR_SCRIPTS) - set(words.WORDS), set())
+        code = "".join(file.read_text("utf-8") for file in (WEB / "pages").glob("*.py") if file.name != "words.py")
+        for key in set(words.WORDS) - asked - set(words.FOR_SCRIPTS):
+            made = key.rpartition("_")[0] + "_"
+            named = f'"{key}"' in code or f'"{key}"' in templates or f'"{made}" ~' in templates or f'f"{made}' in code
+            self.assertTrue(named or key in KINDS_AND_FATES, f"nobody says {key}")
+
+
+KINDS_AND_FATES = {"register", "printer", "terminal", "other", "printed", "accepted", "not_printed", "unknown"}
+"""Words whose keys are values of the service."""
+
+
+class WritingTests(SynchronousTestCase):
+    """How values are written."""
+
+    def test_money(self) -> None:
+        """Money has two digits and its thousands apart."""
+        self.assertEqual([money(1234567.5), money("2.0"), money(0)], ["1 234 567.50", "2.00", "0.00"])
+
+    def test_moments(self) -> None:
+        """Moments are written as people in Kyiv read them."""
+        self.assertEqual(moment(span("20260921090000")[0]), "21.09.2026 09:00:00")
+        self.assertEqual([stamp("20260921090000123"), stamp("?")], ["21.09.2026 09:00:00", "?"])

@@ -1,0 +1,115 @@
+"""What people call the settings of devices.
+
+A driver describes its settings in English, for programs. Here are the words for the fields of a form: a title in both
+languages, and the description in Ukrainian. A setting that is new here is shown by its own name and description.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dmtwisted.results import Text
+from web.pages.fields import Field
+
+
+class SettingWords(NamedTuple):
+    """The title of a field, and what stands below it in Ukrainian."""
+
+    title: Text
+    help_uk: str = ""
+
+
+def _words(uk: str, en: str, help_uk: str = "") -> SettingWords:
+    return SettingWords(Text(uk, en), help_uk)
+
+
+SETTINGS: dict[str, SettingWords] = {
+    # where a device is
+    "interface": _words(
+        "Під’єднання",
+        "Connection",
+        "tcp: мережа; serial: COM-порт; usb: файл пристрою в Linux; cups, windows: черга друку системи",
+    ),
+    "host": _words("Адреса", "Address", "IP-адреса або ім’я пристрою в мережі"),
+    "port": _words("Порт TCP", "TCP port", "Число від 0 до 65535; для принтерів 0 означає звичайний порт"),
+    "serial_port": _words("COM-порт", "COM port", "Наприклад, COM3 або /dev/ttyUSB0"),
+    "baudrate": _words("Швидкість", "Speed", "Швидкість COM-порту, біт за секунду"),
+    "flow": _words("Керування потоком", "Flow control", "Як пристрій просить зачекати на COM-порту"),
+    "device_file": _words("Файл пристрою", "Device file", "Файл USB-принтера в Linux"),
+    "queue": _words("Черга друку", "Print queue", "Назва черги в CUPS або Windows"),
+    "wait_s": _words("Чекати, секунд", "Wait, seconds", "Скільки секунд чекати на відповідь"),
+    # printers
+    "profile": _words("Модель", "Model", "Родина принтерів, до якої він належить"),
+    "code_page": _words("Кодування", "Code table", "Таблиця літер; порожнє: найкраща для моделі"),
+    "code_table": _words("Номер таблиці", "Number of the table", "Його показує друк таблиць символів"),
+    "columns": _words("Літер у рядку", "Letters in a line"),
+    "dots": _words("Точок у ширину", "Dots across"),
+    "drawer_inverted": _words("Обернений контакт шухляди", "Inverted drawer", "Контакт шухляди каже протилежне"),
+    "job_ttl_s": _words("Чекати на папір, секунд", "Wait for paper, seconds", "Потім завдання друку скасовується"),
+    "spare": _words("Запасний принтер", "Spare printer", "Назва принтера, який друкує замість цього"),
+    # terminals
+    "merchant": _words("Мерчант", "Merchant", "Мерчант термінала, коли запит його не називає; порожнє: звичайний"),
+    "opening": _words("Початок зв’язку", "Opening", "thorough: повний, за описом банку; short: короткий"),
+    "opening_pause_s": _words("Пауза між з’єднаннями, секунд", "Pause between connections", "Verifone потребує 3–5"),
+    "tells_receipts": _words("Завжди каже останній чек", "Always tells its last receipt"),
+    "instalments": _words("Розстрочка", "Instalments", "Послуга банку для завдання 15"),
+    "instalments_refund": _words("Повернення розстрочки", "Refund of instalments", "Послуга банку для завдання 16"),
+    "two_steps": _words("У два кроки", "In two steps", "Спершу картка, потім сума"),
+    "confirm_s": _words("Чекати на касира, секунд", "Wait for the cashier", "Між завданнями 6 і 7"),
+    "operation_s": _words("Триває, секунд", "Takes, seconds", "Скільки триває навчальна операція"),
+    # registers: what a receipt says
+    "name": _words("Платник податків", "Taxpayer", "Перший рядок чека"),
+    "shopname": _words("Назва точки", "Name of the outlet", "Другий рядок чека"),
+    "shopad": _words("Адреса точки", "Address of the outlet"),
+    "vat_code": _words("Номер платника ПДВ", "VAT number", "Друкується після ПН"),
+    "fis_code": _words("Податковий номер", "Tax number", "Друкується після ІД"),
+    "header": _words("Рядки згори", "Lines at the top", "Власні рядки на початку кожного чека"),
+    "footer": _words("Рядки знизу", "Lines at the end", "Власні рядки наприкінці кожного чека"),
+    "template": _words("Шаблон друку", "Print template", "Власні рядки навколо чека (docs/print-forms.md)"),
+    # registers: how they work
+    "tax_groups": _words("Податкові групи", "Tax groups", "Групи, за якими продають"),
+    "default_taxgrp": _words("Звичайна група", "Usual tax group", "Для товару без групи; 0 відмовляє"),
+    "pay_types": _words("Види оплати", "Payment types", "Чим можна платити"),
+    "rounding_step": _words("Округлення готівки, копійок", "Rounding of cash, kopecks", "0 не округлює"),
+    "auto_close": _words("Закривати зміну о", "Close the shift at", "Час у Києві, наприклад 23:50; порожнє: ніколи"),
+    "warn_shift_h": _words("Нагадати про зміну, годин", "Remind of the shift, hours"),
+    "offline_allowed": _words("Дозволити офлайн", "Offline allowed", "Працювати без зв’язку з податковою"),
+    "offline_probe_s": _words("Пробувати онлайн, секунд", "Try to come online, seconds"),
+    "warn_offline_h": _words("Попередити про офлайн, годин", "Warn of offline, hours"),
+    "warn_offline_numbers": _words("Попередити про офлайн-номери", "Warn of offline numbers", "Коли лишиться менше"),
+    "warn_key_days": _words("Попередити про ключ, днів", "Warn of the key, days", "До кінця строку ключа"),
+    "key_valid_to": _words("Ключ дійсний до", "Key valid until", "РРРР-ММ-ДД, щоб спробувати попередження"),
+    "pf_text": _words("Текст у відповіді", "Text in answers", "Коли запит не каже інакше"),
+    "pf_image": _words("Картинка у відповіді", "Picture in answers", "Коли запит не каже інакше"),
+    "pf_pdf": _words("PDF у відповіді", "PDF in answers", "Коли запит не каже інакше"),
+    "pf_doccmd": _words("doccmd у відповіді", "doccmd in answers", "Коли запит не каже інакше"),
+    "pf_dots": _words("Ширина картинки, точок", "Width of the picture, dots", "384 для стрічки 58 мм"),
+    "pf_charcount": _words("Ширина тексту, літер", "Width of texts, letters"),
+    "check_cash": _words("Стежити за готівкою", "Watch the cash", "Не видавати більше, ніж є в шухляді"),
+    "strict_tags": _words("Суворі ключі", "Strict keys", "Відмовляти, коли той самий tag має інший зміст"),
+    "batch": _words("Пакетний режим", "Batch mode", "Картка, чек і друк одним запитом"),
+    "terminal": _words("Термінал", "Terminal", "Назва термінала; порожнє: без картки"),
+    "printer": _words("Принтер", "Printer", "Назва принтера; порожнє: prn"),
+    "auto_cancel": _words("Скасовувати оплату", "Cancel the payment", "Якщо чек остаточно відхилено"),
+    # the tax service
+    "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
+    "server_ca": _words("Сертифікати сервера", "Server's certificates"),
+    "fiscal_number": _words("Фіскальний номер", "Fiscal number", "Фіскальний номер каси з кабінету"),
+    "local_number": _words("Локальний номер", "Local number", "Локальний номер каси з кабінету"),
+    "testing": _words("Тестові чеки", "Test receipts", "Надсилати документи з позначкою тесту"),
+}
+"""Words by the name of a setting."""
+
+
+def title_of(field: Field, language: str) -> str:
+    """What ``field`` is called; its own name when nobody has written down another."""
+    words = SETTINGS.get(field.name)
+    return words.title.for_language(language) if words is not None else field.name
+
+
+def help_of(field: Field, language: str) -> str:
+    """What stands below ``field``: in English the driver's own description."""
+    words = SETTINGS.get(field.name)
+    if language == "en" or words is None:
+        return field.title
+    return words.help_uk
