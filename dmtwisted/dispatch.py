@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 
 from dmtwisted import answers
-from dmtwisted.batch import Batch
+from dmtwisted.batch.service import Batch
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
@@ -29,6 +29,7 @@ from dmtwisted.requests import (
     read_task,
 )
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 
@@ -42,7 +43,7 @@ class Dispatcher:
         self._devices, self._store, self._clock = devices, store, clock
         self.events = Events(clock)
         self._papers = Papers(devices)
-        self._batch = Batch(devices, store, clock, self._papers)
+        self.batch = Batch(devices, store, clock, self._papers)
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
@@ -92,12 +93,13 @@ class Dispatcher:
         await gatherResults(
             [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind != OTHER]
         )
-        await self._batch.resume()
+        await self.batch.resume()
 
     async def _resolve(self, device: Device) -> None:
         try:
             async with device.turns.turn():
-                await device.built.resolve()
+                if await self._devices.sharing.resume(device.row.n):
+                    await device.built.resolve()
         except (Refused, StoreFailed) as error:
             self.log.warn("{device}: still unknown: {why}", device=device.name, why=str(error))
         except Exception:
@@ -110,11 +112,11 @@ class Dispatcher:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
         try:
-            if batch:
-                return await self._batch.execute(request, body, language)
+            if batch and not _lists(request):
+                return await self.batch.execute(request, body, language)
             done = await self._in_turn(device, request, language)
             if device.kind == REGISTER:
-                answer = self._batch.warn(device.row.n, done.answer, language)
+                answer = self.batch.warn(device.row.n, done.answer, language)
                 done = done if answer is done.answer else done._replace(answer=answer)
             if printer and done.form is not None and request.type == TYPE_FISCAL and request.task in PRINTED:
                 return await self._papers.print(done, printer, language)
@@ -131,11 +133,16 @@ class Dispatcher:
         await turns.take()
         try:
             # Who waited for its turn may have waited for a change: the device as it was is closed then.
-            built = self._devices.by_id(device.row.dev_id).built
-            if request.fiscal is not None and request.fiscal.receipts is not None:
+            device = self._devices.by_id(device.row.dev_id)
+            built = device.built
+            if _lists(request):
                 return Done(await list_receipts(request, self._devices, self._store, self._clock.now()))
             if device.kind != REGISTER:
                 return Done(await built.perform(request, language))
+            if self.batch.concerns(device.row.n, request.tag):
+                carried = await self.batch.carry_on(device, request, language)
+                if carried is not None:
+                    return carried
             done: Done = await (
                 built.look_up(request) if request.type == TYPE_LOOKUP else built.perform(request, language)
             )
@@ -147,6 +154,8 @@ class Dispatcher:
         """What a caller hears of ``error``."""
         if isinstance(error, Refused):
             return error
+        if isinstance(error, ClaimedElsewhere):
+            return Refused(Res.DEVICE_BUSY)
         if isinstance(error, StoreFailed):
             self.log.error("the store failed: {why}", why=str(error))
             return Refused(Res.STORE_FAILED, note=str(error))
@@ -159,6 +168,11 @@ def _with_tag(request: TaskRequest) -> TaskRequest:
     if request.type == TYPE_FISCAL and not request.tag and request.task in TAGGED:
         return msgspec.structs.replace(request, tag=str(uuid4()))
     return request
+
+
+def _lists(request: TaskRequest) -> bool:
+    """Whether ``request`` asks for the list of receipts, whatever task stands beside that (http-api 2.14)."""
+    return request.fiscal is not None and request.fiscal.receipts is not None
 
 
 TYPES = {REGISTER: (TYPE_FISCAL, TYPE_LOOKUP), PRINTER: (TYPE_DOC,), TERMINAL: (TYPE_PAY,), OTHER: ()}

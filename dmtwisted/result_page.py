@@ -57,6 +57,10 @@ SEEN: dict[Res, str] = {
     Res.INCOME_NEGATIVE: "task 15 with `fiscal.receipt.sum` -1",
     Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1 in a payment",
     Res.INCOME_CARD_DATA_MISSING: "task 15 paid by card (`type` 2) without `rrn`",
+    Res.COLLISION_UNSOLVABLE: (
+        "a sale by card at `/dm/execute-pkg` with `sale: unreachable`: a warning of every answer of that register "
+        "until the payment has its receipt"
+    ),
     Res.COLLISION_NOT_REPAIRED: "`sale: lost_after` and `probe: silent`, then any other task after the sale",
     Res.NOT_ENOUGH_CASH: "task 4 over more than is in the drawer",
     Res.TAX_GROUPS_MISSING: "a sale after `tax_groups` `[]` in the register's settings",
@@ -88,6 +92,7 @@ SEEN: dict[Res, str] = {
     Res.COMMISSION_NEGATIVE: "task 14 with `fiscal.cash.commission` -1",
     Res.OFFLINE_NUMBERS_EXHAUSTED: "`go-offline`, then 10000 documents; a warning from the last 100 on",
     Res.ROUND_WITH_AUTOROUND: "a sale with `autoround` true and `round` 0.1",
+    Res.SHIFT_MUST_BE_CLOSED: "other `batch` settings of a register that is open: HTTP 409",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
     # printer
     Res.PRINTER_CONNECT: "`print: unreachable` at the printer `prn`, then any print on it",
@@ -164,9 +169,7 @@ NOT_YET: dict[Res, str] = {
     Res.FISCAL_NUMBER_EMPTY: OWN_DRIVER,
     Res.SHIFT_ID_EMPTY: OWN_DRIVER,
     Res.PREVIOUS_NOT_PROCESSED: OWN_DRIVER,
-    Res.COLLISION_UNSOLVABLE: OWN_DRIVER,
     Res.CLOCK_DIFFERS: OWN_DRIVER,
-    Res.SHIFT_MUST_BE_CLOSED: OWN_DRIVER,
     Res.REGISTER_ID_NOT_FOUND: SETTINGS_PAGES,
     Res.REGISTER_OFFLINE: SETTINGS_PAGES,
     Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,

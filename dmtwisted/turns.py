@@ -6,6 +6,8 @@ they came, for a while. Patience is the only difference, so there is one mechani
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from twisted.internet.defer import DeferredLock, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 
@@ -19,10 +21,13 @@ class Turns:
     """Whose turn it is at one device.
 
     :param patience: seconds that a task may wait for its turn; 0 refuses at once.
+    :param own: sees to it that the device is this service's, where others share it; refuses when it is not.
     """
 
-    def __init__(self, clock: IReactorTime, patience: float) -> None:
-        self._clock, self._patience = clock, patience
+    def __init__(
+        self, clock: IReactorTime, patience: float, own: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._clock, self._patience, self._own = clock, patience, own
         self._lock = DeferredLock()
 
     @property
@@ -42,7 +47,7 @@ class Turns:
     async def take(self) -> None:
         """Begin the turn of a task; whoever took it gives it back.
 
-        :raises Refused: 1105 when the device is busy and stays so for the whole patience.
+        :raises Refused: 1105 when the device is busy and stays so for the whole patience, or another service has it.
         """
         if not self._lock.locked:
             # Ours at once: there is nothing to wait for, and this is on the way of every sale.
@@ -54,6 +59,12 @@ class Turns:
                 await self._lock.acquire().addTimeout(self._patience, self._clock)
             except TimeoutError:
                 raise Refused(Res.DEVICE_BUSY) from None
+        if self._own is not None:
+            try:
+                await self._own()
+            except BaseException:
+                self._lock.release()
+                raise
 
     def give_back(self) -> None:
         """End the turn; the one who has waited longest is next."""

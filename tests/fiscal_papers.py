@@ -13,6 +13,7 @@ from protocols.fiscal.check_head import CheckHead, DocType
 from protocols.fiscal.check_xml import Check, CheckTotal, PayRow, TaxRow
 from protocols.fiscal.document_xml import Document, encode
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
+from protocols.fiscal.signatures import seal_unsigned
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepHead, ZTaxRow
 
 REGISTER = 4_000_000_202
@@ -29,6 +30,8 @@ class Shop:
         self.session = self.seed = self.hash = ""
         self.ordinal = 0
         self.offline = False
+        self.seal: Callable[[bytes], bytes] = seal_unsigned
+        """What makes the bytes to send of an offline document."""
 
     def head(self, kind: int, sub: int | None = None, **more: Any) -> CheckHead:
         """The head of the next document; it uses up a number."""
@@ -138,8 +141,9 @@ class Shop:
             "prevdochash": self.hash or None,
         }
         if isinstance(document, Check):
-            sent = encode(replace(document, checkhead=replace(document.checkhead, **marks)))
+            content = encode(replace(document, checkhead=replace(document.checkhead, **marks)))
         else:
-            sent = encode(replace(document, zrephead=replace(document.zrephead, **marks)))
+            content = encode(replace(document, zrephead=replace(document.zrephead, **marks)))
+        sent = self.seal(content)
         self.hash = "" if first else document_hash(sent)
         return sent

@@ -79,7 +79,8 @@ class Server:
         word = self._home / "word"
         word.write_text(PASSWORD)
         word.chmod(0o644)
-        options = ["--auth=scram-sha-256", f"--pwfile={word}", "--username=till", "--encoding=UTF8", "--no-sync"]
+        # The quickest of the ways to ask for a password.
+        options = ["--auth=md5", f"--pwfile={word}", "--username=till", "--encoding=UTF8", "--no-sync"]
         self._run("initdb", "-D", str(self._data), "--locale=C.UTF-8", *options)
         with (self._data / "postgresql.conf").open("a") as settings:
             settings.write(SETTINGS)

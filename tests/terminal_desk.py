@@ -22,7 +22,7 @@ from dmtwisted.requests import read_json, read_task
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.service import TerminalService
-from protocols.simulators.terminal import Terminal
+from protocols.simulators.terminal import Card, Terminal
 from tests.memory_line import STEP, MemoryEndpoint
 from tests.shop import MORNING
 
@@ -377,6 +377,15 @@ class FaultPromises(DeskCase):
         self.assertEqual((answer["info"]["sum"], answer["info"]["sum_asked"]), (40.0, 100.0))
         self.assertTrue(answer["info"]["partial"])
         self.assertEqual(self.taken(), [100, 4000])
+
+    def test_whole_card_number(self) -> None:
+        """A terminal that tells a whole card number is believed six and four digits of it, in answer and journal."""
+        self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
+        answer = self.pay()
+        self.assertEqual(answer["info"]["cardmask"], "411111******1111")
+        self.assertIn("411111******1111", answer["info"]["receipt"])
+        kept = self.rows()[-1]
+        self.assertNotIn(b"4111111111111111", kept.request + kept.answer)
 
     def test_interrupt_in_time(self) -> None:
         """An operation that was interrupted before the bank was asked ends as cancelled."""

@@ -599,6 +599,37 @@ class ProducedTests(SynchronousTestCase):
         self.assertIs(failure.value.res, Res.DEVICE_NAME_TAKEN)
         self.assertIs(failure.value.action, Action.CORRECT)
 
+    def test_batch_settings(self) -> None:
+        """1100: the settings of batch mode are not changed during a shift."""
+        shop = Shop(self)
+        shop.open_shift()
+        devices = shop.core.devices
+        changing = devices.change(devices.by_name("test").row.dev_id, None, {"batch": {"terminal": "pos"}})
+        failure = self.failureResultOf(Deferred.fromCoroutine(changing), Refused)
+        self.assertIs(failure.value.res, Res.SHIFT_MUST_BE_CLOSED)
+        self.assertIs(failure.value.action, Action.CORRECT)
+
+    def test_open_batch(self) -> None:
+        """1074 is a warning while a payment of the register has no receipt yet, and tells where that is seen."""
+        shop = Shop(self, whole=True)
+        shop.settings(batch={"terminal": "pos"})
+        shop.open_shift()
+        shop.scenario({"on": "sale", "then": "unreachable"})
+        receipt = {**sale(), "pays": [{"type": 2, "sum": 100}]}
+        body = json.dumps({"device": "test", "tag": "t", "type": 1, "fiscal": {"task": 1, "receipt": receipt}})
+        came: list[bytes] = []
+        execute = shop.core.dispatcher.execute(body.encode(), "uk", batch=True)
+        Deferred.fromCoroutine(execute).addCallback(came.append)
+        for _ in range(100):
+            if not came:
+                shop.clock.advance(0.1)
+        self.assertEqual(json.loads(came[0])["res"], Res.TAX_SERVICE_UNREACHABLE.code)
+        [warning] = shop.fiscal(18)["warnings"]
+        self.assertEqual(warning["code"], Res.COLLISION_UNSOLVABLE.code)
+        self.assertEqual(
+            warning["wtxt"], f"{Res.COLLISION_UNSOLVABLE.text.uk}: GET /dm/api/v3/operations?state=unfinished"
+        )
+
     @promises("3.2.2.1")
     def test_unknown_outcome(self) -> None:
         """1084 has res_action 2 when nobody knows what became of the receipt, 1 when it was refused."""
@@ -649,7 +680,9 @@ class PageTests(SynchronousTestCase):
             *SWITCHES,
             Res.OK,
             Res.DEVICE_NAME_TAKEN,
+            Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
+            Res.COLLISION_UNSOLVABLE,
         }
         self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])
         self.assertEqual({res for res in Res if res in SEEN}, produced)

@@ -62,6 +62,21 @@ class ReadTests(SynchronousTestCase):
         self.assertEqual((fields.take().integer(), fields.take().octets()), (number, data))
         self.assertEqual(fields.take().oid(), dotted)
         self.assertIsNone(fields.peek())
+        for known in ("0.39", "1.0.5", "2.0", "2.999.3"):
+            self.assertEqual(der.parse(der.oid(known)).oid(), known)
+
+    def test_texts(self) -> None:
+        """Every kind of text is read in its own encoding."""
+        for tag, data, wanted in (
+            (0x0C, "Ґ".encode(), "Ґ"),
+            (0x12, b"12 3", "12 3"),
+            (0x13, b"UA", "UA"),
+            (0x14, b"\xe9", "é"),
+            (0x16, b"a@b", "a@b"),
+            (0x1A, b"x", "x"),
+            (0x1E, b"\x04\x90", "Ґ"),
+        ):
+            self.assertEqual(der.parse(der.element(tag, data)).text(), wanted)
 
     def test_times(self) -> None:
         """Both kinds of time are read, with centuries and fractions; all else is refused."""
@@ -88,6 +103,13 @@ class ReadTests(SynchronousTestCase):
         for text in ("", "30", "30 01", "30 80 00 00", "30 85 00 00 00 00 00", "1f 81 01 00", "05 00 00", "04 82 01"):
             self.assertRaises(Malformed, der.parse, bytes.fromhex(text))
         self.assertEqual(der.parse_first(b"\5\0\0").raw, b"\5\0")
+
+    def test_endless_numbers(self) -> None:
+        """A number or identifier too long to be written out is refused; those of real files are read."""
+        self.assertEqual(der.parse(der.integer(2**8190)).integer(), 2**8190)
+        self.assertRaises(Malformed, der.parse(der.integer(2**20_000)).integer)
+        self.assertTrue(der.parse(der.oid(f"1.2.{2**800}")).oid())
+        self.assertRaises(Malformed, der.parse(der.oid(f"1.2.{2**2000}")).oid)
 
     def test_wrong_kinds(self) -> None:
         """An element is never taken for another kind."""

@@ -13,6 +13,7 @@ from protocols.fiscal.crypto.curves import DSTU_257, NAMED, Curve, by_oid, with_
 from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
 from protocols.fiscal.crypto.errors import Malformed, SelfTestFailed
 from protocols.fiscal.crypto.gf2m import Field
+from protocols.fiscal.crypto.gost28147 import Gost28147
 from protocols.fiscal.crypto.gost34311 import digest
 from tests.vectors.fiscal_crypto import KEY_D, KEY_ID, KEY_TLV, SIGNATURES, Signature
 
@@ -126,6 +127,8 @@ class CurveTests(SynchronousTestCase):
             self.assertTrue(curve.is_public_key(curve.base), curve.oid)
             self.assertEqual(curve.base_multiple(curve.n - 1), curve.negative(curve.base))
             self.assertIsNone(curve.base_multiple(curve.n))
+            # Hasse: a curve has about as many points as its field has elements.
+            self.assertLessEqual((curve.n * curve.cofactor - (1 << curve.m) - 1) ** 2, 4 << curve.m, curve.oid)
 
     def test_against_textbook(self) -> None:
         """Comb and windows give the sums of the textbook."""
@@ -328,11 +331,15 @@ class SelfTestTests(SynchronousTestCase):
         def says_no(self: PublicKey, hash: bytes, signature: bytes) -> bool:
             return False
 
+        def wrong_block(self: Gost28147, data: bytes) -> bytes:
+            return data
+
         def other_point(self: Curve, scalar: int, blind: int = 0) -> tuple[int, int]:
             return DSTU_257.base
 
         for place, name, fault in (
             (self_test, "digest", wrong_hash),
+            (Gost28147, "decrypt_ecb", wrong_block),
             (PublicKey, "verify", says_yes),
             (PublicKey, "verify", says_no),
             (Curve, "base_multiple", other_point),

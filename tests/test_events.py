@@ -325,6 +325,30 @@ class StreamTests(WebCase):
         jobs = [data["job"] for _, kind, data in stream.events() if kind == "job"]
         self.assertEqual(jobs[-1]["fate"], "printed")
 
+    def test_terminal_progress(self) -> None:
+        """What a terminal is doing is told step by step while it does it, and that it is idle in the end."""
+        stream = _Stream(self)
+        stream.text()
+        self.shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+        for _ in range(30):
+            self.shop.clock.advance(1)
+        states = [data["state"] for _, kind, data in stream.events() if kind == "progress"]
+        self.assertEqual((states[0], states[-1]), ("connecting", "idle"))
+        self.assertIn("bank", states)
+
+    def test_changed_terminal(self) -> None:
+        """A terminal that was set up anew is followed as before, and once only."""
+        stream = _Stream(self)
+        device = self.shop.core.devices.by_name("pos")
+        self.request("PATCH", f"{DEVICES}/{device.row.dev_id}", {"settings": {"wait_s": 60}})
+        self.shop.clock.advance(PAUSE)
+        stream.text()
+        self.shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+        self.shop.clock.advance(0)
+        states = [data["state"] for _, kind, data in stream.events() if kind == "progress"]
+        self.assertEqual(states[:1], ["connecting"])
+        self.assertEqual(len(states), len(dict.fromkeys(states)))
+
     def test_slow_listener(self) -> None:
         """Who does not keep up is not waited for: what it missed is left out, and it is told so afterwards."""
         stream = _Stream(self)

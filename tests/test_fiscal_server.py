@@ -12,6 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
@@ -293,6 +295,13 @@ class RuleTests(ServerCase):
         verdict = self.result(self.client.register(sent, document))
         self.assertEqual((type(verdict), verdict.code), (Refused, INVALID))
         self.assertIn("CHECK/CHECKHEAD/VER", verdict.text)
+
+    def test_sender_before_schema(self) -> None:
+        """Register and payer are told before the schema is looked at."""
+        for old, new, code in ((f">{REGISTER}<", ">5<", ABSENT), (f"<TIN>{TIN}<", "<TIN>x<", WRONG_TIN)):
+            document = self.shop.open()
+            sent = encode(document).replace(b"<VER>1</VER>", b"").replace(old.encode(), new.encode())
+            self.assertEqual(self.result(self.client.register(sent, document)).code, code)
 
     def test_content(self) -> None:
         """A document without the sections of its kind is refused."""
@@ -834,6 +843,54 @@ class HttpTests(ServerCase):
         self.assertEqual(self.status("/fs/cmd", commands.encode(look_up)), 204)
         elsewhere = commands.LastShiftTotals(num_fiscal=5)
         self.assertEqual(self.status("/fs/cmd", commands.encode(elsewhere)), 404)
+
+
+class NoiseTests(SynchronousTestCase):
+    """A server that hears anything at all."""
+
+    def setUp(self) -> None:
+        """Begin with an open shift."""
+        clock = Clock()
+        clock.advance(START)
+        self.server = FiscalServer(clock, (Registration(REGISTER, tin=TIN),))
+        self.shop = Shop(clock.seconds)
+        self.heard("/fs/doc", encode(self.shop.open()))
+        self.sale = encode(self.shop.sale())
+
+    def heard(self, path: str, body: bytes) -> int:
+        """The status that answers a body."""
+        headers = {"content-type": "application/octet-stream"}
+        played = self.server.receive(Call("POST", path, "", headers, body))
+        assert played.reply is not None
+        return played.reply.status
+
+    @given(st.sampled_from(["/fs/doc", "/fs/pck", "/fs/cmd"]), st.binary(min_size=10, max_size=60))
+    def test_any_bytes(self, path: str, body: bytes) -> None:
+        """Noise is refused on every path."""
+        self.assertIn(self.heard(path, body), (400, 401, 404))
+
+    @settings(max_examples=200)
+    @given(st.data())
+    def test_changed_anywhere(self, data: st.DataObject) -> None:
+        """A document that was changed anywhere is answered, and taken only when it still is right."""
+        place = data.draw(st.integers(0, len(self.sale) - 1))
+        changed = bytearray(self.sale)
+        changed[place] = data.draw(st.integers(0, 255))
+        before = len(self.server.entries())
+        self.assertIn(self.heard("/fs/doc", bytes(changed)), (200, 400, 401, 404))
+        self.assertLessEqual(len(self.server.entries()), before + 1)
+        self.heard("/fs/pck", packages.join((bytes(changed), self.sale)))
+
+    def test_foreign_letters(self) -> None:
+        """A document with letters that windows-1251 lacks is refused, and its ticket can be read."""
+        text = self.sale.decode("windows-1251").replace("windows-1251", "utf-8")
+        for old, new in (("Касир", "漢"), ("<UID>0000", "<UID>漢漢漢")):
+            changed = text.replace(old, new)
+            self.assertNotEqual(changed, text)
+            headers = {"content-type": "application/octet-stream"}
+            played = self.server.receive(Call("POST", "/fs/doc", "", headers, changed.encode()))
+            assert played.reply is not None
+            self.assertEqual(decode_as(Ticket, played.reply.body).errorcode, INVALID)
 
 
 class ScenarioTests(ServerCase):

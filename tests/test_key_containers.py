@@ -300,14 +300,18 @@ class Pkcs12Tests(SynchronousTestCase):
             data = der.sequence(der.sequence(der.oid(oids.PBES2), scheme), body)
             error = self.assertRaises(Unsupported, open_key_file, data, WORD)
             self.assertIn(name, str(error))
+        rsa = der.sequence(der.integer(0), der.sequence(der.oid("1.2.840.113549.1.1.1"), der.null()), der.octets(b""))
+        error = self.assertRaises(Unsupported, open_key_file, write_pkcs12([rsa], [], WORD, FEW), WORD)
+        self.assertIn("RSA", str(error))
         triple_des = der.sequence(der.sequence(der.oid("1.2.840.113549.1.12.1.3"), der.null()), body)
         self.assertRaises(Unsupported, open_key_file, triple_des, WORD)
 
     def test_trap(self) -> None:
-        """A file that asks for a thousand million rounds is refused at once."""
-        scheme = pbes2.Scheme(bytes(32), 10**9, bytes(8), DKE1)
-        data = der.sequence(scheme.write(), der.octets(b"x"))
-        self.assertRaises(Unsupported, open_key_file, data, WORD)
+        """A file that asks for a thousand million rounds, or for a number without end, is refused at once."""
+        for rounds, error in ((10**9, Unsupported), (2**8000, Unsupported), (2**50_000, Malformed), (-5, Malformed)):
+            scheme = pbes2.Scheme(bytes(32), rounds, bytes(8), DKE1)
+            data = der.sequence(scheme.write(), der.octets(b"x"))
+            self.assertRaises(error, open_key_file, data, WORD)
 
 
 class JksTests(SynchronousTestCase):
@@ -354,6 +358,18 @@ class JksTests(SynchronousTestCase):
         data = self.make()
         self.assertRaises(Unsupported, open_key_file, jks_file.JCEKS_MAGIC + data[4:], WORD)
         self.assertRaises(Unsupported, open_key_file, data[:7] + b"\3" + data[8:], WORD)
+        protected = jks_file.read_entries(data)[0].protected
+        foreign = protected.replace(der.oid(oids.JKS_KEY_PROTECTOR), der.oid("1.3.6.1.4.1.42.2.17.1.2"))
+        self.assertRaises(Unsupported, open_jks, data.replace(protected, foreign), WORD)
+
+    def test_cut_key(self) -> None:
+        """A protected key too short for its salt and check value is damage."""
+        data = write_jks([("first", b"", [])], WORD)
+        protected = jks_file.read_entries(data)[0].protected
+        algorithm, body = der.parse(protected).children()
+        short = der.sequence(algorithm.raw, der.octets(body.content[:-1]))
+        cut = data.replace(len(protected).to_bytes(4, "big") + protected, len(short).to_bytes(4, "big") + short)
+        self.assertRaises(Malformed, open_jks, cut, WORD)
 
 
 class AnyBytesTests(SynchronousTestCase):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 from unittest import skipIf
 
@@ -21,21 +23,34 @@ from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
+from dmtwisted.core import Core
 from dmtwisted.store import postgres
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
+from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, upgrade
+from dmtwisted.store.opening import installation, store_of
 from dmtwisted.store.postgres import PostgresStore
 from dmtwisted.store.postgres_sessions import Patience, Session, read_url
+from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from tests.postgres_server import MISSING, PASSWORD, server
+from tests.shop import sale
 from tests.specification import promises
 from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
 T = TypeVar("T")
 
 DATABASE, FRESH = "tills", "fresh"
-_TABLES = "device, setting, operation, document, register, sold_code, claim"
+_EMPTY = "; ".join(
+    [
+        f"DELETE FROM {table}"
+        for table in ("document", "operation", "device", "setting", "register", "sold_code", "claim")
+    ]
+    + [f"ALTER SEQUENCE {table}_n_seq RESTART" for table in ("document", "operation", "device")]
+)
+"""As if nothing had been there; quicker than to make new files for all tables."""
 
 QUICK = Patience(connect=2.0, statement=0.4, answer=0.8, free=0.3, recovery=5.0, takeover=0.4, restart=2.0)
 """So that tests of what takes too long are over soon."""
@@ -45,7 +60,7 @@ def _empty_database() -> None:
     """Make the database, or empty the one that is there."""
     ours = server()
     if ours.run(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"):
-        ours.run(f"TRUNCATE {_TABLES} RESTART IDENTITY", DATABASE)
+        ours.run(_EMPTY, DATABASE)
     else:
         ours.run(f"CREATE DATABASE {DATABASE}")
         upgrade(ours.url(DATABASE))
@@ -296,8 +311,7 @@ class OpenTests(_PostgresCase, TestCase):
         """A commit is on the disk before it is answered, also where the server is set up to be careless."""
         self.assertEqual(server().run("SHOW synchronous_commit"), [("off",)])
         session = Session(reactor, read_url(server().url("postgres")), iter(["a"]), QUICK, lambda _: None, _ignore)
-        with capturedLogs() as told:
-            await session.start()
+        await session.start()
         self.addCleanup(lambda: _asked(session.stop()))
         for setting, expected in (
             ("synchronous_commit", "on"),
@@ -305,8 +319,10 @@ class OpenTests(_PostgresCase, TestCase):
             ("statement_timeout", "400ms"),
         ):
             self.assertEqual(await session.ask(f"SHOW {setting}"), [(expected,)])
-        # And where that is of no use, who runs it is told.
-        self.assertEqual([event.get("fsync") for event in told], ["off"])
+        # And where that is of no use, who runs it is told once.
+        with capturedLogs() as told:
+            await self.opened_postgres()
+        self.assertEqual([event["fsync"] for event in told if "fsync" in event], ["off"])
 
     async def test_reopened(self) -> None:
         """What was answered is there after close and open; a closed store leaves nothing at the server."""
@@ -624,7 +640,11 @@ class NetworkTests(_WireCase, TestCase):
         asked[5].addCallback(_after(wire.cut))
         answers = await DeferredList(asked, consumeErrors=True)
         reserved = [answer for done, answer in answers if done]
-        if len(reserved)<9: print([str(answer.value) for done, answer in answers if not done], [answer.value.__context__ for done, answer in answers if not done][:5])
+        self.assertGreater(len(reserved), 5)
+        for done, reason in answers:
+            if not done:
+                assert isinstance(reason, Failure)
+                self.assertEqual(reason.getErrorMessage(), "the database server is away")
         self.assertEqual({each.known for each in reserved}, {None})
         self.assertEqual(len(self.journal()), len(reserved))
         self.assertEqual(sorted(each.n for each in reserved), [known.n for known in await store.unresolved(None)])
@@ -834,7 +854,10 @@ class ClaimTests(_WireCase, TestCase):
         self.assertIn("read anew", str(complaint))
         self.assertIs((await second.reserve(intent(TILL, "b", paper(2)))).known, None)
         await second.close()
-        self.assertIs(await third.claims.claim(TILL), Claim.TAKEN)
+        # Until it is said that nothing old is remembered.
+        for _ in range(2):
+            self.assertIs(await third.claims.claim(TILL), Claim.TAKEN)
+        third.claims.renewed(TILL)
         self.assertIs(await third.claims.claim(TILL), Claim.OURS)
 
     async def test_dead_service(self) -> None:
@@ -858,6 +881,25 @@ class ClaimTests(_WireCase, TestCase):
         while not isinstance(await self.refused(first.reserve(intent(TILL, "b")), StoreFailed), ClaimedElsewhere):
             await deferLater(reactor, 0.02)
         self.assertEqual(self.journal(), [("a", "refused")])
+
+    async def test_back_in_time(self) -> None:
+        """A service that comes back within the pause has its devices as before, and the pause begins anew."""
+        wire = _Wire()
+        first = await self.behind(wire)
+        second = await self.second()
+        await self.operation(first, "a", State.INTENDED)
+        for key in "bc":
+            wire.closed = True
+            wire.cut()
+            await self.until(lambda: not first.alive)
+            begun = reactor.seconds()
+            while reactor.seconds() - begun < QUICK.takeover * 0.6:
+                self.assertIs(await second.claims.claim(TILL), Claim.ELSEWHERE)
+                await deferLater(reactor, 0.02)
+            wire.closed = False
+            self.assertIs(await first.claims.claim(TILL, stubborn=True), Claim.OURS)
+            await self.operation(first, key, State.INTENDED)
+        self.assertEqual([key for key, _ in self.journal()], ["a", "b", "c"])
 
     async def test_statement_on_its_way(self) -> None:
         """A takeover waits for what the old service has at work at the server, and reads what came of it."""
@@ -898,6 +940,33 @@ class ClaimTests(_WireCase, TestCase):
         self.assertTrue(await again.claims.resume(TILL))
         self.assertIs(await again.claims.claim(TILL), Claim.OURS)
 
+    async def test_left_by_earlier_life(self) -> None:
+        """What an earlier life of a service left open is concluded by the next one; a third service cannot."""
+        wire = _Wire()
+        first = await self.behind(wire)
+        numbers = [await self.operation(first, f"tag {n}", State.INTENDED, paper(n)) for n in range(3)]
+        wire.closed = True
+        wire.cut()
+        again, other = await self.second("shop"), await self.second()
+        await self.refused(other.conclude(outcome(numbers[0], State.REFUSED)), ClaimedElsewhere)
+        await again.note(numbers[0], b"far")
+        await again.accept_document(numbers[1], 1, "F-1")
+        await again.conclude(outcome(numbers[2], fiscal_numbers={2: "F-2"}))
+        self.assertEqual([state for _, state in self.journal()], ["intended", "intended", "done"])
+        found = await again.unresolved(TILL)
+        self.assertEqual([each.request for each in found], [b"far", b""])
+        self.assertEqual(found[1].documents[0].fiscal_number, "F-1")
+
+    async def test_cannot_say(self) -> None:
+        """While the session of the claims is away nobody can say whose a device is."""
+        wire = _Wire()
+        store = await self.behind(wire)
+        wire.closed = True
+        wire.cut()
+        await self.until(lambda: not store.alive)
+        for asked in (store.claims.claim(TILL), store.claims.resume(TILL)):
+            await self.refused(asked, StoreFailed)
+
     async def test_resume(self) -> None:
         """At a start a service sees to devices that it worked with last, or nobody: the others are others'."""
         first = await self.opened_postgres(size=2)
@@ -926,6 +995,114 @@ class ClaimTests(_WireCase, TestCase):
 
     def _locks(self) -> list[Any]:
         return server().run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
+
+
+@skipIf(MISSING, MISSING)
+class ServiceTests(_PostgresCase, TestCase):
+    """Whole services on one database, with a training register of which both know."""
+
+    patience = QUICK
+
+    async def service(self, store: PostgresStore) -> Core:
+        """A service that is ready; the end of the test closes it."""
+        service = Core(Config(service=ServiceConfig(training=True)), store, reactor, self.state)
+        self.addCleanup(lambda: _asked(self.end(service)))
+        self.open.append(service)
+        await service.open()
+        await self.until(lambda: service.ready)
+        return service
+
+    async def end(self, service: Core) -> None:
+        """The orderly end of a service, unless it has ended."""
+        if service in self.open:
+            self.open.remove(service)
+            await service.close()
+
+    def setUp(self) -> None:
+        """A folder for the simulated tax service, which both services reach."""
+        self.open: list[Core] = []
+        self.state = Path(self.mktemp())
+        self.state.mkdir()
+
+    async def told(self, service: Core, task: int, tag: str = "", **members: Any) -> tuple[int, int]:
+        """Result code and document number that a task of the register is answered with."""
+        body = {"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
+        answer = json.loads(await service.dispatcher.execute(json.dumps(body).encode(), "uk"))
+        return answer["res"], int(answer["info"].get("docno", 0))
+
+    @promises("1.9c.1.4")
+    async def test_two_services(self) -> None:
+        """A register works with one service; when that ends the other goes on where it stopped."""
+        first = await self.service(await self.opened_postgres(size=2))
+        self.assertEqual(await self.told(first, 0, "open"), (0, 1))
+        self.assertEqual(await self.told(first, 1, "a", receipt=sale()), (0, 2))
+        second = await self.service(self.store("bar", size=2))
+        for task in (1, 10, 18):
+            self.assertEqual(await self.told(second, task, "b", receipt=sale()), (1105, 0))
+        self.assertEqual(await self.told(first, 1, "b", receipt=sale()), (0, 3))
+        await self.end(first)
+        self.assertEqual(await self.told(second, 1, "c", receipt=sale()), (0, 4))
+        self.assertEqual(await self.told(second, 1, "b", receipt=sale()), (0, 3))
+
+    async def test_settings_of_the_other(self) -> None:
+        """A device that is taken over is as the other service left it, its settings included."""
+        first = await self.service(await self.opened_postgres(size=2))
+        second = await self.service(self.store("bar", size=2))
+        changed = await first.devices.change(first.devices.by_name("test").row.dev_id, None, {"rounding_step": 10})
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        self.assertNotEqual(second.devices.by_name("test").row, changed.row)
+        await self.end(first)
+        self.assertEqual((await self.told(second, 1, "a", receipt=sale()))[0], 0)
+        self.assertEqual(second.devices.by_name("test").row, changed.row)
+
+
+@skipIf(MISSING, MISSING)
+class BenchTests(_PostgresCase, TestCase):
+    """``dmtwisted bench writer --database URL``."""
+
+    async def test_only_an_empty_one(self) -> None:
+        """It measures what an empty database does with sales, and none that holds something already."""
+        self.no_store()
+        url = server().url(FRESH)
+        command = ["-m", "dmtwisted.commands.bench", "writer", "-s", "0.1", "-c", "2", "--database", url]
+        told, _, status = await getProcessOutputAndValue(sys.executable, command, environment())
+        self.assertEqual(status, 0)
+        sales = json.loads(told)["count"]
+        self.assertEqual(server().run("SELECT count(*) FROM operation WHERE state = 'done'", FRESH), [(sales,)])
+        _, complaint, status = await getProcessOutputAndValue(sys.executable, command, environment())
+        self.assertEqual((complaint, status), (b"dmtwisted bench: the database is not empty\n", 1))
+
+
+class OpeningTests(SynchronousTestCase):
+    """Which store a configuration asks for."""
+
+    def config(self, url: str) -> Config:
+        """A configuration with that URL."""
+        return Config(database=DatabaseConfig(url), service=ServiceConfig(state="/srv/till"))
+
+    def test_kinds(self) -> None:
+        """A URL of PostgreSQL asks for the store on it, any other for the SQLite file."""
+        self.assertIsInstance(store_of(self.config("postgresql://till@db/tills"), reactor), PostgresStore)
+        for url in ("", "sqlite:////srv/tills.db"):
+            self.assertIsInstance(store_of(self.config(url), reactor), SqliteStore)
+
+    def test_refused(self) -> None:
+        """A database that there is no store for, or a URL that is none, is one line without a password."""
+        for url, words in (
+            ("mssql://till:sesame@db/tills", "in MS SQL not yet"),
+            ("postgresql://till:sesame@db", "the name of a database is expected"),
+            ("postgresql://till:open@sesame@db/tills", "no URL of a database"),
+        ):
+            error = self.assertRaises(ConfigError, store_of, self.config(url), reactor)
+            self.assertTrue(str(error).startswith("[database] url: "), error)
+            self.assertIn(words, str(error))
+            self.assertNotIn("sesame", str(error))
+
+    def test_installation(self) -> None:
+        """A service has the same name at each start, and another one in another folder."""
+        name = installation(self.config(""))
+        self.assertEqual(name, installation(self.config("postgresql://till@db/tills")))
+        self.assertTrue(name.endswith(":/srv/till"))
 
 
 @skipIf(MISSING, MISSING)

@@ -13,7 +13,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.drivers.privatbank_json import DRIVER, PrivatbankSettings
-from dmtwisted.terminals.interface import CANCEL, INSTALMENTS, PAYMENT, REFUND, Order
+from dmtwisted.terminals.interface import CANCEL, INSTALMENTS, PAYMENT, REFUND, Approved, Declined, Order
+from dmtwisted.terminals.kept import operation_of
 from dmtwisted.terminals.privatbank import PrivatbankDriver
 from dmtwisted.terminals.privatbank_proof import LastReceipt, prove
 from dmtwisted.terminals.settings import Unreached
@@ -55,6 +56,39 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         self.assertEqual((self.states(), self.taken()), (["done", "done"], [100, 10_000]))
         self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
         self.assertEqual(self.pay(sum=5)["info"]["sum"], 5.0)
+
+    def test_answer_while_asking(self) -> None:
+        """An answer that comes while the terminal is being asked after it is the answer, whatever else it says."""
+        self.rule("payment", "accept", delay_ms=21_500)
+        due = self.asked(1, sum=100)
+        self.endpoint.advance(15)
+        self.rule("probe", "silent", times=0)
+        self.assertAnswer(self.wait(due), 0, 0)
+        self.assertEqual((self.states(), self.taken()), (["done", "done"], [100, 10_000]))
+
+    def test_late_approval_of_a_closed_one(self) -> None:
+        """An approval that comes when the terminal had said that it knows of nothing corrects the journal."""
+        label = str(uuid4())
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(label=label), 5014, 1)
+        uid = operation_of(self.rows()[-1]).kept.order.uid
+        self.service.driver._late(uid, Declined.of(Res.BANK_REFUSED))
+        self.assertAnswer(self.pay(17, label), 5014, 1)
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(label=label), 5014, 1)
+        uid = operation_of(self.rows()[-1]).kept.order.uid
+        self.service.driver._late(uid, Approved(sum=10_000, rrn="77"))
+        self.assertEqual(self.pay(17, label)["info"]["refundid"], "77")
+
+    def test_last_receipt_is_remembered(self) -> None:
+        """When the terminal does not tell its last receipt before a payment, the one that it told earlier counts."""
+        self.restart()
+        self.rule("payment", "refuse", "cancelled")
+        self.assertAnswer(self.pay(), 5001, 3)
+        self.rule("probe", "refuse")
+        self.rule("probe", "refuse")
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(), 5014, 1)
 
     def test_handshake_unanswered(self) -> None:
         """A terminal that takes the connection and says nothing is 5068: another program may hold it."""
@@ -204,6 +238,13 @@ class TaskTests(PrivatbankDesk):
         paid = self.pay()["info"]["cancelid"]
         self.assertEqual(self.pay(3, cancelid=paid, sum=30)["info"]["sum"], 30.0)
         self.assertEqual(self.terminal.entries()[-1].sum, 3000)
+
+    def test_cancel_after_a_report(self) -> None:
+        """Receipt numbers begin anew with each batch: a number of the old one means nothing in the new one."""
+        old = self.pay(sum=30)["info"]["cancelid"]
+        self.assertAnswer(self.pay(11), 0, 0)
+        self.assertAnswer(self.pay(3, cancelid=old), 5027, 3)
+        self.assertEqual(self.wait(Deferred.fromCoroutine(self.service._journal.named(old))), None)
 
     def test_reports(self) -> None:
         """Totals leave the batch open, the general report closes it; an empty batch is told as such."""

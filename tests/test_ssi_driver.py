@@ -87,6 +87,23 @@ class SsiTwoStepTests(SsiDesk):
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [10_000])
 
+    def test_second_step_not_sent(self) -> None:
+        """When the second step cannot be sent, the payment is not forgotten at its card: it is stopped."""
+        answer_call = self.endpoint.far
+        turned_away: list[bool] = []
+
+        def not_now() -> Any:
+            heard = self.endpoint.heard[-1] if self.endpoint.heard else b""
+            if not turned_away and str(self.terminal.state) == "held" and b"GetResultByUid" in heard:
+                turned_away.append(True)
+                return None
+            return answer_call()
+
+        self.endpoint.far = not_now
+        self.assertAnswer(self.pay(), 5023, 3)
+        self.endpoint.advance(60)
+        self.assertEqual((turned_away, self.taken()), ([True], []))
+
     def test_second_step_lost(self) -> None:
         """When nobody answers the second step, the terminal is asked, and the payment is over before the answer."""
         label = str(uuid4())

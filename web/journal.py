@@ -8,6 +8,8 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.batch.saga import KIND as SAGA
+from dmtwisted.batch.service import Batch
 from dmtwisted.clock import span, stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
@@ -47,6 +49,12 @@ _ADVICE = {
         "Подивіться, чи вийшов друк, і надрукуйте ще раз, якщо ні.",
         "Look whether it came out, and print it again if it did not.",
     ),
+    "pkg": Text(
+        "Повторіть запит із тим самим tag, сервіс продовжить із того самого кроку. Якщо покупець уже пішов, "
+        "поверніть гроші на терміналі й закрийте операцію: settle, refused.",
+        "Repeat the request with the same tag, and the service goes on from where it stands. If the customer has "
+        "left, give the money back at the terminal and close the operation: settle, refused.",
+    ),
 }
 _USUAL_ADVICE = Text(
     "Нічого робити не треба: сервіс з’ясує підсумок перед наступним завданням цього пристрою.",
@@ -60,8 +68,9 @@ class JournalApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, store: IStore, devices: Devices, default_language: str) -> None:
-        self._store, self._devices, self.default_language = store, devices, default_language
+    def __init__(self, store: IStore, devices: Devices, batch: Batch, default_language: str) -> None:
+        self._store, self._devices, self._batch = store, devices, batch
+        self.default_language = default_language
 
     @app.route("/dm/api/v3/operations", methods=["GET"])
     async def operations(self, request: IRequest) -> bytes:
@@ -93,13 +102,21 @@ class JournalApi:
 
     @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
     async def settle(self, request: IRequest, n: int) -> bytes:
-        """Say how a payment ended that the terminal cannot be asked about (design 10)."""
+        """Say how a payment ended that the terminal cannot be asked about (design 10), or give up a batch.
+
+        A batch is only ever refused: its money was given back by hand, or none was taken.
+        """
         asked = read_object(request, Settlement)
         if asked.outcome not in ("approved", "refused"):
             raise BadSettings("outcome", "approved or refused is expected")
-        row = await self._row(n, "pay")
-        device = self._device(row, TERMINAL)
+        row = await self._row(n, "pay", SAGA)
         language = language_of(request, self.default_language)
+        if row.kind == SAGA:
+            if asked.outcome != "refused":
+                raise BadSettings("outcome", "refused is expected; a receipt comes of repeating the same tag")
+            await lasting(self._batch.settle(n))
+            return json_answer(request, 200, self._operation(await self._row(n, SAGA), language))
+        device = self._device(row, TERMINAL)
 
         async def said() -> None:
             async with device.turns.turn():
@@ -114,12 +131,12 @@ class JournalApi:
         paging = {"page": page, "page_size": query.limit, "total": found.total}
         return json_answer(request, 200, {"paging": paging, name: [record(row) for row in found.operations]})
 
-    async def _row(self, n: int, kind: str) -> OperationRow:
+    async def _row(self, n: int, *kinds: str) -> OperationRow:
         # No store counts any further.
         n = min(n, _LARGEST_NUMBER)
-        found = await self._store.find_operations(OperationQuery(kinds=[kind], n=n))
+        found = await self._store.find_operations(OperationQuery(kinds=list(kinds), n=n))
         if not found.operations:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kind} operation {n}")
+            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kinds[0]} operation {n}")
         return found.operations[0]
 
     def _device(self, row: OperationRow, kind: str) -> Device:

@@ -190,7 +190,10 @@ class Door(Site):
         events = core.dispatcher.events
         devices = Announcing(Management(DeviceApi(core.devices, language).app.resource(), language), events)
         journal = Announcing(
-            Management(JournalApi(core.store, core.devices, language).app.resource(), language), events
+            Management(
+                JournalApi(core.store, core.devices, core.dispatcher.batch, language).app.resource(), language
+            ),
+            events,
         )
         # Beside the other paths of a device, whose own module knows nothing of terminals.
         self._interrupt: IResource = Management(InterruptApi(core.devices, language).app.resource(), language)

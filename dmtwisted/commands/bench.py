@@ -43,6 +43,9 @@ from dmtwisted.commands.children import (
 )
 from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes, sizes_kept
 from dmtwisted.commands.load import Load, sale_body
+from dmtwisted.config import SQLITE, Config, ConfigError, DatabaseConfig, ServiceConfig
+from dmtwisted.store.opening import check_database, store_of
+from dmtwisted.store.values import OperationQuery, StoreFailed
 
 PREFIX = "bench-"
 """The registers are called ``bench-0``, ``bench-1`` ..."""
@@ -94,11 +97,12 @@ class WriterOptions(usage.Options):
     """``dmtwisted bench writer``"""
 
     synopsis = "Usage: dmtwisted bench writer [options]"
-    longdesc = "The store's writer alone: what a sale keeps, from so many sales at once. Prints JSON."
+    longdesc = "The store alone: what a sale keeps, from so many sales at once. Prints JSON."
     optParameters = [  # noqa: RUF012
         ["connections", "c", 8, "How many sales are under way at once.", _count],
         ["seconds", "s", 5.0, "How long the measurement takes.", _positive],
         ["sizes", None, USUAL_SIZES, "Bytes of document, sent document, answer and register state.", sizes],
+        ["database", None, None, "The URL of an empty PostgreSQL database to measure, instead of a SQLite file."],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
     ]
 
@@ -125,12 +129,14 @@ def run(options: BenchOptions) -> int:
         try:
             with scratch_folder(chosen["state"]) as folder:
                 if options.subCommand == "writer":
-                    alone = _writer_alone(folder, chosen["connections"], chosen["seconds"], chosen["sizes"])
+                    database = chosen["database"] or f"{SQLITE}{folder / 'writer.sqlite'}"
+                    config = Config(database=DatabaseConfig(database), service=ServiceConfig(state=str(folder)))
+                    alone = _writer_alone(config, chosen["connections"], chosen["seconds"], chosen["sizes"])
                     print(json.dumps(asdict(alone)))
                     return 0
                 rows = _sales(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
                 disk = filesystem(folder)
-        except (NotStarted, BenchFailed, OSError) as error:
+        except (ConfigError, NotStarted, BenchFailed, OSError) as error:
             print(f"dmtwisted bench: {error}", file=sys.stderr)
             return 1
     if chosen["json"]:
@@ -300,17 +306,25 @@ def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -
     return load.rate
 
 
-def _writer_alone(folder: Path, connections: int, seconds: float, kept: Sizes) -> Load:
-    """What the store alone does with so many sales at once. It takes the reactor, so once in a process."""
+def _writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) -> Load:
+    """What the store alone does with so many sales at once. It takes the reactor, so once in a process.
+
+    :raises BenchFailed: when the store fails, or is not empty: nobody's receipts get sales of ours among them.
+    """
+    check_database(config)
     seen: list[Load] = []
+    complaints: list[str] = []
 
     async def measure(reactor: Any) -> None:
-        from dmtwisted.store.sqlite import SqliteStore
-
-        store = SqliteStore(reactor, folder / "writer.sqlite")
-        await store.open()
+        store = store_of(config, reactor)
         try:
-            seen.append(await keep_sales(store, connections, seconds, kept))
+            await store.open()
+            if await store.devices() or (await store.find_operations(OperationQuery(limit=0))).total:
+                complaints.append("the database is not empty")
+            else:
+                seen.append(await keep_sales(store, connections, seconds, kept))
+        except StoreFailed as error:
+            complaints.append(str(error))
         finally:
             await store.close()
 
@@ -319,6 +333,8 @@ def _writer_alone(folder: Path, connections: int, seconds: float, kept: Sizes) -
     except SystemExit as end:
         if end.code:
             raise BenchFailed("the store failed") from end
+    if complaints:
+        raise BenchFailed(complaints[0])
     return seen[0]
 
 

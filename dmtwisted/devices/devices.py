@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.devices.drivers import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.devices.sharing import Sharing
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow, NameTaken
@@ -54,18 +56,30 @@ class Devices:
         self._by_name: dict[str, Device] = {}
         self._by_id: dict[str, Device] = {}
         self._turns: dict[int, Turns] = {}
+        self.sharing = Sharing(around.store, self.renew)
 
     async def open(self) -> None:
         """Build every device that the store knows; one that cannot be built is there all the same, and says why."""
         for row in await self._around.store.devices():
-            driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
-            settings = msgspec.json.decode(row.settings)
-            try:
-                value = driver.read(settings)
-            except BadSettings as error:
-                self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
-            else:
-                self._take_in(row, driver, value)
+            self._bring_in(row)
+
+    async def renew(self, dev_id: str) -> None:
+        """Build a device anew from its row as it is now: another service has worked with it meanwhile."""
+        device = self.by_id(dev_id)
+        rows = [row for row in await self._around.store.devices() if row.n == device.row.n]
+        self._leave_out(device)
+        for row in rows:
+            self._bring_in(row)
+
+    def _bring_in(self, row: DeviceRow) -> None:
+        driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
+        settings = msgspec.json.decode(row.settings)
+        try:
+            value = driver.read(settings)
+        except BadSettings as error:
+            self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
+        else:
+            self._take_in(row, driver, value)
 
     def close(self) -> None:
         """Let go of every device."""
@@ -176,7 +190,8 @@ class Devices:
         """The turns of a device: they stay when it is built anew, with whoever waits for one."""
         if row.n not in self._turns:
             patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
-            self._turns[row.n] = Turns(self._around.clock, patience)
+            own = partial(self.sharing.own, row.n, row.dev_id) if self.sharing.shared else None
+            self._turns[row.n] = Turns(self._around.clock, patience, own)
         return self._turns[row.n]
 
     def _leave_out(self, device: Device) -> None:

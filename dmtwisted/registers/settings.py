@@ -26,6 +26,8 @@ class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     def __post_init__(self) -> None:
         if CASH in self.pay_types:
             raise ValueError("pay_types: cash does not go to the terminal")
+        if len(set(self.pay_types)) < len(self.pay_types):
+            raise ValueError("pay_types: a payment type stands there twice")
 
 
 class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,6 +86,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     footer: Annotated[tuple[str, ...], Meta(description="Lines at the end of every print form")] = ()
 
     def __post_init__(self) -> None:
+        self._check_batch()
         if self.template:
             # A mistake is told to whoever writes the template, not to the cashier.
             from dmtwisted.printing.template import BrokenTemplate, check_template
@@ -92,3 +95,17 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
                 check_template(self.template)
             except BrokenTemplate as error:
                 raise ValueError(f"template: {error}") from None
+
+    def _check_batch(self) -> None:
+        """See that batch mode charges only payment types that the register has, and no rounding (http-api 5)."""
+        names = {pay_type.code: pay_type.name.lower() for pay_type in self.pay_types}
+        for code in self.batch.pay_types if self.batch is not None else ():
+            if code not in names:
+                raise ValueError(f"batch.pay_types: the register has no payment type {code}")
+            # Rounding has no number of its own: a shop that lists it among its payments is known by the name.
+            if any(word in names[code] for word in ROUNDING):
+                raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
+
+
+ROUNDING = ("округл", "rounding")
+"""What the name of a payment type has in it that stands for the rounding."""

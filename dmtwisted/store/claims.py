@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class ClaimedElsewhere(StoreFailed):
-    """Another service works with the device ``device_n`` (`None`: that of the operation); nothing was kept.
+    """Another service, ``owner``, works with the device ``device_n``; nothing was kept.
 
     Callers are answered with 1105.
     """
 
-    def __init__(self, device_n: int | None) -> None:
+    def __init__(self, device_n: int, owner: str = "") -> None:
         super().__init__("another service on the same database works with this device")
-        self.device_n = device_n
+        self.device_n, self.owner = device_n, owner
 
 
 @unique
@@ -44,17 +44,21 @@ class Claim(Enum):
     OURS = "ours"
     """It is ours, and nobody else had it since we know it."""
     TAKEN = "taken"
-    """It is ours from now on. Another service had it before: what we remember of it may be wrong."""
+    """It is ours from now on. Another service had it before: what we remember of it may be wrong.
+
+    Whoever is told so forgets what there is to remember, and then says `Claims.renewed`.
+    """
     ELSEWHERE = "elsewhere"
     """Another service has it, or had it a moment ago."""
 
 
 # The number of the table takes part, so that services in other schemas of the database have locks of their own.
-LOCK = "SELECT pg_try_advisory_lock(('claim'::regclass::oid::bigint - 2147483648)::int, %s)"
-OWNER = "SELECT instance, released FROM claim WHERE device_n = %s"
+_KEYS = "(('claim'::regclass::oid::bigint - 2147483648)::int, %s)"
+LOCK, UNLOCK = f"SELECT pg_try_advisory_lock{_KEYS}", f"SELECT pg_advisory_unlock{_KEYS}"
+OWNER = "SELECT instance, released, turn FROM claim WHERE device_n = %s"
 TAKE = """
-INSERT INTO claim (device_n, instance, released) VALUES (%s, %s, false)
-ON CONFLICT (device_n) DO UPDATE SET instance = excluded.instance, released = false RETURNING 1
+INSERT INTO claim (device_n, instance, released, turn) VALUES (%s, %s, false, 1)
+ON CONFLICT (device_n) DO UPDATE SET instance = excluded.instance, released = false, turn = claim.turn + 1 RETURNING 1
 """
 RELEASE = "UPDATE claim SET released = true WHERE instance = %s; SELECT pg_advisory_unlock_all()"
 
@@ -87,7 +91,8 @@ class Claims:
         self._locked: set[int] = set()
         self._held: set[int] = set()
         self._known: set[int] = set()
-        self._due: dict[int, float] = {}
+        self._stale: set[int] = set()
+        self._due: dict[int, tuple[str, int, float]] = {}
         self._ended = False
         self._asking: dict[int, list[Deferred[Claim]]] = {}
 
@@ -102,8 +107,8 @@ class Claims:
     def lost(self, session: Session) -> None:
         """The session of the locks was lost, and all locks with it."""
         self._gone.add(session.name)
-        for forgotten in (self._locked, self._held, self._due):
-            forgotten.clear()
+        self._locked.clear()
+        self._held.clear()
 
     async def claim(self, device_n: int, stubborn: bool = False) -> Claim:
         """Whose the device is; ours, if nobody else has it. Without a round trip when it is ours already.
@@ -112,7 +117,7 @@ class Claims:
         :raises StoreFailed: when the database cannot say.
         """
         if device_n in self._held:
-            return Claim.OURS
+            return self._answer(device_n)
         until: float | None = None
         while True:
             try:
@@ -154,7 +159,19 @@ class Claims:
         """
         return await self._claim(device_n, True) is not Claim.ELSEWHERE
 
-    def doubt(self, device_n: int | None) -> None:
+    def renewed(self, device_n: int) -> None:
+        """What we remembered of a device that was `Claim.TAKEN` is forgotten."""
+        self._stale.discard(device_n)
+
+    def holds(self, device_n: int) -> bool:
+        """Whether we think that the device is ours."""
+        return device_n in self._held
+
+    def is_ours(self, owner: str) -> bool:
+        """Whether ``owner`` of a device is this service or an earlier life of it."""
+        return owner.rpartition(SEPARATOR)[0] == self._installation
+
+    def doubt(self, device_n: int) -> None:
         """Another service has the device: if we thought it ours, our session has ended without our notice."""
         if self._session is not None and device_n in self._held:
             self._session.close()
@@ -173,17 +190,17 @@ class Claims:
     async def _foreign(self, session: Session, device_n: int) -> bool:
         """Whether another installation worked with it last."""
         rows = await session.ask(OWNER, (device_n,))
-        return bool(rows) and self._is_foreign(rows[0][0])
+        return bool(rows) and not self.is_ours(rows[0][0])
 
-    def _is_foreign(self, owner: str) -> bool:
-        return owner.rpartition(SEPARATOR)[0] != self._installation
+    def _answer(self, device_n: int) -> Claim:
+        return Claim.TAKEN if device_n in self._stale else Claim.OURS
 
     async def _claim(self, device_n: int, resuming: bool) -> Claim:
         from dmtwisted.store.postgres_sessions import Lost, bury
 
         async with self._turn:
             if device_n in self._held:
-                return Claim.OURS
+                return self._answer(device_n)
             session = self._asked()
             try:
                 if self._gone:
@@ -212,22 +229,32 @@ class Claims:
         return True
 
     async def _take(self, session: Session, device_n: int) -> Claim:
+        """Make the device ours, whose lock we hold."""
         rows = await session.ask(OWNER, (device_n,))
-        owner, released = rows[0] if rows else ("", True)
-        if owner == self.instance and device_n in self._known:
-            self._held.add(device_n)
-            return Claim.OURS
-        foreign = bool(owner) and self._is_foreign(owner)
-        if foreign and not released:
-            now = session.reactor.seconds()
-            if now < self._due.setdefault(device_n, now + self._patience.takeover):
-                return Claim.ELSEWHERE
+        owner, released, turn = rows[0] if rows else (self.instance, True, 0)
+        foreign = not self.is_ours(owner)
+        if foreign and not released and self._too_soon(session.reactor.seconds(), device_n, owner, turn):
+            # Not held meanwhile: should the other one come back, the device is its.
+            await session.ask(UNLOCK, (device_n,))
+            self._locked.discard(device_n)
+            return Claim.ELSEWHERE
+        if foreign or (owner != self.instance and device_n in self._known):
+            # Before the answer, which may be lost.
+            self._stale.add(device_n)
+            self.log.info("device {n} is taken over from {owner}", n=device_n, owner=owner)
         # Waits for what the other one has at work at the server, and ends what is still on its way there.
         await session.ask(TAKE, (device_n, self.instance))
         self._due.pop(device_n, None)
         self._held.add(device_n)
         self._known.add(device_n)
-        if foreign:
-            self.log.info("device {n} is taken over from {owner}", n=device_n, owner=owner)
-            return Claim.TAKEN
-        return Claim.OURS
+        return self._answer(device_n)
+
+    def _too_soon(self, now: float, device_n: int, owner: str, turn: int) -> bool:
+        """Whether ``owner`` may still be talking to the device: it has not been gone for the whole pause.
+
+        With each ``turn`` that it took meanwhile the pause begins anew.
+        """
+        seen = self._due.get(device_n)
+        if seen is None or seen[:2] != (owner, turn):
+            seen = self._due[device_n] = (owner, turn, now + self._patience.takeover)
+        return now < seen[2]

@@ -89,6 +89,11 @@ class PostgresStore(Verbs):
             except BaseException:
                 await self._let_go(pool, holder)
                 raise
+            if first.fsync != "on":
+                self.log.warn(
+                    "the database server runs with fsync={fsync}: it may lose receipts with the power",
+                    fsync=first.fsync,
+                )
             pool.widen()
             self._pool, self._holder = pool, holder
             self.claims.use(holder)
@@ -190,8 +195,11 @@ class PostgresStore(Verbs):
                 if now >= until:
                     raise StoreFailed(f"{AWAY}: {error}") from None
             except ClaimedElsewhere as error:
-                self.claims.doubt(error.device_n)
-                raise
+                if self.claims.holds(error.device_n) or not self.claims.is_ours(error.owner):
+                    self.claims.doubt(error.device_n)
+                    raise
+                # Our own earlier life had it, and left something to be concluded.
+                await self._own(error.device_n, attempt.again)
             finally:
                 pool.give_back(session)
 
@@ -205,4 +213,5 @@ class PostgresStore(Verbs):
         if claim is Claim.ELSEWHERE:
             raise ClaimedElsewhere(device_n)
         if claim is Claim.TAKEN:
+            self.claims.renewed(device_n)
             raise StoreFailed("another service worked with this device meanwhile; its state has to be read anew")

@@ -20,7 +20,6 @@ from twisted.internet.error import ConnectionClosed
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from txpostgres.reconnection import ConnectionDead, DeadConnectionDetector
 from txpostgres.txpostgres import Connection
@@ -165,8 +164,6 @@ class Session(Connection):  # type: ignore[misc]
     :param back: called when it is there again.
     """
 
-    log = Logger()
-
     def __init__(
         self,
         reactor: Any,
@@ -179,7 +176,7 @@ class Session(Connection):  # type: ignore[misc]
         super().__init__(reactor, None, _Detector(self, reactor, lambda: lost(self)))
         self._parameters, self._names, self._patience = parameters, names, patience
         self._connecting: Deferred[None] | None = None
-        self.name = ""
+        self.name = self.fsync = ""
         self._set_up = SET_UP.format(statement_ms=int(patience.statement * 1000))
         self.detector.addRecoveryHandler(lambda: back(self))
 
@@ -230,7 +227,7 @@ class Session(Connection):  # type: ignore[misc]
                 raise ConnectionDead("nobody wants the session any more")
             await super().connect(**parameters)
             extensions.register_type(_bytes, self._connection)
-            [(fsync, read_only)] = await self._runQuery(self._set_up)
+            [(self.fsync, read_only)] = await self._runQuery(self._set_up)
         except BaseException:
             self.close()
             raise
@@ -241,10 +238,6 @@ class Session(Connection):  # type: ignore[misc]
             # The copy of another server, or one that was set to rest.
             self.close()
             raise psycopg2.OperationalError("the server takes no changes")
-        if fsync != "on":
-            self.log.warn(
-                "the database server runs with fsync={fsync}: receipts may be lost with the power", fsync=fsync
-            )
 
     async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
         """The rows that one statement answers with; it is a transaction of its own.

@@ -119,9 +119,9 @@ async def change_settings(session: Session, attempt: Attempt, changes: dict[str,
 
 # The journal
 
-_MINE = "WITH mine AS MATERIALIZED (SELECT instance FROM claim WHERE device_n = %s FOR SHARE), "
+_MINE = "WITH mine AS MATERIALIZED (SELECT instance, device_n FROM claim WHERE device_n = %s FOR SHARE), "
 _MINE_BY_OPERATION = (
-    "WITH mine AS MATERIALIZED (SELECT c.instance FROM operation o JOIN claim c ON c.device_n = o.device_n "
+    "WITH mine AS MATERIALIZED (SELECT c.instance, c.device_n FROM operation o JOIN claim c USING (device_n) "
     "WHERE o.n = %s FOR SHARE OF c), "
 )
 _UNLESS_ELSEWHERE = "NOT EXISTS (SELECT 1 FROM mine WHERE instance <> %s)"
@@ -143,7 +143,7 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
         if n is not None:
             return Reserved(n, None)
         if owner is not None and owner != attempt.instance:
-            raise ClaimedElsewhere(intent.device_n)
+            raise ClaimedElsewhere(intent.device_n, owner)
         known = await _operations(
             session,
             "device_n = %s AND kind = %s AND key = %s AND state <> 'refused'",
@@ -235,15 +235,18 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state)"
         )
         values += [outcome.device_n, outcome.register_state]
-    rows = await session.ask(f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine)", values)
-    _check_written(rows, attempt, outcome.n, outcome.device_n)
+    rows = await session.ask(
+        f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        values,
+    )
+    _check_written(rows, attempt, outcome.n)
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:
     """:meth:`IStore.note`"""
     rows = await session.ask(
         f"{_MINE_BY_OPERATION} op AS (UPDATE operation SET request = %s WHERE n = %s AND {_UNLESS_ELSEWHERE} "
-        "RETURNING n) SELECT (SELECT n FROM op), (SELECT instance FROM mine)",
+        "RETURNING n) SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
         (n, request, n, attempt.instance),
     )
     _check_written(rows, attempt, n)
@@ -254,21 +257,21 @@ async def accept_document(session: Session, attempt: Attempt, n: int, number: in
     rows = await session.ask(
         f"{_MINE_BY_OPERATION} paper AS (UPDATE document SET state = 'done', fiscal_number = %s "
         f"WHERE operation_n = %s AND number = %s AND {_UNLESS_ELSEWHERE} RETURNING n) "
-        "SELECT (SELECT n FROM paper), (SELECT instance FROM mine)",
+        "SELECT (SELECT n FROM paper), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
         (n, fiscal_number, n, number, attempt.instance),
     )
     _check_written(rows, attempt, n)
 
 
-def _check_written(rows: Rows, attempt: Attempt, n: int, device_n: int | None = None) -> None:
+def _check_written(rows: Rows, attempt: Attempt, n: int) -> None:
     """
     :raises ClaimedElsewhere: when another service has the device of the operation ``n``.
     :raises StoreFailed: when there is no such operation.
     """
-    [(written, owner)] = rows
+    [(written, owner, device_n)] = rows
     if written is None:
         if owner is not None and owner != attempt.instance:
-            raise ClaimedElsewhere(device_n)
+            raise ClaimedElsewhere(device_n, owner)
         raise StoreFailed(f"there is no operation {n}, or no such document of it")
 
 

@@ -169,4 +169,5 @@ claim = Table(
     Column("device_n", _number, primary_key=True, autoincrement=False, comment="the device"),
     Column("instance", _text(255), nullable=False, comment="the service that works with it, or did so last"),
     Column("released", Boolean, nullable=False, comment="whether that service let go of it in order"),
+    Column("turn", BigInteger, nullable=False, comment="how often it was taken, by whomever"),
 )

@@ -28,7 +28,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.kept import Operation, PayJournal
-from dmtwisted.terminals.telling import broken_off
+from dmtwisted.terminals.telling import broken_off, masked
 from protocols.errors import WireError
 
 LEAST_ASKING = 8.0
@@ -143,8 +143,9 @@ class Doubts:
     async def _store(self, operation: Operation, found: Found, error: Exception | None) -> Verdict | Refused:
         if isinstance(found, Approved | Declined):
             self._listened_for.pop(operation.kept.order.uid, None)
-            await self._journal.end(operation, found, heard=error is not None)
-            return found
+            verdict = masked(found)
+            await self._journal.end(operation, verdict, heard=error is not None)
+            return verdict
         kept = (await self._journal.now(operation)).kept.verdict
         if kept is not None:
             # A driver made it durable, and was then broken off.

@@ -14,7 +14,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
-from dmtwisted.terminals.interface import Approved, Order, Verdict
+from dmtwisted.terminals.interface import SETTLEMENT, Approved, Order, Verdict
 from dmtwisted.terminals.telling import Caller, masked, told, told_refusal
 
 KIND = "pay"
@@ -168,9 +168,12 @@ class PayJournal:
         return operation_of(found.operations[0]) if found.operations else None
 
     async def named(self, cancelid: str) -> Approved | None:
-        """The newest approved operation that a cancel with ``cancelid`` means."""
+        """The approved operation of the open batch that a cancel with ``cancelid`` means, if it is one of ours."""
         query = OperationQuery([self._n], [KIND], [State.DONE], limit=REMEMBERED)
         for row in (await self._store.find_operations(query)).operations:
+            if row.task == SETTLEMENT:
+                # Numbers begin anew with each batch (rule 14).
+                return None
             verdict = operation_of(row).kept.verdict
             if isinstance(verdict, Approved) and verdict.cancelid.lstrip("0") == cancelid.lstrip("0"):
                 return verdict

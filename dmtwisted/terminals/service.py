@@ -48,7 +48,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.kept import KIND, Kept, Operation, PayJournal, operation_of
 from dmtwisted.terminals.ordering import label_of, order_of, same_order
-from dmtwisted.terminals.telling import Caller, broken_off, nothing_sent, told, told_refusal
+from dmtwisted.terminals.telling import Caller, broken_off, masked, masked_card, nothing_sent, told, told_refusal
 from protocols.errors import WireError
 
 __all__ = ["KIND", "Caller", "TerminalService"]
@@ -273,7 +273,7 @@ class TerminalService:
         try:
             try:
                 try:
-                    verdict = await ending
+                    verdict = masked(await ending)
                 finally:
                     run.over = True
             except Refused as refused:
@@ -321,11 +321,11 @@ class TerminalService:
             self._at_rest()
             raise
         assert isinstance(read, ReadCard)
-        run.card = read.card
+        run.card = None if read.card is None else masked_card(read.card)
         self._waiting = run if read.card is not None else None
         Deferred.fromCoroutine(self._watch(run, read.ended))
-        if read.card is not None and not run.over:
-            return read.card
+        if run.card is not None and not run.over:
+            return run.card
         return or_raised(await run.outcome)
 
     async def _watch(self, run: Run, ended: Deferred[Verdict]) -> None:

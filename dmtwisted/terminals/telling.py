@@ -95,8 +95,16 @@ def masked(verdict: Verdict) -> Verdict:
     """``verdict`` with no card number in it, whatever the terminal sent (rule 19)."""
     if isinstance(verdict, Declined):
         return msgspec.structs.replace(verdict, text=mask_cards(verdict.text))
+    return masked_card(verdict)
+
+
+def masked_card(approved: Approved) -> Approved:
+    """``approved`` with no card number in it."""
     return msgspec.structs.replace(
-        verdict, cardmask=mask_pan(verdict.cardmask), slip=mask_cards(verdict.slip), text=mask_cards(verdict.text)
+        approved,
+        cardmask=mask_pan(approved.cardmask),
+        slip=mask_cards(approved.slip),
+        text=mask_cards(approved.text),
     )
 
 

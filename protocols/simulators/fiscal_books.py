@@ -17,7 +17,7 @@ from protocols.fiscal import packages
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import NextSession
 from protocols.fiscal.document_kinds import Kind, kind_of
-from protocols.fiscal.document_xml import Document, decode
+from protocols.fiscal.document_xml import Document, decode, encode
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Signed, WrongSignature
@@ -109,7 +109,7 @@ class FiscalBooks:
     def _packed(self, message: bytes, open: Open, where: str) -> tuple[Document, bytes, str]:
         try:
             signed = open(message)
-            return decode(signed.content), signed.content, signed.key
+            return decode_again(signed.content), signed.content, signed.key
         except (WrongSignature, DocumentError) as error:
             raise Wrong(Code.PACKAGE_VALIDATION_ERROR, f"{where}{error}") from None
 
@@ -185,6 +185,16 @@ class FiscalBooks:
         for document, number in missing[noted:]:
             if document.head.cashregisternum in self.registers:
                 self.note(document, ACCEPTED, number)
+
+
+def decode_again(content: bytes) -> Document:
+    """The document that ``content`` holds, when the server could write it anew.
+
+    :raises DocumentError: when it is none, or has letters that windows-1251 lacks.
+    """
+    document = decode(content)
+    encode(document)
+    return document
 
 
 def _is_revocation(entry: Entry) -> bool:

@@ -134,19 +134,10 @@ class RegisterRecord:
 
         :param now: the server's time in Kyiv. :param tolerance: seconds that an online document's may differ.
         """
+        refusal = self.judge_sender(document.head.tin, key, now)
+        if refusal is not None:
+            return refusal
         kind = kind_of(document)
-        if self.registration.operator(key) is None:
-            return Refusal(
-                Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED,
-                f"Ключ {key} не має доступу до ПРРО {self.registration.number}",
-            )
-        if self.blocked(now):
-            return Refusal(
-                Code.DOCUMENT_VALIDATION_ERROR,
-                f"ПРРО {self.registration.number} заблоковано: перевищено тривалість роботи офлайн (36/168 годин)",
-            )
-        if document.head.tin != self.registration.tin:
-            return Refusal(Code.INVALID_TIN, "Код платника не дорівнює коду господарської одиниці")
         wrong = next(content_faults(document), None)
         if wrong is not None or kind is None:
             return Refusal(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {wrong}")
@@ -158,6 +149,22 @@ class RegisterRecord:
                 f"Дата і час документа {issued:%d.%m.%Y %H:%M:%S} не відповідають часу сервера",
             )
         return self._judge_place(document, kind, in_package)
+
+    def judge_sender(self, tin: str, key: str, now: datetime) -> Refusal | None:
+        """Why nothing is taken of who signed with ``key`` for the payer ``tin``, whatever the document says."""
+        if self.registration.operator(key) is None:
+            return Refusal(
+                Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED,
+                f"Ключ {key} не має доступу до ПРРО {self.registration.number}",
+            )
+        if self.blocked(now):
+            return Refusal(
+                Code.DOCUMENT_VALIDATION_ERROR,
+                f"ПРРО {self.registration.number} заблоковано: перевищено тривалість роботи офлайн (36/168 годин)",
+            )
+        if tin != self.registration.tin:
+            return Refusal(Code.INVALID_TIN, "Код платника не дорівнює коду господарської одиниці")
+        return None
 
     def _judge_place(self, document: Document, kind: Kind, in_package: bool) -> Refusal | None:
         if document.head.ordernum != self.next_local:

@@ -40,13 +40,14 @@ from protocols.fiscal.commands import AnyCommand, BadCommand
 from protocols.fiscal.document_kinds import Kind, kind_of
 from protocols.fiscal.document_xml import Document, decode, encode, tree
 from protocols.fiscal.error_codes import Code, write_error
+from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Seal, Signed, WrongSignature, open_unsigned, seal_unsigned
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import Reply
 from protocols.fiscal.xml_tree import Node
 from protocols.simulators.fiscal_asking import Asking, NoAnswer
-from protocols.simulators.fiscal_books import KYIV, FiscalBooks
+from protocols.simulators.fiscal_books import KYIV, FiscalBooks, decode_again
 from protocols.simulators.fiscal_calls import Call, Ending, Played, Wrong
 from protocols.simulators.fiscal_questions import answer
 from protocols.simulators.fiscal_register import Refusal, RegisterRecord, Registration
@@ -234,8 +235,10 @@ class FiscalServer:
             raise Wrong(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}") from None
         head = root.child("CHECKHEAD") or root.child("ZREPHEAD") or Node("")
         record, refusal = self._record(head)
+        if record is not None:
+            refusal = record.judge_sender(head.text_of("TIN"), signed.key, self._kyiv())
         try:
-            document = decode(signed.content)
+            document = decode_again(signed.content)
         except DocumentError as error:
             wrong = refusal or Refusal(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}")
             return self._refusal(wrong, head.text_of("UID"), _whole(head.text_of("ORDERNUM")))
@@ -277,12 +280,12 @@ class FiscalServer:
             raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
         now = self.now
         ticket = Ticket(
-            uid=uid[:64],
+            uid=writable(uid, 64),
             orderdate=now.date(),
             ordertime=now.time().replace(microsecond=0),
             ordernum=number,
             errorcode=int(refusal.code),
-            errortext=_writable(refusal.text),
+            errortext=writable(refusal.text, 2000),
         )
         return _signed(self._seal(encode(ticket)))
 
@@ -378,10 +381,6 @@ def _base64(text: str) -> bytes:
 
 def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
-
-
-def _writable(text: str) -> str:
-    return text.encode("windows-1251", "replace").decode("windows-1251").replace("\x00", "")[:2000]
 
 
 def _signed(body: bytes) -> Reply:

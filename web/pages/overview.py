@@ -67,7 +67,7 @@ class Unfinished:
     """An operation whose end nobody knows, and what a person can do about it.
 
     ``way`` is one of ``ask`` (any task makes the service find out), ``settle`` (a person says what the slip shows),
-    ``reprint``, or empty when there is nothing to do.
+    ``reprint``, ``give_up`` (a receipt with a card that nobody repeats), or empty when there is nothing to do.
     """
 
     n: int
@@ -169,4 +169,6 @@ def _way(row: OperationRow, device: Device | None) -> str:
         return "settle"
     if row.kind == JOB and device.kind == PRINTER:
         return "reprint"
+    if row.kind == "pkg":
+        return "give_up"
     return "ask" if row.kind in ("fiscal", "untagged") else ""

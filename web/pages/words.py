@@ -14,7 +14,6 @@ Say = Callable[[str], str]
 
 _W: dict[str, tuple[str, str]] = {
     # the frame of every page
-    "service": ("Каси, принтери, термінали", "Registers, printers, terminals"),
     "skip": ("До змісту", "Skip to the content"),
     "menu": ("Розділи", "Sections"),
     "overview": ("Огляд", "Overview"),
@@ -118,6 +117,18 @@ _W: dict[str, tuple[str, str]] = {
         "Подивіться, чи вийшов папір. Якщо ні, надрукуйте ще раз.",
         "Look whether the paper came out. If it did not, print it again.",
     ),
+    "advice_give_up": (
+        "Повторіть той самий чек на касі: сервіс продовжить із того самого кроку. Якщо покупець пішов, "
+        "поверніть гроші на терміналі й закрийте операцію тут.",
+        "Repeat the same receipt at the till: the service goes on from where it stopped. If the customer has left, "
+        "give the money back at the terminal and close the operation here.",
+    ),
+    "give_up": ("Гроші повернуто, закрити операцію", "The money is given back, close it"),
+    "give_up_sure": ("Закрити операцію без чека?", "Close the operation without a receipt?"),
+    "give_up_text": (
+        "Спершу поверніть гроші на терміналі. Чека не буде, цей ключ знову вільний.",
+        "Give the money back at the terminal first. There will be no receipt, and the key is free again.",
+    ),
     "advice_wait": (
         "Робити нічого не треба: сервіс з’ясує підсумок перед наступним завданням.",
         "There is nothing to do: the service finds out before the next task.",
@@ -167,7 +178,6 @@ _W: dict[str, tuple[str, str]] = {
     ),
     "coffee": ("Кава", "Coffee"),
     # cashier's board
-    "board": ("Дії касира", "Cashier's board"),
     "cashier": ("Касир", "Cashier"),
     "open_shift": ("Відкрити зміну", "Open the shift"),
     "x_report": ("X-звіт", "X-report"),
@@ -297,7 +307,6 @@ _W: dict[str, tuple[str, str]] = {
     ),
     "needed": ("обов’язково", "required"),
     "more_settings": ("Решта налаштувань", "More settings"),
-    "leave_default": ("Звичайно", "Usually"),
     "check": ("Перевірити зв’язок", "Check the connection"),
     "check_good": ("Пристрій відповідає", "The device answers"),
     "check_bad": ("Пристрій не відповідає як слід", "The device does not answer as it should"),
@@ -326,8 +335,6 @@ _W: dict[str, tuple[str, str]] = {
     "test_tables": ("Таблиці символів", "Code tables"),
     "open_drawer": ("Відкрити шухляду", "Open the drawer"),
     "strip": ("Стрічка навчального принтера", "Paper of the training printer"),
-    "strip_empty": ("На стрічці ще нічого немає", "Nothing is on the paper yet"),
-    "ping": ("Перевірити зв’язок", "Check the connection"),
     "merchants": ("Список мерчантів", "Merchants"),
     "totals": ("Проміжний звіт", "Totals"),
     "settlement": ("Звірка: закрити день термінала", "Settlement: close the terminal's day"),
@@ -395,7 +402,6 @@ _W: dict[str, tuple[str, str]] = {
     "search": ("Пошук", "Search"),
     "search_help": ("Номер або слово", "A number or a word"),
     "meaning": ("Значення", "Meaning"),
-    "res_action": ("res_action", "res_action"),
     "advice_caller": ("Касовій програмі", "For the till program"),
     "advice_cashier": ("Касирові", "For the cashier"),
     "action_0": ("виконано", "done"),

@@ -23,7 +23,7 @@ document.addEventListener("click", async (event) => {
     // Any task makes the service find out first; the status is the one that changes nothing.
     await once(button, () => tell(title, "POST", "/dm/execute", { ver: 6, device, type: 1, fiscal: { task: 18 } }));
   } else if (settle) {
-    if (await sure("sure-settle")) {
+    if (await sure(button.dataset.sure ?? "sure-settle")) {
       await once(button, () => tell(title, "POST", `/dm/api/v3/operations/${settle}/settle`, { outcome }));
     }
   } else if (reprint) {

@@ -81,7 +81,7 @@ class Curve:
 
     def is_public_key(self, point: Point) -> bool:
         """Whether the point is on the curve and belongs to the group of the base point."""
-        return self.contains(point) and point[0] != 0 and self._multiple(self.n, point)[2] == 0
+        return self.contains(point) and self._multiple(self.n, point)[2] == 0
 
     def _double(self, p: _Triple) -> _Triple:
         x, y, z = p
@@ -182,13 +182,7 @@ class Curve:
         odd: list[_Triple] = [(x, y, 1)]
         for _ in range(7):
             odd.append(self._add(odd[-1], twice))
-        if not all(z for *_, z in odd):
-            # A point of tiny order: no window, bit by bit.
-            p = _NOWHERE
-            for bit in bin(scalar)[2:]:
-                p = self._double(p) if p[2] else p
-                p = self._add(p, (x, y)) if bit == "1" else p
-            return p
+        # None of them is the neutral element: all orders here divide 2n or 4n, and n is a large prime.
         window = self._affine(odd)
         p = _NOWHERE
         for digit in reversed(_signed_digits(scalar)):

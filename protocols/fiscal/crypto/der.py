@@ -34,6 +34,10 @@ _TEXTS = {
 """How the kinds of text are encoded: UTF8, Printable, Numeric, Teletex, IA5, Visible, BMP."""
 
 
+_LONGEST_NUMBER, _LONGEST_OID = 1024, 128
+"""Bytes; more than any key or name of ours needs, and few enough to be written in an error as digits."""
+
+
 def context(number: int, constructed: bool = True) -> int:
     """The tag ``[number]``."""
     return (0xA0 if constructed else 0x80) | number
@@ -79,8 +83,8 @@ class Element:
     def integer(self) -> int:
         """The number of an INTEGER. :raises Malformed: when it is none."""
         self.expect(INTEGER)
-        if not self.content:
-            raise Malformed("a number without bytes")
+        if not 0 < len(self.content) <= _LONGEST_NUMBER:
+            raise Malformed(f"a number of {len(self.content)} bytes")
         return int.from_bytes(self.content, "big", signed=True)
 
     def octets(self) -> bytes:
@@ -97,8 +101,8 @@ class Element:
     def oid(self) -> str:
         """The dotted form of an OBJECT IDENTIFIER. :raises Malformed: when it is none."""
         self.expect(OID)
-        if not self.content or self.content[-1] & 0x80:
-            raise Malformed("an object identifier is cut")
+        if not 0 < len(self.content) <= _LONGEST_OID or self.content[-1] & 0x80:
+            raise Malformed("an object identifier is cut, or longer than any")
         numbers, value = [], 0
         for byte in self.content:
             value = value << 7 | byte & 0x7F

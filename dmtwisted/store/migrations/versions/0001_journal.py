@@ -106,6 +106,7 @@ def upgrade() -> None:
         sa.Column("device_n", _number, primary_key=True, autoincrement=False),
         sa.Column("instance", _text(255), nullable=False),
         sa.Column("released", sa.Boolean, nullable=False),
+        sa.Column("turn", sa.BigInteger, nullable=False),
     )
 
 

@@ -1,0 +1,100 @@
+"""What batch mode makes of a request: an order for the terminal, and a receipt with the card's data (http-api 5)."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import msgspec
+
+from dmtwisted.registers.interface import SALE
+from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.requests import PayRequest, PayTask, ReceiptRequest, TaskRequest, malformed
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Approved, Order
+
+
+def fingerprint(request: TaskRequest) -> bytes:
+    """What tells a repeat of a request from another one under the same tag."""
+    return msgspec.msgpack.encode((request.fiscal, request.pay))
+
+
+def asks_only(request: TaskRequest, first: TaskRequest) -> bool:
+    """Whether ``request`` only wants to hear what became of ``first``, which has its tag (http-api 2.20)."""
+    fiscal = request.fiscal
+    return fiscal is None or (fiscal.task in (None, first.task) and not (fiscal.receipt or fiscal.cash))
+
+
+def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
+    """What the terminal is asked for: a payment, or what ``pay`` of a return says.
+
+    :param amount: kopecks.
+    :param merchant: the merchant of the settings, for requests that name none.
+    :raises Refused: 1098 for a return without ``pay`` or without what it takes back, 2000 for one that is neither
+        refund nor cancel.
+    """
+    if request.task == SALE:
+        return Order(task=PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
+    pay: PayTask | None = request.pay
+    if pay is None:
+        raise Refused(Res.MISSING_OBJECT, "pay")
+    if pay.task not in (REFUND, CANCEL):
+        raise malformed("pay.task", "2 (refund) or 3 (cancel) is expected")
+    member, named = ("refundid", pay.refundid) if pay.task == REFUND else ("cancelid", pay.cancelid)
+    if not named.strip():
+        raise Refused(Res.MISSING_OBJECT, f"pay.{member}")
+    return Order(
+        task=pay.task,
+        uid=str(uuid4()),
+        sum=amount,
+        rrn=pay.refundid.strip(),
+        cancelid=pay.cancelid.strip() if pay.task == CANCEL else "",
+        merchant=pay.merchant.strip() or merchant,
+    )
+
+
+def cancel_order(order: Order, paid: Approved) -> Order:
+    """What takes back a payment, or a refund."""
+    return Order(
+        task=CANCEL, uid=str(uuid4()), cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.sum, merchant=order.merchant
+    )
+
+
+def with_payment(request: TaskRequest, settings: BatchSettings, amount: int) -> TaskRequest:
+    """``request`` with one payment by card over ``amount`` kopecks when it is a sale that names no payment."""
+    fiscal = request.fiscal
+    if fiscal is None or fiscal.receipt is None or fiscal.receipt.pays or request.task != SALE or not amount:
+        return request
+    pay = PayRequest(type=str(settings.pay_types[0]), sum=amount)
+    return _with_receipt(request, msgspec.structs.replace(fiscal.receipt, pays=(pay,)))
+
+
+def lacks_payment(request: TaskRequest, settings: BatchSettings) -> bool:
+    """Whether ``request`` is a sale of something that leaves it to the terminal how it is paid."""
+    fiscal = request.fiscal
+    if fiscal is None or fiscal.receipt is None or request.task != SALE:
+        return False
+    return bool(fiscal.receipt.rows and not fiscal.receipt.pays and settings.pay_types)
+
+
+def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> TaskRequest:
+    """``request`` with the card's data in each payment by terminal; what it did not tell stays as it is."""
+    fiscal = request.fiscal
+    assert fiscal is not None and fiscal.receipt is not None
+    types = {str(pay_type) for pay_type in settings.pay_types}
+    told = {
+        "paysys": paid.paysys,
+        "rrn": paid.rrn,
+        "cardmask": paid.cardmask,
+        "term_id": paid.terminal_id,
+        "bank_name": paid.bank,
+        "auth_code": paid.auth_code,
+    }
+    card = {name: value for name, value in told.items() if value}
+    pays = tuple(msgspec.structs.replace(pay, **card) if pay.type in types else pay for pay in fiscal.receipt.pays)
+    whole = _with_receipt(request, msgspec.structs.replace(fiscal.receipt, pays=pays))
+    return msgspec.structs.replace(whole, paid=True)
+
+
+def _with_receipt(request: TaskRequest, receipt: ReceiptRequest) -> TaskRequest:
+    assert request.fiscal is not None
+    return msgspec.structs.replace(request, fiscal=msgspec.structs.replace(request.fiscal, receipt=receipt))

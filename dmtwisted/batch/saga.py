@@ -1,0 +1,191 @@
+"""What the journal holds of a saga, and which sagas stand open.
+
+A saga keeps the request as it came and the settings as they were: whatever is changed while it stands open, it comes
+to the end that it set out for.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.requests import TaskRequest, read_json, read_task
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import Intent, OperationRow, Outcome, State
+from dmtwisted.terminals.interface import Approved, Order
+
+KIND = "pkg"
+"""The kind of a saga in the journal; it belongs to the register, and its key is the till's tag."""
+
+
+class Step(StrEnum):
+    """How far a saga came."""
+
+    PAYING = "paying"
+    """The payment has a name; the terminal may have been asked for it."""
+    PAID = "paid"
+    """The terminal did its part; whether there is a receipt only the register knows."""
+    TAKING_BACK = "taking_back"
+    """There will be no receipt, and the cancel of the payment has a name."""
+    SETTLED = "settled"
+    """A person closed it."""
+
+
+class Saga(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of one sale or return with a card."""
+
+    body: bytes
+    """The request as it came."""
+    language: str
+    settings: BatchSettings
+    """The register's settings of batch mode when it began."""
+    terminal_n: int
+    """The terminal by its number, which nothing else ever gets: names may pass to another device."""
+    order: Order
+    """What the terminal is asked for."""
+    label: str
+    """The name of the payment in the terminal's journal."""
+    step: Step = Step.PAYING
+    paid: Approved | None = None
+    back: str = ""
+    """The name of the cancel in the terminal's journal."""
+    why: str = ""
+    """What keeps it from its end, or why there is no receipt: for people, in Ukrainian."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Saga).decode
+
+
+def saga_of(row: OperationRow) -> Saga:
+    """The saga that a row of the journal tells of."""
+    return _decode(row.request)
+
+
+def request_of(saga: Saga, tag: str) -> TaskRequest:
+    """The request that a saga carries out, under its ``tag``: the service may have given it one."""
+    return msgspec.structs.replace(read_task(read_json(saga.body)), tag=tag)
+
+
+def taking_back(saga: Saga, refused: Refused) -> Saga:
+    """``saga`` on its way back, with the first reason for it."""
+    why = saga.why if saga.step is Step.TAKING_BACK else _words(refused)
+    return msgspec.structs.replace(saga, step=Step.TAKING_BACK, back="", why=why)
+
+
+def _words(refused: Refused) -> str:
+    return ": ".join(part for part in (refused.errortxt("uk"), refused.aq_errortxt) if part)
+
+
+class Sagas:
+    """The sagas of all registers. Every verb raises `StoreFailed` when the store did not confirm it."""
+
+    log = Logger()
+
+    def __init__(self, store: IStore, clock: ServiceClock) -> None:
+        self._store, self._clock = store, clock
+        self._loaded = False
+        # Register and tag of each saga that may be open, with the terminal that it began on.
+        self._open: dict[tuple[int, str], int] = {}
+
+    async def load(self) -> None:
+        """Learn of the sagas that an earlier life of the service left open; only the first time costs anything."""
+        if self._loaded:
+            return
+        for row in await self._store.unresolved(None):
+            if row.kind == KIND:
+                self._open.setdefault((row.device_n, row.key), self._terminal_of(row))
+        self._loaded = True
+
+    def _terminal_of(self, row: OperationRow) -> int:
+        try:
+            return saga_of(row).terminal_n
+        except msgspec.MsgspecError:
+            # It still stands in the list, and whoever asks for it hears that something is wrong.
+            self.log.failure("the journal's operation {n} cannot be read", n=row.n)
+            return 0
+
+    def may_hold(self, register_n: int, tag: str) -> bool:
+        """Whether a saga with this tag may stand open; costs nothing, for it is on the way of every sale."""
+        return not self._loaded or (register_n, tag) in self._open
+
+    def open_of(self, register_n: int) -> bool:
+        """Whether a register has an open saga."""
+        return any(register == register_n for register, _ in self._open)
+
+    def open_on(self, terminal_n: int) -> bool:
+        """Whether an open saga began on this terminal."""
+        return terminal_n in self._open.values()
+
+    @property
+    def open_ones(self) -> list[tuple[int, str]]:
+        """The number of the register and the tag of each saga that may be open."""
+        return list(self._open)
+
+    async def held(self, register_n: int, tag: str) -> tuple[int, Saga] | None:
+        """The open saga with this tag, and its number in the journal."""
+        await self.load()
+        if (register_n, tag) not in self._open:
+            return None
+        row = await self._store.latest(register_n, KIND, tag)
+        if row is None or row.state not in (State.INTENDED, State.UNKNOWN):
+            # A write that was not confirmed had happened after all, or the very first one had not.
+            del self._open[register_n, tag]
+            return None
+        return row.n, saga_of(row)
+
+    async def last_refused(self, register_n: int, tag: str) -> tuple[int, Saga] | None:
+        """The latest saga with this tag when it ended without a receipt."""
+        row = await self._store.latest(register_n, KIND, tag)
+        return (row.n, saga_of(row)) if row is not None and row.state is State.REFUSED else None
+
+    async def finished(self, register_n: int, tag: str) -> Saga | None:
+        """The saga that brought about the receipt with this tag; `None` when there was none."""
+        row = await self._store.find(register_n, KIND, tag)
+        return None if row is None else saga_of(row)
+
+    async def begin(self, register_n: int, task: int, tag: str, saga: Saga) -> int:
+        """Keep a saga before its effect; returns its number in the journal.
+
+        :raises Refused: 1074 when the tag has one already.
+        """
+        # Before it is stored: a write that is not confirmed may have happened.
+        self._open[register_n, tag] = saga.terminal_n
+        intent = Intent(register_n, KIND, task, tag, b"", self._clock.now(), [], _encode(saga))
+        reserved = await self._store.reserve(intent)
+        if reserved.known is not None:
+            raise Refused(Res.COLLISION_UNSOLVABLE, action=Action.COLLISION, note=f"# {reserved.n}")
+        return reserved.n
+
+    async def note(self, n: int, saga: Saga) -> None:
+        """Keep how far a saga came."""
+        await self._store.note(n, _encode(saga))
+
+    async def end(
+        self, register_n: int, tag: str, n: int, saga: Saga, state: State, refused: Refused | None = None
+    ) -> None:
+        """Keep how a saga ended, or with `State.UNKNOWN` that it stays open and why."""
+        if refused is not None and saga.step is not Step.TAKING_BACK:
+            saga = msgspec.structs.replace(saga, why=_words(refused))
+        if state is State.UNKNOWN:
+            self._open[register_n, tag] = saga.terminal_n
+        await self._store.conclude(
+            Outcome(
+                n=n,
+                device_n=register_n,
+                state=state,
+                at=self._clock.now(),
+                res=refused.res.code if refused is not None else 0,
+                answer=b"",
+                fiscal_numbers={},
+                register_state=None,
+                request=_encode(saga),
+            )
+        )
+        if state is not State.UNKNOWN:
+            self._open.pop((register_n, tag), None)

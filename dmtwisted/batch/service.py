@@ -1,0 +1,428 @@
+"""Runs sagas: the card is charged, the receipt made, and neither without the other (specification 4.6, http-api 5).
+
+The saga of a sale or return, and what happens if the power goes after each step:
+
+1. the receipt is drawn up and thrown away again: a till's mistake is told before anybody holds a card;
+2. the saga is stored, with the request as it came and the name of its payment: after a restart the terminal's journal
+   knows of no such payment, and the saga is closed;
+3. the terminal is asked to pay, and its service stores that under the payment's name: after a restart the terminal is
+   asked what became of it;
+4. that it paid is stored: from here on the payment is fiscalised, taken back, or seen by a person;
+5. the register fiscalises, under the till's own tag, with the card's data in the payments;
+6. the saga is done. Printing comes after it and is no part of it.
+
+A receipt that is refused for good leads another way from step 4: that the payment is to be taken back is stored with
+the name of the cancel, then the terminal is asked to cancel, then the saga is closed without a receipt.
+
+Whoever comes with the tag of an open saga, at whichever door, lets it go on from its last durable step; so does the
+service when it starts, and then nothing is charged anew, for nobody holds a card. A saga ends in one of four ways:
+nothing happened; paid and fiscalised; paid and taken back; or it stands among the unfinished operations.
+
+Turns are taken in one order, register, terminal, printer, so that two sagas never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import msgspec
+from twisted.logger import Logger
+
+from dmtwisted.answers import Warning, warned
+from dmtwisted.batch.bank import Bank, open_still
+from dmtwisted.batch.orders import (
+    asks_only,
+    cancel_order,
+    fingerprint,
+    lacks_payment,
+    pay_order,
+    with_card,
+    with_payment,
+)
+from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_back
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.papers import DEFAULT_PRINTER, Papers
+from dmtwisted.registers.documents import Receipt
+from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
+from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import OperationQuery, State, StoreFailed
+from dmtwisted.terminals.interface import CANCEL, SETTLEMENT, TOTALS, Approved, Declined, Order, Verdict
+from dmtwisted.terminals.service import Caller
+from dmtwisted.terminals.telling import masked
+
+UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
+"""Where a person sees what the service could not end by itself."""
+
+T = TypeVar("T")
+
+
+class Batch:
+    """Batch mode of all registers. Whoever asks has counted the task among the running ones."""
+
+    log = Logger()
+
+    def __init__(self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers) -> None:
+        self._devices, self._store, self._papers = devices, store, papers
+        self._sagas = Sagas(store, clock)
+        self._bank = Bank(devices, store)
+
+    # What the rooms above ask
+
+    async def execute(self, request: TaskRequest, body: bytes, language: str) -> bytes:
+        """The answer to a request to ``/dm/execute-pkg``.
+
+        :raises Refused: when it was not done.
+        """
+        if request.type not in (TYPE_FISCAL, TYPE_LOOKUP):
+            raise malformed("type", "batch mode takes 0 and 1")
+        device = self._devices.by_name(request.device)
+        if device.kind != REGISTER:
+            raise malformed("device", f"{device.name} is a {device.kind}; batch mode begins with a register")
+        turns = device.turns
+        await turns.take()
+        try:
+            device = self._devices.by_id(device.row.dev_id)
+            settings = _settings_of(device)
+            done = await self._in_turn(device, settings, request, body, language)
+        finally:
+            turns.give_back()
+        done = done._replace(answer=self.warn(device.row.n, done.answer, language))
+        if request.skipprint or done.form is None or request.task not in PRINTED:
+            return done.answer
+        return await self._papers.print(done, settings.printer or DEFAULT_PRINTER, language)
+
+    def concerns(self, register_n: int, tag: str) -> bool:
+        """Whether a request with this tag has to go through `carry_on` first, at whichever door it comes."""
+        return bool(tag) and self._sagas.may_hold(register_n, tag)
+
+    async def carry_on(self, device: Device, request: TaskRequest, language: str) -> Done | None:
+        """Let the open saga with the request's tag go on; its caller holds the register's turn.
+
+        :returns: the receipt; `None` when no such saga stands open, or none does any more and nothing was paid.
+        :raises Refused: 1080 when ``request`` says something else than the saga's own, else what keeps it from its
+            end, with ``res_action`` 2; or why there is no receipt, when the payment was taken back.
+        """
+        held = await self._sagas.held(device.row.n, request.tag) if request.tag else None
+        if held is None:
+            return None
+        return await self._certain(self._carry_on(device, request, language, *held))
+
+    def warn(self, register_n: int, answer: bytes, language: str) -> bytes:
+        """``answer`` of a register, with a warning while one of its sagas stands open."""
+        if not self._sagas.open_of(register_n):
+            return answer
+        return warned(answer, [Warning.of(Res.COLLISION_UNSOLVABLE, language, UNFINISHED)])
+
+    async def resume(self) -> None:
+        """Go on with every saga that a break left open; what stays open is seen among the unfinished operations."""
+        try:
+            await self._sagas.load()
+        except StoreFailed as error:
+            self.log.error("the open batches are not known yet: {why}", why=str(error))
+        for register_n, tag in self._sagas.open_ones:
+            device = self._register(register_n)
+            if device is None:
+                self.log.warn("batch {tag} is open, and its register is gone", tag=tag)
+                continue
+            try:
+                async with device.turns.turn():
+                    device = self._devices.by_id(device.row.dev_id)
+                    asking = TaskRequest(device=device.name, type=TYPE_LOOKUP, tag=tag, source="")
+                    await self.carry_on(device, asking, "uk")
+            except (Refused, StoreFailed) as error:
+                self.log.warn("{device}: batch {tag}: {why}", device=device.name, tag=tag, why=str(error))
+
+    async def settle(self, n: int) -> None:
+        """Close an open saga whose money a person gave back, or of which a person knows that none was taken.
+
+        A receipt that there is all the same closes it as done.
+
+        :raises Refused: 1091 for an unknown one, 5074 when it is not open, 1075 while the register cannot tell
+            whether there is a receipt.
+        """
+        found = await self._store.find_operations(OperationQuery(kinds=[KIND], n=n))
+        if not found.operations:
+            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {KIND} operation {n}")
+        row = found.operations[0]
+        device = self._register(row.device_n)
+        if device is None:
+            await self._settle(None, row.device_n, row.key, n)
+        else:
+            async with device.turns.turn():
+                await self._settle(self._register(row.device_n), row.device_n, row.key, n)
+
+    async def _settle(self, device: Device | None, register_n: int, tag: str, n: int) -> None:
+        held = await self._sagas.held(register_n, tag)
+        if held is None or held[0] != n:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        saga = held[1]
+        if device is not None and await self._known(device, request_of(saga, tag)) is not None:
+            await self._sagas.end(register_n, tag, n, saga, State.DONE)
+            return
+        saga = msgspec.structs.replace(saga, step=Step.SETTLED)
+        await self._sagas.end(register_n, tag, n, saga, State.REFUSED, Refused(Res.OPERATION_CANCELLED))
+
+    # One request
+
+    async def _in_turn(
+        self, device: Device, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
+    ) -> Done:
+        carried = await self.carry_on(device, request, language)
+        if carried is not None:
+            return carried
+        if request.type == TYPE_LOOKUP:
+            found: Done = await device.built.look_up(request)
+            return found
+        if request.tag and request.task in TAGGED:
+            known = await self._known(device, request)
+            if known is not None:
+                return await self._told_again(device, request, known, language)
+        if request.task in (SALE, RETURN) and settings.terminal:
+            amount = await self._amount(device, settings, request)
+            if amount:
+                return await self._charge(device, settings, request, amount, body, language)
+        done: Done = await device.built.perform(request, language)
+        if request.task in (X_REPORT, Z_REPORT) and settings.terminal:
+            return await self._with_totals(settings, request, done, language)
+        return done
+
+    async def _known(self, device: Device, request: TaskRequest) -> Done | None:
+        """What a tag that is fiscalised already answers: neither the card nor the register is asked again."""
+        try:
+            done: Done = await device.built.look_up(request)
+        except Refused as refused:
+            if refused.res is not Res.TAG_NOT_FOUND:
+                raise
+            return None
+        return done
+
+    async def _told_again(self, device: Device, request: TaskRequest, known: Done, language: str) -> Done:
+        saga = await self._sagas.finished(device.row.n, request.tag)
+        if saga is None:
+            # The register compares for itself what came to it as it is.
+            done: Done = await device.built.perform(request, language)
+            return done
+        return _known_to_differ(device, known, _differs(request, saga), language)
+
+    async def _amount(self, device: Device, settings: BatchSettings, request: TaskRequest) -> int:
+        """What the terminal is asked for, in kopecks, after the whole receipt was seen to be right (step 1).
+
+        :raises Refused: when the receipt may not be.
+        """
+        if lacks_payment(request, settings):
+            assert request.fiscal is not None and request.fiscal.receipt is not None
+            asked = request.fiscal.receipt
+            request = with_payment(request, settings, device.built.owed(asked) + asked.round)
+        receipt: Receipt = await device.built.rehearse(request)
+        return sum(pay.sum for pay in receipt.pays if pay.type in settings.pay_types)
+
+    # The saga
+
+    async def _charge(
+        self, device: Device, settings: BatchSettings, request: TaskRequest, amount: int, body: bytes, language: str
+    ) -> Done:
+        """Steps 2 to 6."""
+        late = await self._sagas.last_refused(device.row.n, request.tag)
+        if late is not None and late[1].step is Step.PAYING:
+            n, saga = late
+            if await self._bank.approved_late(saga.terminal_n, saga.label):
+                # Given up, and taken after all: the money is there, so it is not taken again.
+                await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN)
+                carried = await self.carry_on(device, request, language)
+                if carried is not None:
+                    return carried
+        terminal = self._bank.named(settings.terminal)
+        order = pay_order(request, amount, settings.merchant)
+        saga = Saga(body, language, settings, terminal.row.n, order, str(uuid4()))
+        n = await self._sagas.begin(device.row.n, request.task, request.tag, saga)
+        return await self._certain(self._pay(device, request, n, saga))
+
+    async def _certain(self, steps: Coroutine[Any, Any, T]) -> T:
+        """What ``steps`` of a saga come to; a break among them is never told as if nothing had happened."""
+        try:
+            return await steps
+        except StoreFailed as error:
+            self.log.error("the store failed in a batch: {why}", why=str(error))
+            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
+        except Refused:
+            raise
+        except Exception as error:
+            self.log.failure("a fault of ours in a batch")
+            raise Refused(Res.INTERNAL, type(error).__name__, action=Action.COLLISION) from error
+
+    async def _carry_on(self, device: Device, request: TaskRequest, language: str, n: int, saga: Saga) -> Done | None:
+        differs = _differs(request, saga)
+        try:
+            known = await self._known(device, request)
+        except Refused as refused:
+            if differs:
+                raise Refused(Res.COLLISION_DIFFERS) from refused
+            raise open_still(refused) from refused
+        if known is not None:
+            await self._sagas.end(device.row.n, request.tag, n, saga, State.DONE)
+            return _known_to_differ(device, known, differs, language)
+        if differs:
+            raise Refused(Res.COLLISION_DIFFERS)
+        return await self._go_on(device, request_of(saga, request.tag), n, saga)
+
+    async def _go_on(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done | None:
+        """From the last durable step of a saga that stands open; `None` when nothing was paid and it is closed."""
+        if saga.step is Step.PAYING:
+            verdict = await self._bank.outcome(saga.terminal_n, saga.label)
+            if isinstance(verdict, Approved):
+                return await self._paid(device, request, n, saga, verdict)
+            never = Refused(Res.REQUEST_NOT_TAKEN) if verdict is None else verdict.refused()
+            await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, never)
+            return None
+        if saga.step is Step.TAKING_BACK:
+            cancelled = Refused(Res.OPERATION_CANCELLED, aq_errortxt=saga.why)
+            if saga.back:
+                undone = await self._bank.outcome(saga.terminal_n, saga.back)
+                if isinstance(undone, Approved):
+                    return await self._taken_back(device, request, n, saga, undone, cancelled)
+            return await self._take_back(device, request, n, saga, cancelled)
+        return await self._after_payment(device, request, n, saga)
+
+    async def _pay(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
+        """Steps 3 and 4."""
+        try:
+            verdict = await self._bank.ask(saga.terminal_n, saga.order, self._caller(request, saga, saga.label))
+        except Refused as refused:
+            state = State.UNKNOWN if refused.action is Action.COLLISION else State.REFUSED
+            await self._sagas.end(device.row.n, request.tag, n, saga, state, refused)
+            raise
+        if isinstance(verdict, Declined):
+            # Nothing was paid, so the same tag may pay anew (design 10).
+            declined = verdict.refused()
+            await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, declined)
+            raise declined
+        return await self._paid(device, request, n, saga, verdict)
+
+    async def _paid(self, device: Device, request: TaskRequest, n: int, saga: Saga, verdict: Approved) -> Done:
+        kept = masked(msgspec.structs.replace(verdict, slip=""))
+        assert isinstance(kept, Approved)
+        saga = msgspec.structs.replace(saga, step=Step.PAID, paid=kept)
+        await self._sagas.note(n, saga)
+        return await self._after_payment(device, request, n, saga)
+
+    async def _after_payment(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
+        """Steps 5 and 6, or the way back."""
+        paid = saga.paid
+        assert paid is not None
+        if paid.sum and paid.sum != saga.order.sum:
+            # A receipt over another sum is not the till's receipt (terminals.md 3, rule 9).
+            partly = Refused(Res.BANK_AMOUNT_NOT_ALLOWED, aq_errortxt=paid.partial)
+            return await self._take_back(device, request, n, saga, partly)
+        whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
+        try:
+            done: Done = await device.built.perform(whole, saga.language)
+        except Refused as refused:
+            if refused.action is not Action.CORRECT:
+                await self._stays_open(device, request, n, saga, refused)
+                raise
+            if saga.settings.auto_cancel:
+                return await self._take_back(device, request, n, saga, refused)
+            raise await self._stays_open(device, request, n, saga, refused) from refused
+        await self._sagas.end(device.row.n, request.tag, n, saga, State.DONE)
+        return done
+
+    async def _take_back(self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused) -> Done:
+        """There will be no receipt: give the money back, and tell the till why."""
+        paid = saga.paid
+        assert paid is not None
+        saga = taking_back(saga, refused)
+        # What a return gave by a cancel no second cancel takes back; and a refund in place of a cancel that was not
+        # done could move the money twice (terminals.md 3, rule 16).
+        if saga.order.task == CANCEL or not await self._bank.may_cancel(saga.terminal_n, saga.label, paid):
+            raise await self._stays_open(device, request, n, saga, refused)
+        saga = msgspec.structs.replace(saga, back=str(uuid4()))
+        await self._sagas.note(n, saga)
+        try:
+            caller = self._caller(request, saga, saga.back)
+            verdict = await self._bank.ask(saga.terminal_n, cancel_order(saga.order, paid), caller)
+        except Refused as not_back:
+            self.log.error("a payment could not be taken back: {why}", why=str(not_back))
+            raise await self._stays_open(device, request, n, saga, refused) from not_back
+        if isinstance(verdict, Declined):
+            self.log.error("a payment could not be taken back: {why}", why=str(verdict.refused()))
+            raise await self._stays_open(device, request, n, saga, refused)
+        return await self._taken_back(device, request, n, saga, verdict, refused)
+
+    async def _taken_back(
+        self, device: Device, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
+    ) -> Done:
+        assert saga.paid is not None
+        if undone.sum and saga.paid.sum and undone.sum != saga.paid.sum:
+            raise await self._stays_open(device, request, n, saga, refused)
+        await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, refused)
+        raise refused
+
+    async def _stays_open(
+        self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused
+    ) -> Refused:
+        """Keep that a saga is not at its end; what its till hears of that."""
+        await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN, refused)
+        note = ": ".join(part for part in (refused.note, UNFINISHED) if part)
+        return Refused(
+            refused.res, *refused.details, action=Action.COLLISION, aq_errortxt=refused.aq_errortxt, note=note
+        )
+
+    def _caller(self, request: TaskRequest, saga: Saga, label: str) -> Caller:
+        return Caller(saga.settings.terminal, request.source, "", label, saga.language)
+
+    # X and Z
+
+    async def _with_totals(self, settings: BatchSettings, request: TaskRequest, done: Done, language: str) -> Done:
+        """The terminal's own report beside the register's; the register's answer stands whatever becomes of it."""
+        task = TOTALS if request.task == X_REPORT else SETTLEMENT
+        try:
+            terminal = self._bank.named(settings.terminal)
+            if task == SETTLEMENT and self._sagas.open_on(terminal.row.n):
+                # What is to be taken back can be cancelled only in the batch that it was taken in (rule 14).
+                raise Refused(Res.COLLISION_UNSOLVABLE, note=f"{settings.terminal}, {UNFINISHED}")
+            order = Order(task=task, uid=str(uuid4()), merchant=settings.merchant)
+            caller = Caller(settings.terminal, request.source, "", str(uuid4()), language)
+            verdict: Verdict = await self._bank.ask(terminal.row.n, order, caller)
+            if isinstance(verdict, Declined):
+                raise verdict.refused()
+        except Refused as refused:
+            problem = refused
+        except StoreFailed as error:
+            problem = Refused(Res.STORE_FAILED, note=str(error))
+        except Exception as error:
+            # The report is made; a fault of ours beside it must not make it look failed.
+            self.log.failure("{terminal}: a fault of ours in its report", terminal=settings.terminal)
+            problem = Refused(Res.INTERNAL, type(error).__name__)
+        else:
+            return done
+        return done._replace(answer=warned(done.answer, [Warning(problem.res.code, problem.errortxt(language))]))
+
+    def _register(self, n: int) -> Device | None:
+        return next((device for device in self._devices if device.row.n == n), None)
+
+
+def _settings_of(device: Device) -> BatchSettings:
+    """The settings of a register; the usual ones for a register that cannot be used, which says so itself."""
+    return getattr(device.settings, "batch", None) or BatchSettings()
+
+
+def _differs(request: TaskRequest, saga: Saga) -> bool:
+    """Whether ``request``, which has the saga's tag, asks for something else."""
+    first = request_of(saga, request.tag)
+    return not asks_only(request, first) and fingerprint(request) != fingerprint(first)
+
+
+def _known_to_differ(device: Device, known: Done, differs: bool, language: str) -> Done:
+    """The earlier answer, with a warning when the request says something else (specification 7.2, 1051)."""
+    if not differs:
+        return known
+    if getattr(device.settings, "strict_tags", False):
+        raise Refused(Res.TAG_KNOWN)
+    return known._replace(answer=warned(known.answer, [Warning.of(Res.TAG_KNOWN, language)]))

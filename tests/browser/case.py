@@ -1,0 +1,156 @@
+"""A person in front of the pages: a service, an empty browser, and a count of clicks.
+
+The browser is the machine's own Chromium, driven by Playwright. Without either the tests say so and are skipped; on a
+machine with ``CI=true`` that is a failure, as every skip is there (`tests.suite`). Nothing may be asked of any other
+machine, no script may fail, and no page may break its own rules of content: each test ends by looking at that.
+
+With ``DMTWISTED_PICTURES`` set to a folder the tests leave pictures of the pages there, for the documentation.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from unittest import SkipTest
+
+from tests.test_service_process import HOST, ProcessCase, Service
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+PATIENCE = 15_000
+"""Milliseconds in which a page has to show what it is to show."""
+
+PICTURES = os.environ.get("DMTWISTED_PICTURES")
+
+
+class BrowserCase(ProcessCase):
+    """A service in training mode, and a person with a browser."""
+
+    language = "uk-UA"
+    scheme = "light"
+    width, height = 1200, 900
+
+    def setUp(self) -> None:
+        """A fresh service, a fresh browser."""
+        super().setUp()
+        start = _playwright()
+        browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+        if browser is None:
+            raise SkipTest(f"there is no browser here, none of {', '.join(BROWSERS)}")
+        self.service: Service = self.run_service()
+        self.clicks = 0
+        self.faults: list[str] = []
+        # The browser is one for all tests, with an empty profile of its own; each test begins without any memory.
+        context = _browser(start, browser).new_context(
+            locale=self.language,
+            color_scheme=self.scheme,
+            viewport={"width": self.width, "height": self.height},
+            reduced_motion="reduce",
+        )
+        self.addCleanup(context.close)
+        context.set_default_timeout(PATIENCE)
+        self.page: Any = context.new_page()
+        self.page.on("pageerror", lambda error: self.faults.append(f"a script failed: {error}"))
+        self.page.on("console", self._said)
+        self.page.on("request", self._asked)
+
+    def tearDown(self) -> None:
+        """Nothing failed on the way that nobody looked at."""
+        self.assertEqual(self.faults, [])
+
+    def _said(self, message: Any) -> None:
+        # A browser also reports answers like 422, which the pages deal with.
+        if message.type == "error" and "Failed to load resource" not in message.text and "ERR_" not in message.text:
+            self.faults.append(f"the browser complains: {message.text}")
+
+    def _asked(self, request: Any) -> None:
+        here = (f"http://{HOST}:", f"http://localhost:{self.service.port}/", "data:", "blob:")
+        if not request.url.startswith(here):
+            self.faults.append(f"something else was asked: {request.url}")
+
+    def restart(self) -> None:
+        """Kill the service as a power cut does, and start it again on its port."""
+        port = self.service.port
+        self.service.process.kill()
+        self.service.wait()
+        self.service = self.run_service("--port", str(port))
+
+    # What a person does
+
+    def go(self, path: str) -> None:
+        """Type an address."""
+        self.page.goto(f"http://localhost:{self.service.port}{path}")
+
+    def click(self, selector: str) -> None:
+        """Click once."""
+        self.clicks += 1
+        self.page.click(selector)
+
+    def fill(self, selector: str, text: str) -> None:
+        """Write into a field."""
+        self.page.fill(selector, text)
+
+    def see(self, selector: str) -> Any:
+        """Wait until something is to be seen."""
+        return self.page.wait_for_selector(selector)
+
+    def text(self, selector: str = "main") -> str:
+        """What is to be read there."""
+        found: str = self.page.inner_text(selector)
+        return found
+
+    def outcome(self) -> str:
+        """What the page says of what was done."""
+        self.see("#outcome:not([hidden]) h2")
+        return self.text("#outcome")
+
+    def devices(self) -> dict[str, Any]:
+        """The devices of the service by their names."""
+        found = json.loads(self.service.request("GET", "/dm/api/v3/devices")[1])["devices"]
+        return {device["device"]: device for device in found}
+
+    def ledger(self, kind: str) -> list[Any]:
+        """What the tax service has taken of ``kind``."""
+        entries = json.loads(self.service.request("GET", f"{self.service.device()}/ledger")[1])["entries"]
+        return [entry for entry in entries if (entry["kind"], entry["status"]) == (kind, "accepted")]
+
+    def picture(self, name: str) -> None:
+        """Leave a picture of the page for the documentation, when somebody wants it."""
+        if PICTURES:
+            self.page.mouse.move(0, 0)
+            with suppress(Exception):
+                self.page.wait_for_load_state("networkidle", timeout=1000)
+            self.page.screenshot(path=Path(PICTURES) / f"ui-{name}.png", full_page=True)
+
+
+@lru_cache(maxsize=1)
+def _browser(start: Any, path: str) -> Any:
+    """The browser, which ends with this process."""
+    running = start().start()
+    atexit.register(running.stop)
+    return running.chromium.launch(executable_path=path, args=list(FLAGS))
+
+
+def _playwright() -> Any:
+    """What starts Playwright.
+
+    :raises SkipTest: when it is not installed.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise SkipTest("playwright is not installed: pip install playwright") from None
+    return sync_playwright

@@ -1,0 +1,389 @@
+"""Batch mode as tills meet it: what goes to the terminal, stands on the receipt and is printed (http-api 5)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.results import Refused, Res
+from tests.batch_desk import Answer, BatchCase, sale
+from tests.shop import sale as cash_receipt
+from tests.specification import promises
+
+
+class SaleTests(BatchCase):
+    """A sale that is paid by card."""
+
+    def test_card(self) -> None:
+        """The terminal takes the sum, the receipt names the card, and the answer is the register's own."""
+        answer = self.sell(amount=125.5)
+        self.assertAnswer(answer, 0)
+        info = answer["info"]
+        self.assertEqual((answer["type"], answer["task"], answer["task_status"], answer["tag"]), (1, 1, 1, "t"))
+        self.assertEqual((info["ispay"], info["isprint"]), (1, 1))
+        [entry] = self.shop.ledger("pos")
+        [pay] = info["printinfo"]["pays"]
+        self.assertEqual((entry.kind, entry.sum), ("payment", 12550))
+        self.assertEqual((pay["type"], pay["rrn"], pay["cardmask"]), (2, entry.number, "516875******7414"))
+        for member in ("paysys", "auth_code", "term_id"):
+            self.assertTrue(pay[member], member)
+        self.assertEnd([12550], [12550], ["done"])
+
+    def test_without_pays(self) -> None:
+        """A sale that names no payment goes to the terminal as a whole, discounts and taxes on top included."""
+        body = sale(amount=100, pays=None)
+        body["fiscal"]["receipt"].update(disc=10, disc_type=0)
+        answer = self.ask(body)
+        self.assertAnswer(answer, 0)
+        self.assertEnd([9000], [9000], ["done"])
+        self.assertEqual(answer["info"]["printinfo"]["pays"][0]["type"], 2)
+
+    def test_cash(self) -> None:
+        """A receipt without a configured payment type never meets the terminal, and opens the drawer."""
+        answer = self.sell(pays=[{"type": 0, "sum": 100}])
+        self.assertAnswer(answer, 0)
+        self.assertEqual((answer["info"]["ispay"], answer["info"]["isprint"]), (0, 1))
+        self.assertEqual(self.rows("pay"), [])
+        self.assertEqual((self.sales(), self.states()), ([10_000], []))
+        self.assertEqual(self.drawer(), 1)
+
+    def test_card_opens_no_drawer(self) -> None:
+        """Where no cash is in it the drawer stays shut."""
+        self.sell()
+        self.assertEqual(self.drawer(), 0)
+        self.sell("u", pays=[{"type": 2, "sum": 60}, {"type": 0, "sum": 40}])
+        self.assertEqual(self.drawer(), 1)
+
+    def drawer(self) -> int:
+        """How often the drawer opened."""
+        mechanism: Any = self.shop.core.devices.by_name("prn").simulator.mechanism
+        pulses: int = mechanism.pulses
+        return pulses
+
+    @promises("2.2.skipprint")
+    def test_skipprint(self) -> None:
+        """``skipprint`` keeps the receipt from being printed."""
+        self.assertEqual(self.sell(skipprint=True)["info"]["isprint"], 0)
+        self.assertEqual(self.rows("doc"), [])
+
+    def test_transaction_id_is_ignored(self) -> None:
+        """``transaction_id`` and ``transaction_search`` mean nothing here: each tag is its own payment."""
+        for tag in ("a", "b"):
+            self.assertAnswer(self.sell(tag, transaction_id="one", transaction_search=2), 0)
+        self.assertEnd([10_000, 10_000], [10_000, 10_000], ["done", "done"])
+
+    def test_wrong_receipt(self) -> None:
+        """A till's mistake is told before anybody holds a card."""
+        for body, res in (
+            (sale("a", pays=[{"type": 2, "sum": 99}]), 1102),
+            (sale("b", pays=[{"type": 99, "sum": 100}]), 1088),
+            (sale("c", task=2), 1098),
+            (sale("d", task=2, pay={"task": 2}), 1098),
+            (sale("e", task=2, pay={"task": 1, "refundid": "1"}), 2000),
+        ):
+            self.assertAnswer(self.ask(body), res, 3)
+        self.assertEqual((self.rows("pay"), self.rows()), ([], []))
+
+    def test_closed_shift(self) -> None:
+        """On a closed register nothing is charged."""
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        self.assertAnswer(self.sell(), 1092, 3)
+        self.assertEqual(self.rows("pay"), [])
+
+    def test_declined(self) -> None:
+        """A refused payment makes no receipt, has the bank's code, and the same tag may pay anew."""
+        self.rules("pos", ("payment", "refuse", "51"))
+        self.assertAnswer(self.sell(), 5018, 3)
+        self.assertEnd([], [], ["refused"])
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000], [10_000], ["refused", "done"])
+
+    def test_list_of_receipts(self) -> None:
+        """A request for the list of receipts is only that, whatever task stands beside it."""
+        body = sale()
+        body["fiscal"]["get_receipts"] = 1
+        self.assertEqual(self.ask(body)["info"]["docs"], [])
+        self.assertEnd([], [], [])
+
+    def test_wrong_kind(self) -> None:
+        """Batch mode begins with a register."""
+        answer = self.ask({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}})
+        self.assertAnswer(answer, 2000, 3)
+        self.assertEqual(self.terminal(), [])
+
+
+class TypesTests(BatchCase):
+    """Several payment types go to the terminal together."""
+
+    batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "pay_types": [2, 3, 4]}
+
+    def test_sum(self) -> None:
+        """Of 120 by 5, 200 by 2 and 500 by 3 the terminal gets 700, and both parts carry the card's data."""
+        answer = self.sell(
+            amount=820, pays=[{"type": 5, "sum": 120}, {"type": 2, "sum": 200}, {"type": 3, "sum": 500}]
+        )
+        self.assertAnswer(answer, 0)
+        rrn = self.shop.ledger("pos")[0].number
+        pays = {pay["type"]: pay.get("rrn", "") for pay in answer["info"]["printinfo"]["pays"]}
+        self.assertEqual(pays, {5: "", 2: rrn, 3: rrn})
+        self.assertEnd([70_000], [82_000], ["done"])
+
+
+class MerchantTests(BatchCase):
+    """The settings name a merchant in the terminal."""
+
+    batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "merchant": "2"}
+
+    def test_merchant(self) -> None:
+        """The payment and its cancel go to the merchant of the settings."""
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.sell()
+        orders = [row.request for row in self.rows("pay")]
+        self.assertEqual([b'"merchant":"2"' in order for order in orders], [True, True])
+
+
+class ReturnTests(BatchCase):
+    """Goods come back, and the money goes back to the card."""
+
+    def bought(self) -> Answer:
+        """The terminal's own answer to a payment of 100.00 that is sold beside."""
+        self.assertAnswer(self.sell("sold"), 0)
+        paid = self.ask({"device": "pos", "type": 3, "pay": {"task": 17}}, batch=False)
+        info: Answer = paid["info"]
+        return info
+
+    def test_refund(self) -> None:
+        """With ``pay.task`` 2 the terminal refunds by RRN."""
+        info = self.bought()
+        answer = self.ask(sale("r", task=2, pay={"task": 2, "refundid": info["refundid"]}))
+        self.assertAnswer(answer, 0)
+        self.assertEqual(answer["info"]["ispay"], 1)
+        self.assertEqual(self.terminal(), [("payment", 10_000), ("refund", 10_000)])
+        self.assertEqual(self.sales("return"), [10_000])
+
+    def test_cancel(self) -> None:
+        """With ``pay.task`` 3 the terminal cancels by its receipt number."""
+        info = self.bought()
+        self.assertAnswer(self.ask(sale("r", task=2, pay={"task": 3, "cancelid": info["cancelid"]})), 0)
+        self.assertEqual((self.held(), self.sales("return")), ([], [10_000]))
+
+    def test_refund_taken_back(self) -> None:
+        """A refund whose receipt is refused for good is cancelled."""
+        info = self.bought()
+        self.rules("test", ("return", "refuse", "1102"))
+        self.assertAnswer(self.ask(sale("r", task=2, pay={"task": 2, "refundid": info["refundid"]})), 1102, 3)
+        self.assertEqual([kind for kind, _ in self.terminal()], ["payment", "refund", "cancel"])
+        self.assertEqual(self.unfinished(), [])
+
+    def test_cancel_cannot_be_taken_back(self) -> None:
+        """A cancel whose receipt is refused for good is left to a person: what is cancelled stays cancelled."""
+        info = self.bought()
+        self.rules("test", ("return", "refuse", "1102"))
+        answer = self.ask(sale("r", task=2, pay={"task": 3, "cancelid": info["cancelid"]}))
+        self.assertAnswer(answer, 1102, 2)
+        self.assertIn("state=unfinished", answer["errortxt"])
+        self.assertEqual([kind for kind, _ in self.terminal()], ["payment", "cancel"])
+        self.assertEqual(len(self.unfinished()), 1)
+
+    def test_cash(self) -> None:
+        """A return in cash needs no ``pay`` and no terminal."""
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": cash_receipt(100)}}, batch=False)
+        self.assertAnswer(self.ask(sale("r", task=2, pays=[{"type": 0, "sum": 100}])), 0)
+        self.assertEqual(self.rows("pay"), [])
+
+
+class RepeatTests(BatchCase):
+    """The same tag again."""
+
+    def test_known(self) -> None:
+        """A tag that is known touches neither terminal nor register, and answers what was answered."""
+        first = self.sell()
+        again = self.sell()
+        self.assertEqual({**again, "task_status": 1}, first)
+        self.assertEqual(again["task_status"], 2)
+        self.assertEnd([10_000], [10_000], ["done"])
+        self.assertEqual(len([row for row in self.rows("doc") if row.state == "done"]), 1)
+
+    def test_known_with_other_content(self) -> None:
+        """A known tag with another receipt answers the earlier one with 1051 among its warnings."""
+        self.sell()
+        answer = self.sell(amount=5)
+        self.assertAnswer(answer, 0)
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], [1051])
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def test_strict(self) -> None:
+        """A strict register refuses it."""
+        self.shop.settings("test", strict_tags=True)
+        self.sell()
+        self.assertAnswer(self.sell(amount=5), 1051, 3)
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def test_sold_elsewhere(self) -> None:
+        """A tag that was sold at another door is known here, and compared there."""
+        elsewhere = {"device": "test", "tag": "t", "type": 1, "fiscal": {"task": 1, "receipt": cash_receipt(100)}}
+        self.assertAnswer(self.ask(elsewhere, batch=False), 0)
+        answer = self.sell()
+        self.assertEqual((answer["task_status"], answer["warnings"][0]["code"]), (2, 1051))
+        self.assertEqual(self.rows("pay"), [])
+
+    def test_look_up(self) -> None:
+        """A look-up is answered here as everywhere."""
+        self.assertAnswer(self.ask({"device": "test", "tag": "t"}), 1058, 1)
+        docno = self.sell()["info"]["docno"]
+        for batch in (True, False):
+            self.assertEqual(self.ask({"device": "test", "tag": "t"}, batch)["info"]["docno"], docno)
+
+
+class ReportTests(BatchCase):
+    """X and Z run the terminal's own reports."""
+
+    def report(self, task: int, tag: str = "") -> Answer:
+        """The answer to a report in batch mode."""
+        return self.ask({"device": "test", "tag": tag, "type": 1, "fiscal": {"task": task}})
+
+    def test_x(self) -> None:
+        """X asks the terminal for its totals."""
+        self.sell()
+        self.assertAnswer(self.report(10), 0)
+        self.assertEqual([row.task for row in self.rows("pay")], [1, 10])
+
+    def test_z(self) -> None:
+        """Z closes the terminal's batch, once for a tag."""
+        self.sell()
+        self.assertAnswer(self.report(11, "z"), 0)
+        again = self.report(11, "z")
+        self.assertEqual((again["res"], again["task_status"]), (0, 2))
+        self.assertEqual([kind for kind, _ in self.terminal()], ["payment", "settlement"])
+
+    def test_terminal_fails(self) -> None:
+        """What goes wrong at the terminal is a warning beside the register's report."""
+        self.sell()
+        self.rules("pos", ("settlement", "refuse", "journal_full"))
+        answer = self.report(11, "z")
+        self.assertAnswer(answer, 0)
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], [5003])
+
+    def test_not_while_open(self) -> None:
+        """The terminal's batch is not closed while a payment of it may have to be cancelled."""
+        self.rules("test", ("sale", "unreachable"))
+        self.sell()
+        answer = self.report(11, "z")
+        self.assertAnswer(answer, 0)
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], [1074, 1074])
+        self.assertEqual(self.terminal("settlement"), [])
+
+    def test_others(self) -> None:
+        """Other tasks pass through to the register alone."""
+        for task in (18, 20, 21):
+            self.assertIn(self.report(task)["res"], (0, 1058))
+        cash_in = {"device": "test", "type": 1, "fiscal": {"task": 3, "cash": {"type": 0, "sum": 5}}}
+        self.assertEqual(self.ask(cash_in)["info"]["isprint"], 1)
+        self.assertEqual(self.rows("pay"), [])
+
+
+class TurnTests(BatchCase):
+    """Register, terminal, printer, each in its turn."""
+
+    def setUp(self) -> None:
+        """The customer takes a second."""
+        super().setUp()
+        self.shop.settings("pos", operation_s=30.0)
+
+    def test_busy_register(self) -> None:
+        """A register in a saga answers 1105 at once, at every door."""
+        under_way = self.due(sale())
+        self.shop.clock.advance(1)
+        for batch in (True, False):
+            self.assertAnswer(self.ask(sale("u"), batch), 1105, 1)
+        self.assertNoResult(under_way)
+        self.wait(under_way)
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def test_busy_terminal(self) -> None:
+        """A busy terminal is waited for 15 seconds, then 1105: nothing is charged, and nothing stands open."""
+        under_way = self.due({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}}, batch=False)
+        self.shop.clock.advance(1)
+        began = self.shop.clock.seconds()
+        self.assertAnswer(self.sell(), 1105, 1)
+        self.assertEqual(self.shop.clock.seconds() - began, 15)
+        self.assertEqual((self.sales(), self.states(), self.unfinished()), ([], ["refused"], []))
+        self.wait(under_way)
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual(self.held(), [100, 10_000])
+
+    def test_two_registers(self) -> None:
+        """Two registers share a terminal: one waits for the other, and both are served."""
+        self.shop.settings("pos", operation_s=5.0)
+        self.shop.add("second")
+        self.shop.settings("second", batch=self.batch)
+        self.shop.open_shift("second")
+        dues = [self.due(sale("a")), self.due(sale("b", device="second"))]
+        for due in dues:
+            self.wait(due)
+        self.assertEqual((self.held(), self.states()), ([10_000, 10_000], ["done", "done"]))
+
+
+class SettingsTests(BatchCase):
+    """The settings of batch mode."""
+
+    def changed(self, **batch: Any) -> Exception | None:
+        """How the wish for other settings was refused, if it was."""
+        devices = self.shop.core.devices
+        change = devices.change(devices.by_name("test").row.dev_id, None, {"batch": batch})
+        found: list[Any] = []
+        Deferred.fromCoroutine(change).addErrback(found.append)
+        return found[0].value if found else None
+
+    def test_only_while_closed(self) -> None:
+        """They change only while the shift is closed: else 1100."""
+        refused = self.changed(terminal="pos", merchant="1")
+        assert isinstance(refused, Refused)
+        self.assertIs(refused.res, Res.SHIFT_MUST_BE_CLOSED)
+        self.assertIsNone(self.changed(**self.batch))
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        self.assertIsNone(self.changed(terminal="pos", merchant="1"))
+
+    def test_types(self) -> None:
+        """Cash, rounding, an unknown type and the same type twice are no types for the terminal."""
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        names = [{"code": 0, "name": "Готівка"}, {"code": 2, "name": "Картка"}, {"code": 77, "name": "Заокруглення"}]
+        self.shop.settings("test", pay_types=names)
+        for types in ([0], [2, 0], [77], [99], [2, 2]):
+            self.assertIsInstance(self.changed(terminal="pos", pay_types=types), BadSettings, str(types))
+        self.assertIsNone(self.changed(terminal="pos", pay_types=[2]))
+
+    def test_unknown_terminal(self) -> None:
+        """A terminal that there is not is named in the answer, and only a card needs it."""
+        for name in ("nowhere", "prn"):
+            self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+            self.assertIsNone(self.changed(terminal=name))
+            self.shop.open_shift()
+            answer = self.sell(f"card {name}")
+            self.assertAnswer(answer, 1091, 3)
+            self.assertIn(name, answer["errortxt"])
+            self.assertAnswer(self.sell(f"cash {name}", pays=[{"type": 0, "sum": 100}]), 0)
+        self.assertEqual(self.unfinished(), [])
+
+    def test_unknown_printer(self) -> None:
+        """A printer that there is not is told in a warning."""
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        self.changed(terminal="pos", printer="nowhere")
+        self.shop.open_shift()
+        answer = self.sell()
+        self.assertEqual((answer["res"], [warning["code"] for warning in answer["warnings"]]), (0, [1091]))
+
+
+class UnsetTests(BatchCase):
+    """A register without settings of batch mode."""
+
+    batch: ClassVar[dict[str, Any]] = {}
+
+    def test_no_terminal(self) -> None:
+        """Without a terminal a card is only written down, as everywhere else."""
+        answer = self.sell()
+        self.assertAnswer(answer, 0)
+        self.assertEqual((answer["info"]["ispay"], self.rows("pay")), (0, []))

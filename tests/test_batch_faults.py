@@ -1,0 +1,675 @@
+"""Every step of batch mode with every fault: what the till hears, what terminal and register hold, what comes next.
+
+docs/batch.md has the same cells as a table and names these tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.results import Res
+from dmtwisted.terminals.interface import Approved
+from tests.batch_desk import Answer, BatchCase, Blows, sale
+from tests.web_case import Connection, exact_json
+from web.site import Door
+
+SAGAS = 1000 if os.environ.get("DMTWISTED_DEEP") == "1" else 60
+"""Sagas of the chaos."""
+
+Prepare = Callable[[], None]
+
+ADVISED = "GET /dm/api/v3/operations?state=unfinished"
+
+
+class PaymentFaultTests(BatchCase):
+    """The terminal refuses, is silent, or loses an answer."""
+
+    def setUp(self) -> None:
+        """One payment went well before, so that the terminal has a receipt to compare with."""
+        super().setUp()
+        self.assertAnswer(self.sell("before", 1), 0)
+
+    def end(self) -> tuple[list[int], list[int], list[str]]:
+        """What is held, sold and journalled since then."""
+        return self.held()[1:], self.sales()[1:], self.states()[1:]
+
+    def test_refused(self) -> None:
+        """The terminal's own refusal charges nothing and closes the saga."""
+        for n, (code, res) in enumerate((("journal_full", 5003), ("cancelled", 5001), ("05", 5015)), start=1):
+            self.rules("pos", ("payment", "refuse", code))
+            self.assertAnswer(self.sell(), res, 3)
+            self.assertEqual(self.end(), ([], [], ["refused"] * n))
+
+    def test_not_there(self) -> None:
+        """A terminal that is not there: nothing is charged, and the same tag pays when it is back."""
+        self.rules("pos", ("payment", "unreachable"))
+        self.assertAnswer(self.sell(), 5067, 1)
+        self.assertEqual(self.end(), ([], [], ["refused"]))
+        self.rules("pos")
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual(self.end(), ([10_000], [10_000], ["refused", "done"]))
+
+    def test_lost_before(self) -> None:
+        """A payment that the terminal never took is 5014, and the same tag pays."""
+        self.rules("pos", ("payment", "lost_before"))
+        self.assertAnswer(self.sell(), 5014, 1)
+        self.assertEqual(self.end(), ([], [], ["refused"]))
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual(self.end(), ([10_000], [10_000], ["refused", "done"]))
+
+    def test_lost_after(self) -> None:
+        """A payment whose answer is lost is asked after and fiscalised, all in one answer."""
+        for n, then in enumerate(("lost_after", "garbage"), start=1):
+            self.rules("pos", ("payment", then))
+            self.assertAnswer(self.sell(then), 0)
+            self.assertEqual(self.end(), ([10_000] * n, [10_000] * n, ["done"] * n))
+
+    def taken(self) -> None:
+        """A payment is taken, and nobody knows it."""
+        self.unknown()
+        answer = self.sell()
+        self.assertEqual((answer["res_action"], answer["info"]), (2, {}), answer)
+        self.assertEqual(self.end(), ([10_000], [], ["unknown"]))
+
+    def test_unknown(self) -> None:
+        """An unknown payment stands in the list, and a repeat asks first: it is never taken again."""
+        self.taken()
+        for _ in range(2):
+            self.assertEqual(self.sell()["res_action"], 2)
+            self.assertEqual(self.end(), ([10_000], [], ["unknown"]))
+        self.rules("pos")
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
+
+    def test_unknown_and_restart(self) -> None:
+        """At the start the terminal is asked, and the receipt is made of what it says."""
+        self.taken()
+        self.kill()
+        self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
+        self.assertEqual(self.sell()["task_status"], 2)
+
+    def test_unknown_and_settled(self) -> None:
+        """What a person read on the slip decides: with no payment the tag pays anew, with one it is fiscalised."""
+        for approved in (False, True):
+            self.taken()
+            [row] = self.unfinished("pay")
+            self.settle_pay(row, approved)
+            self.rules("pos")
+            if not approved:
+                # The slip said that nothing was taken, so the ledger of the terminal is set right by hand.
+                self.ask({"device": "pos", "type": 3, "pay": {"task": 3, "cancelid": "2"}}, batch=False)
+            self.assertAnswer(self.sell(), 0)
+            self.assertEqual((self.held()[1:], self.sales()[1:], self.unfinished()), ([10_000], [10_000], []))
+            if not approved:
+                self.tearDown()
+                self.setUp()
+
+    def test_other_content(self) -> None:
+        """Another receipt under the tag of an open saga is 1080, at every door."""
+        self.taken()
+        for batch in (True, False):
+            self.assertAnswer(self.ask(sale(amount=7), batch), 1080, 3)
+        self.assertEqual(self.end(), ([10_000], [], ["unknown"]))
+
+    def test_look_up(self) -> None:
+        """Whoever looks the tag up lets the saga go on; nobody hears "not found" of a receipt that may be paid."""
+        self.taken()
+        self.assertEqual(self.ask({"device": "test", "tag": "t"}, batch=False)["res_action"], 2)
+        self.rules("pos")
+        answer = self.ask({"device": "test", "tag": "t"}, batch=False)
+        self.assertEqual((answer["res"], answer["info"]["ispay"]), (0, 1))
+        self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
+
+    def test_other_door(self) -> None:
+        """The same request at `/dm/execute` lets the saga go on; it makes no second receipt."""
+        self.taken()
+        self.rules("pos")
+        self.assertEqual(self.ask(sale(), batch=False)["info"]["ispay"], 1)
+        self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
+
+    def test_partial(self) -> None:
+        """A part of the sum is taken back, auto-cancel or not, and the till hears 5016."""
+        for n, then in enumerate(("accept", "lost_after"), start=1):
+            self.rules("pos", ("payment", then, "partial:5000"))
+            self.assertAnswer(self.sell(), 5016, 3)
+            self.assertEqual(self.end(), ([], [], ["refused"] * n))
+        self.assertAnswer(self.sell(), 0)
+
+    def test_partial_stays(self) -> None:
+        """A part that cannot be taken back stands in the list; a person gives it back and closes the saga."""
+        self.rules("pos", ("payment", "accept", "partial:5000"), ("cancel", "refuse", "no_link"))
+        answer = self.sell()
+        self.assertAnswer(answer, 5016, 2)
+        self.assertIn(ADVISED, answer["errortxt"])
+        self.assertEqual(self.end(), ([5000], [], ["unknown"]))
+        [row] = self.unfinished()
+        self.assertIsNone(self.settle(row.n))
+        self.assertEqual(self.end()[2], ["refused"])
+
+    def test_late_approval(self) -> None:
+        """An approval that comes after the payment was given up is found by the repeat, and not taken again."""
+        self.rules("pos", ("payment", "lost_before"))
+        self.assertAnswer(self.sell(), 5014, 1)
+        row = self.rows("pay")[-1]
+        service: Any = self.shop.core.devices.by_name("pos").built
+        uid = json.loads(row.request)["order"]["uid"]
+        # What the driver tells of a verdict that comes after its operation was given up.
+        service._doubts.late(uid, Approved(sum=10_000, rrn="123", cancelid="9", cardmask="4***1"))
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual(self.end(), ([], [10_000], ["done"]))
+        self.assertEqual(len(self.terminal("payment")), 1)
+
+
+class FiscalFaultTests(BatchCase):
+    """The terminal has paid, and the register refuses or loses an answer."""
+
+    def test_refused_for_good(self) -> None:
+        """A receipt that is refused for good: the payment is taken back, and the till hears why there is none."""
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.assertAnswer(self.sell(), 1102, 3)
+        self.assertEnd([], [], ["refused"])
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000], [10_000], ["refused", "done"])
+
+    def test_refused_for_now(self) -> None:
+        """A receipt that may be repeated keeps its payment; the same tag makes it without the terminal."""
+        for then in ("unreachable", "refuse"):
+            self.rules("test", ("sale", then, "1035"))
+            self.assertEqual(self.sell(then)["res_action"], 1)
+            self.assertEqual(len(self.unfinished()), 1)
+            self.assertAnswer(self.sell(then), 0)
+        self.assertEnd([10_000] * 2, [10_000] * 2, ["done"] * 2)
+
+    def test_answer_lost(self) -> None:
+        """A receipt whose answer is lost is asked after by the repeat; the payment is used once."""
+        for then in ("lost_after", "lost_before", "silent", "garbage"):
+            self.rules("test", ("sale", then))
+            self.assertAnswer(self.sell(then), 1084, 2)
+            self.assertAnswer(self.sell(then), 0)
+        self.assertEnd([10_000] * 4, [10_000] * 4, ["done"] * 4)
+
+    def test_answer_lost_and_restart(self) -> None:
+        """So it is by the start of the service."""
+        for n, then in enumerate(("lost_after", "lost_before"), start=1):
+            self.rules("test", ("sale", then))
+            self.assertAnswer(self.sell(then), 1084, 2)
+            self.kill()
+            self.assertEnd([10_000] * n, [10_000] * n, ["done"] * n)
+            self.assertEqual(self.sell(then)["task_status"], 2)
+
+    def test_collision(self) -> None:
+        """While the register cannot be asked the payment stands, and other content is 1080."""
+        self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
+        self.assertAnswer(self.sell(), 1084, 2)
+        self.assertAnswer(self.sell(), 1075, 2)
+        self.assertAnswer(self.sell(amount=3), 1080, 3)
+        self.assertEnd([10_000], [10_000], ["unknown"])
+        self.rules("test")
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def test_warned(self) -> None:
+        """While a saga stands open every answer of its register says so, of no other register."""
+        self.rules("test", ("sale", "unreachable"))
+        self.sell()
+        self.shop.add("second")
+        for batch in (True, False):
+            status = {"device": "test", "type": 1, "fiscal": {"task": 18}}
+            [warning] = self.ask(status, batch)["warnings"]
+            self.assertEqual(warning["code"], 1074)
+            self.assertIn(ADVISED, warning["wtxt"])
+            self.assertEqual(self.ask({**status, "device": "second"}, batch)["warnings"], [])
+        self.sell()
+        self.assertEqual(self.ask(status)["warnings"], [])
+
+    def test_warned_after_restart(self) -> None:
+        """So it is after a restart, from the first answer on."""
+        self.shop.scenario({"on": "sale", "then": "unreachable", "times": 0})
+        self.sell()
+        answer = self.restarted_unreachable()
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], [1074])
+
+    def restarted_unreachable(self) -> Answer:
+        """The answer to a status after a restart during which the tax service is not reached."""
+        device = self.shop.core.devices.by_name("test")
+        make = type(device.simulator.scenario).__init__
+
+        def unreachable(scenario: Any) -> None:
+            make(scenario)
+            scenario.replace({"rules": [{"on": "sale", "then": "unreachable", "times": 0}]})
+
+        self.patch(type(device.simulator.scenario), "__init__", unreachable)
+        self.kill()
+        return self.ask({"device": "test", "type": 1, "fiscal": {"task": 18}})
+
+
+class ManualTests(BatchCase):
+    """Auto-cancel is off."""
+
+    batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "auto_cancel": False}
+
+    def test_refused_for_good(self) -> None:
+        """The payment stands, and the till hears that it must not think itself done: the code with res_action 2."""
+        self.rules("test", ("sale", "refuse", "1102"))
+        answer = self.sell()
+        self.assertAnswer(answer, 1102, 2)
+        self.assertIn(ADVISED, answer["errortxt"])
+        self.assertEnd([10_000], [], ["unknown"])
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def test_settled(self) -> None:
+        """A person who gave the money back closes the saga; the tag is free then."""
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.sell()
+        [row] = self.unfinished()
+        self.assertIsNone(self.settle(row.n))
+        self.assertEqual(self.states(), ["refused"])
+        refused = self.settle(row.n)
+        assert refused is not None
+        self.assertIs(refused.res, Res.NOTHING_TO_CONFIRM)
+        self.assertAnswer(self.sell(), 0)
+        self.assertEnd([10_000, 10_000], [10_000], ["refused", "done"])
+
+    def test_settled_with_receipt(self) -> None:
+        """A saga whose receipt there is after all is closed as done, whatever the person says."""
+        self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 2})
+        self.sell()
+        [row] = self.unfinished()
+        refused = self.settle(row.n)
+        assert refused is not None
+        self.assertIs(refused.res, Res.COLLISION_NOT_REPAIRED)
+        self.rules("test")
+        self.assertIsNone(self.settle(row.n))
+        self.assertEnd([10_000], [10_000], ["done"])
+
+
+class CancelFaultTests(BatchCase):
+    """The receipt is refused for good, and the cancel of the payment does not go well."""
+
+    def refused(self, *cancel: tuple[str, str] | tuple[str, str, str]) -> Answer:
+        """The answer to a sale whose receipt is refused, with what the terminal does of the cancel."""
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.rules("pos", *cancel)
+        return self.sell()
+
+    def test_declined(self) -> None:
+        """A cancel that is declined leaves the payment in the list; each repeat tries it again."""
+        self.assertAnswer(self.refused(("cancel", "refuse", "no_link")), 1102, 2)
+        self.assertEnd([10_000], [], ["unknown"])
+        self.assertAnswer(self.sell(), 5023, 3)
+        self.assertEnd([], [], ["refused"])
+        self.assertAnswer(self.sell(), 0)
+
+    def test_lost(self) -> None:
+        """A cancel whose answer is lost is asked after, and counts as what it was."""
+        self.assertAnswer(self.refused(("cancel", "lost_after")), 1102, 3)
+        self.assertEnd([], [], ["refused"])
+
+    def test_lost_before(self) -> None:
+        """One that never arrived is tried again by the repeat."""
+        self.assertAnswer(self.refused(("cancel", "lost_before")), 1102, 2)
+        self.assertEnd([10_000], [], ["unknown"])
+        answer = self.sell()
+        self.assertAnswer(answer, 5023, 3)
+        self.assertIn(Res.PAYS_DIFFER.text.uk, answer["aq_errortxt"])
+        self.assertEnd([], [], ["refused"])
+
+    def test_unknown(self) -> None:
+        """One that nobody can tell of is asked after, and not done twice."""
+        self.assertAnswer(self.sell("before", 1), 0)
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.unknown("cancel", probes=2)
+        for _ in range(2):
+            self.assertEqual(self.sell()["res_action"], 2)
+            self.assertEnd([100], [100], ["done", "unknown"])
+        self.rules("pos")
+        self.assertAnswer(self.sell(), 5023, 3)
+        self.assertEnd([100], [100], ["done", "refused"])
+        self.assertEqual(len(self.terminal("cancel")), 1)
+
+    def test_after_settlement(self) -> None:
+        """After a general report a number means another receipt: nothing is cancelled, a person gives it back."""
+        self.assertAnswer(self.refused(("cancel", "refuse", "no_link")), 1102, 2)
+        self.ask({"device": "pos", "type": 3, "pay": {"task": 11}}, batch=False)
+        self.ask({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 100}}, batch=False)
+        self.assertAnswer(self.sell(), 5023, 2)
+        self.assertEqual((self.held(), self.states()), ([10_000, 10_000], ["unknown"]))
+
+
+class ChangeTests(BatchCase):
+    """Something is changed while a saga stands open."""
+
+    def stands(self) -> None:
+        """A payment is taken, and the receipt is not made yet."""
+        self.rules("test", ("sale", "unreachable"))
+        self.assertEqual(self.sell()["res_action"], 1)
+
+    def change(self, name: str, new: str | None, **settings: Any) -> None:
+        """Change a device's name or settings."""
+        devices = self.shop.core.devices
+        self.wait(Deferred.fromCoroutine(devices.change(devices.by_name(name).row.dev_id, new, settings)))
+
+    def remove(self, name: str) -> None:
+        """Delete a device."""
+        devices = self.shop.core.devices
+        self.wait(Deferred.fromCoroutine(devices.remove(devices.by_name(name).row.dev_id)))
+
+    def test_settings(self) -> None:
+        """The saga ends as it began, though the settings name other types now, or no terminal."""
+        self.batch_changed({"terminal": "pos", "pay_types": [3]})
+        self.assertEqual(self.sell()["info"]["printinfo"]["pays"][0]["rrn"], self.shop.ledger("pos")[0].number)
+        self.assertEnd([10_000], [10_000], ["done"])
+
+    def batch_changed(self, batch: dict[str, Any]) -> None:
+        """A saga stands, the shift is closed, the settings are changed, and the shop opens again."""
+        self.stands()
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        self.change("test", None, batch=batch)
+        self.shop.open_shift()
+
+    def test_closed_meanwhile(self) -> None:
+        """A shift that was closed in between refuses the receipt for good: the payment is taken back."""
+        self.stands()
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
+        self.assertAnswer(self.sell(), 1092, 3)
+        self.assertEnd([], [], ["refused"])
+
+    def test_terminal_renamed(self) -> None:
+        """A renamed terminal is still the one that the saga began on."""
+        _unknown_here(self)
+        self.change("pos", "pos2")
+        self.shop.scenario(device="pos2")
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual((self.sales(), self.states()), ([100, 10_000], ["done", "done"]))
+
+    def test_terminal_replaced(self) -> None:
+        """Another terminal under the same name knows nothing of the payment, and is not asked to pay again."""
+        _unknown_here(self)
+        self.remove("pos")
+        self.wait(Deferred.fromCoroutine(self.shop.core.devices.add("pos", "terminal", "training", {})))
+        self.assertAnswer(self.sell(), 1091, 2)
+        self.assertEqual((self.terminal(), self.sales(), self.states()), ([], [100], ["done", "unknown"]))
+
+    def test_terminal_deleted(self) -> None:
+        """What a deleted terminal's journal says still counts: paid is fiscalised, and never taken back elsewhere."""
+        self.stands()
+        self.remove("pos")
+        self.assertAnswer(self.sell(), 0)
+        self.assertEqual((self.sales(), self.states()), ([10_000], ["done"]))
+        self.assertAnswer(self.sell("u"), 1091, 3)
+
+    def test_register_deleted(self) -> None:
+        """A saga of a deleted register stays in the list until a person closes it."""
+        self.stands()
+        self.remove("test")
+        self.kill()
+        [row] = self.unfinished()
+        self.assertIsNone(self.settle(row.n))
+        self.assertEqual(self.unfinished(), [])
+
+
+class StoreFailTests(BatchCase):
+    """The disk fails at one of the writes of a saga."""
+
+    def test_every_write(self) -> None:
+        """Whichever write fails, done or not: the till repeats after 1082, and there is one payment, one receipt."""
+        for how in ("failed before", "failed after"):
+            n = 0
+            while True:
+                n += 1
+                blows = Blows(self, self.shop)
+                blows.at(n, how)
+                tag = f"{how} {n}"
+                answer = self.sell(tag, skipprint=True)
+                blows.never()
+                for _ in range(5):
+                    if answer["res"] == 0:
+                        break
+                    self.assertEqual((answer["res"], answer["res_action"] in (1, 2)), (1082, True), (n, answer))
+                    answer = self.sell(tag, skipprint=True)
+                self.assertAnswer(answer, 0)
+                if not blows.struck:
+                    break
+            self.assertGreater(n, 7)
+        self.assertEqual(self.held(), self.sales())
+        self.assertEqual((self.unfinished(), self.unfinished("pay"), self.unfinished("fiscal")), ([], [], []))
+
+
+class KilledTests(BatchCase):
+    """The service is killed before and after each durable write."""
+
+    def rounds(
+        self, prepare: Callable[[], None], body: Callable[[str], Answer], check: Callable[[str], None]
+    ) -> None:
+        """Kill at every write of a saga in turn, see that nothing is charged anew without a till, and repeat."""
+        for how in ("killed before", "killed after"):
+            n = 0
+            struck = True
+            while struck:
+                n += 1
+                tag = f"{how} {n}"
+                blows = Blows(self, self.shop)
+                prepare()
+                charged = len(self.terminal("payment", "refund"))
+                blows.at(n, how)
+                answer = self.ask_until_killed(body(tag), blows)
+                struck = blows.struck
+                if struck:
+                    self.assertIsNone(answer)
+                    self.assertLessEqual(len(self.terminal("payment", "refund")), charged + 1)
+                    self.assertEqual((self.unfinished(), self.unfinished("pay")), ([], []), tag)
+                check(tag)
+            self.assertGreater(n, 7)
+
+    def test_sale(self) -> None:
+        """A sale: after the start nothing stands open, and with the repeat there is one payment and one receipt."""
+
+        def check(tag: str) -> None:
+            self.assertEqual(self.held(), self.sales(), tag)
+            before = len(self.sales())
+            again = self.sell(tag, skipprint=True)
+            self.assertAnswer(again, 0)
+            self.assertEqual(self.held(), self.sales(), tag)
+            self.assertLessEqual(len(self.sales()) - before, 1)
+            self.assertEqual(self.sell(tag, skipprint=True)["task_status"], 2)
+
+        self.rounds(lambda: None, lambda tag: sale(tag, skipprint=True), check)
+        self.assertEqual(len(self.sales()), len({row.key for row in self.rows()}))
+
+    def test_auto_cancel(self) -> None:
+        """A receipt that is refused for good: in the end there is neither payment nor receipt, or both."""
+
+        def check(tag: str) -> None:
+            self.assertEqual(self.held(), self.sales(), tag)
+
+        self.rounds(
+            lambda: self.rules("test", ("sale", "refuse", "1102")),
+            lambda tag: sale(tag, skipprint=True),
+            check,
+        )
+
+    def test_return(self) -> None:
+        """A return by cancel: with the repeat the money is back once, and there is one receipt of it."""
+        ids: dict[str, str] = {}
+
+        def prepare() -> None:
+            self.assertAnswer(self.sell(f"sold {len(ids)}", skipprint=True), 0)
+
+        def body(tag: str) -> Answer:
+            if tag not in ids:
+                ids[tag] = str(self.shop.ledger("pos")[-1].ref)
+            return sale(tag, task=2, pay={"task": 3, "cancelid": ids[tag]}, skipprint=True)
+
+        def check(tag: str) -> None:
+            self.assertAnswer(self.ask(body(tag)), 0)
+            self.assertEqual(self.held(), [])
+            self.assertEqual(len(self.sales("return")), len(ids))
+
+        self.rounds(prepare, body, check)
+
+    def test_other_content(self) -> None:
+        """Other content after a kill: 1080 while the saga stands, else the earlier answer or a new sale."""
+        n = 0
+        struck = True
+        while struck:
+            n += 1
+            blows = Blows(self, self.shop)
+            blows.at(n, "killed after")
+            self.ask_until_killed(sale(f"t{n}", skipprint=True), blows)
+            struck = blows.struck
+            answer = self.sell(f"t{n}", 3, skipprint=True)
+            self.assertIn(answer["res"], (0, 1080))
+            self.assertEqual(self.held(), self.sales())
+
+    def test_warned_first(self) -> None:
+        """A till that is faster than the start of the service is in no way ahead of it."""
+        blows = Blows(self, self.shop)
+        self.rules("pos", ("payment", "lost_after"))
+        blows.at(4, "killed before")
+        came: list[bytes] = []
+        self.due(sale(skipprint=True)).addCallback(came.append)
+        self.until(lambda: bool(came) or blows.struck)
+        self.assertTrue(blows.struck)
+        self.crash()
+        dues = [self.due(sale(skipprint=True)) for _ in range(3)]
+        for due in dues:
+            self.wait(due)
+        self.resumed()
+        self.assertAnswer(self.sell(skipprint=True), 0)
+        self.assertEqual((self.held(), self.sales(), self.unfinished()), ([10_000], [10_000], []))
+
+
+class WebTests(BatchCase):
+    """What a person sees and does about it."""
+
+    def http(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Status and decoded body of the answer to a request."""
+        connection = Connection(Door(self.shop.core), self.shop.clock)
+        self.addCleanup(connection.hang_up)
+        raw = b"" if body is None else json.dumps(body).encode()
+        connection.ask(method, path, raw, [("Content-Type", "application/json")] if raw else [])
+        [answer] = connection.answers()
+        return answer.status, exact_json(answer.body)
+
+    def test_list_and_settle(self) -> None:
+        """An open saga stands in the list with advice, and `settle` closes it as refused only."""
+        self.rules("test", ("sale", "unreachable"))
+        self.sell()
+        _, listed = self.http("GET", "/dm/api/v3/operations?state=unfinished")
+        [row] = listed["operations"]
+        self.assertEqual((row["kind"], row["key"], row["device"]), ("pkg", "t", "test"))
+        self.assertIn("tag", row["advice"])
+        settle = f"/dm/api/v3/operations/{row['id']}/settle"
+        self.assertEqual(self.http("POST", settle, {"outcome": "approved"})[0], 422)
+        status, settled = self.http("POST", settle, {"outcome": "refused"})
+        self.assertEqual((status, settled["state"]), (200, "refused"))
+        self.assertEqual(self.http("POST", settle, {"outcome": "refused"})[0], 409)
+        self.assertEqual(self.http("GET", "/dm/api/v3/operations?state=unfinished")[1]["operations"], [])
+
+    def test_settings(self) -> None:
+        """Other settings during a shift: 409 with 1100."""
+        dev_id = self.shop.core.devices.by_name("test").row.dev_id
+        change = {"settings": {"batch": {"terminal": "pos", "merchant": "1"}}}
+        status, told = self.http("PATCH", f"/dm/api/v3/devices/{dev_id}", change)
+        self.assertEqual((status, told["res"]), (409, 1100))
+
+
+class ChaosTests(BatchCase):
+    """Many sagas, with faults of every kind at every place."""
+
+    SEED = 20_260_921
+
+    TROUBLES: ClassVar[tuple[tuple[tuple[str, str, str, str], ...], ...]] = (
+        *(
+            (("pos", "payment", then, ""),)
+            for then in ("lost_before", "lost_after", "garbage", "silent", "unreachable")
+        ),
+        (("pos", "payment", "refuse", "51"),),
+        (("pos", "payment", "accept", "partial:500"),),
+        (("pos", "payment", "accept", "partial:500"), ("pos", "cancel", "refuse", "no_link")),
+        (("pos", "probe", "lost_before", ""),),
+        (("pos", "payment", "lost_after", ""), ("pos", "probe", "accept", ""), *[("pos", "probe", "silent", "")] * 9),
+        *((("test", "sale", then, ""),) for then in ("lost_before", "lost_after", "unreachable", "garbage")),
+        (("test", "sale", "lost_after", ""), ("test", "probe", "lost_before", "")),
+        (("test", "sale", "refuse", "1102"),),
+        (("test", "sale", "refuse", "1035"),),
+        *(
+            (("test", "sale", "refuse", "1102"), ("pos", "cancel", then, "no_link"))
+            for then in ("refuse", "lost_before", "lost_after", "garbage", "unreachable")
+        ),
+    )
+    """What may go wrong together: device, operation, what becomes of it, code."""
+
+    def test_sagas(self) -> None:
+        """Each saga ends in one of four ways: no payment or receipt is doubled, nothing is left in silence."""
+        dice = Random(self.SEED)
+        self.assertAnswer(self.sell("before", 1, skipprint=True), 0)
+        blows = Blows(self, self.shop)
+        told: dict[str, Answer | None] = {}
+        for n in range(SAGAS):
+            tag = f"{n}"
+            amount = n + 10
+            told[tag] = self.one(dice, blows, tag, amount)
+        blows.never()
+        self.compare(told)
+        for device in ("pos", "test"):
+            self.rules(device)
+        self.kill()
+        self.by_hand()
+        self.compare(told)
+        self.assertEqual(self.unfinished("fiscal"), [])
+
+    def one(self, dice: Random, blows: Blows, tag: str, amount: int) -> Answer | None:
+        """The last answer to a till that repeats up to three times, then gives up."""
+        answer: Answer | None = None
+        for _ in range(dice.choice((1, 2, 3, 4))):
+            picked = [rule for rules in dice.sample(self.TROUBLES, dice.choice((0, 1, 1, 2))) for rule in rules]
+            for device in ("pos", "test"):
+                self.rules(device, *((on, then, code) for where, on, then, code in picked if where == device))
+            how = dice.choice(("", "", "", "killed before", "killed after", "failed before", "failed after"))
+            blows.at(dice.randint(1, 12) if how else 0, how)
+            answer = self.ask_until_killed(sale(tag, amount, skipprint=True), blows)
+            if answer is not None and answer["res_action"] not in (1, 2):
+                break
+        return answer
+
+    def by_hand(self) -> None:
+        """A person looks at the slips of what the terminal could not tell, and the tills' tags go on."""
+        approved = {entry.sum for entry in self.shop.ledger("pos") if entry.kind == "payment"}
+        for row in self.unfinished("pay"):
+            self.settle_pay(row, json.loads(row.request)["order"].get("sum", 0) in approved and row.task == 1)
+        self.kill()
+
+    def compare(self, told: dict[str, Answer | None]) -> None:
+        """The ledgers of terminal and tax service against the journal and what the tills heard."""
+        held, sold = self.held(), self.sales()
+        open_ones = {row.key for row in self.unfinished()}
+        states: dict[str, list[str]] = {}
+        for row in self.rows():
+            states.setdefault(row.key, []).append(str(row.state))
+        for tag, answer in told.items():
+            kopecks = (int(tag) + 10) * 100
+            payments, receipts = held.count(kopecks), sold.count(kopecks)
+            self.assertLessEqual((payments, receipts), (1, 1), tag)
+            if tag not in open_ones:
+                self.assertEqual(payments, receipts, (tag, states.get(tag), answer))
+            if answer is not None and answer["res"] == 0:
+                self.assertEqual((payments, receipts), (1, 1), tag)
+        self.assertLessEqual(held.count(500), len(open_ones))
+        done = sum(found.count("done") for found in states.values())
+        self.assertLessEqual(len(sold) - done, len(open_ones))
+
+
+def _unknown_here(case: BatchCase) -> None:
+    """A payment is taken, and nobody knows it."""
+    case.assertAnswer(case.sell("before", 1), 0)
+    case.unknown()
+    case.assertEqual(case.sell()["res_action"], 2)
+    case.assertEqual(case.states(), ["done", "unknown"])
