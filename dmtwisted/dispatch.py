@@ -32,6 +32,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.terminals.ordering import label_of
 
 
 class Dispatcher:
@@ -67,6 +68,8 @@ class Dispatcher:
             request = request or echo_of(body)
             res = refused.res.code
             answer = answers.refusal(request, refused, language, self._clock.now())
+            if request.type == TYPE_PAY:
+                answer = answers.with_member(answer, "transaction_id", label_of(request.transaction_id))
         if self.events.watched:
             self.events.ended(request, answer)
         self.log.info(

@@ -450,6 +450,7 @@ def echo_of(body: bytes) -> TaskRequest:
         source=_or(root.text, "source", ""),
         fiscal=fiscal,
         pay=pay,
+        transaction_id=_or(root.text, "transaction_id", ""),
     )
 
 

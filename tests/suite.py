@@ -80,8 +80,8 @@ def main() -> int:
         outcome(part).write_text(json.dumps(run(names, FOLDER / f"part-{part}")))
         return 0
     FOLDER.mkdir(exist_ok=True)
-    for part in FOLDER.glob("part-*.json"):
-        part.unlink()
+    for old in FOLDER.glob("part-*.json"):
+        old.unlink()
     count = max(1, min(MOST_PROCESSES, os.cpu_count() or 1))
     # Dealt like cards, the longest first, so that no process is left with all the long ones.
     dealt = [modules()[part::count] for part in range(count)]

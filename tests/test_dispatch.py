@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any
+from uuid import UUID
 
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
@@ -139,6 +140,23 @@ class FaultTests(_WithShop):
             self.assertEqual(tuple(answer), ROOT, body)
             self.assertIn(answer["res"], (1058, 1091, 2000), body)
             self.assertEqual((answer["task_status"], answer["info"]), (3, {}), body)
+
+
+class LabelTests(_WithShop):
+    """Payments that no terminal ever sees."""
+
+    @promises("2.2.transaction_id.2")
+    def test_refused(self) -> None:
+        """Every refusal of a payment names its label: the caller's, or one of ours where the caller's is none."""
+        label = "5d0b9c4e-1f65-5e0a-9d5c-0123456789ab"
+        paid = {"task": 1, "sum": 1}
+        for device, pay in (("nobody", paid), ("test", paid), ("pos", {"task": "x"})):
+            body = {"device": device, "type": 3, "pay": pay}
+            self.assertEqual(self.shop.ask({**body, "transaction_id": label})["transaction_id"], label)
+            made = self.shop.ask({**body, "transaction_id": "mine"})["transaction_id"]
+            self.assertEqual(UUID(made).version, 5)
+            self.assertEqual(self.shop.ask({**body, "transaction_id": "mine"})["transaction_id"], made)
+            self.assertNotEqual(self.shop.ask(body)["transaction_id"], self.shop.ask(body)["transaction_id"])
 
 
 class LanguageTests(_WithShop):

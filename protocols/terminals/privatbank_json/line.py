@@ -397,7 +397,8 @@ class PrivatbankLine(Protocol):
         """No primary method is due any more, and no poll for it."""
         self._primary = None
         if self._poll is not None:
-            self._poll.cancel()
+            if self._poll.active():
+                self._poll.cancel()
             self._poll = None
 
     def _drop_service(self, due: _Due) -> None:
@@ -430,7 +431,8 @@ class PrivatbankLine(Protocol):
     def _end(self, error: WireError) -> None:
         self._open = False
         if self._gap is not None:
-            self._gap.cancel()
+            if self._gap.active():
+                self._gap.cancel()
             self._gap = None
         primary, services = self._primary, list(self._services)
         self._settle()
