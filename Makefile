@@ -29,11 +29,13 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X, Z, and the books beside them
 	$(BIN)/python -m tests.demo
 
-deep: $(VENV)/.tested            ## a million random receipts against the oracle
-	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history
+deep: $(VENV)/.tested            ## a million random receipts against the oracle, a thousand batches with faults
+	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
+		tests.test_batch_faults
 
-crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load
+crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load, and 100 in the middle of batches
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
+	$(BIN)/python -m tests.crash.kill_batches --rounds 100
 
 bench: $(VENV)/.installed        ## what a sale costs
 	$(BIN)/dmtwisted bench sales --connections 1,8,64

@@ -29,6 +29,13 @@ FOLDER = Path("_trial_temp")
 """Where tests may leave things; each process has a folder of its own in it."""
 
 
+CANARIES = (b"4111111111111111", b"5168750000007414", b"4731000011119838", b"4970101234567890", b"5413330000009999")
+"""Whole card numbers that simulated terminals send in tests: none may be found in anything that was left behind."""
+
+TRIAL_LOG = "test.log"
+"""Trial's own log does not pass through ours, which masks; a test of its own holds ours to it."""
+
+
 class Reporter(TreeReporter):
     """Trial's tree, which stays short: only what went wrong is told."""
 
@@ -53,7 +60,7 @@ def modules() -> list[str]:
 def run(names: Sequence[str], folder: Path) -> dict[str, Any]:
     """Run these modules here, and tell how that went."""
     suite = TestSuite([TestLoader().loadByName(name) for name in names])
-    runner = TrialRunner(Reporter, mode=None, workingDirectory=str(folder), logfile="test.log")
+    runner = TrialRunner(Reporter, mode=None, workingDirectory=str(folder), logfile=TRIAL_LOG)
     result = cast(TestResult, runner.run(suite))
     return {
         "passed": result.successes,
@@ -66,6 +73,16 @@ def run_part(part: int, names: Sequence[str]) -> subprocess.Popen[bytes]:
     """Begin to run these modules in a process of their own, which leaves its result in a file."""
     command = [sys.executable, "-m", "tests.suite", str(part), *names]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def leaks(folder: Path) -> list[str]:
+    """Files below ``folder``, databases and logs and ledgers, in which a whole card number stands."""
+    found = []
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != TRIAL_LOG and path.suffix != ".pyc":
+            content = path.read_bytes()
+            found += [f"{path}: {canary.decode()}" for canary in CANARIES if canary in content]
+    return found
 
 
 def outcome(part: int) -> Path:
@@ -99,6 +116,9 @@ def main() -> int:
         skipped += told["skipped"]
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")
+    for leak in leaks(FOLDER):
+        print(f"a card number was written: {leak}")
+        failed += 1
     missing = [name for name, reason in skipped if not reason.startswith(SLOW)]
     if os.environ.get("CI") == "true" and missing:
         print("a skip is a failure here: what these tests need was to be installed")

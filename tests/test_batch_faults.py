@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.results import Res
 from dmtwisted.terminals.interface import Approved
+from tests import test_batch
 from tests.batch_desk import Answer, BatchCase, Blows, sale
+from tests.crash.kill_batches import FAULTS, compare, main, plan
 from tests.web_case import Connection, exact_json
 from web.site import Door
 
@@ -665,6 +670,61 @@ class ChaosTests(BatchCase):
         self.assertLessEqual(held.count(500), len(open_ones))
         done = sum(found.count("done") for found in states.values())
         self.assertLessEqual(len(sold) - done, len(open_ones))
+
+
+class PageTests(SynchronousTestCase):
+    """docs/batch.md."""
+
+    def test_names(self) -> None:
+        """Each test that the page names is here, and each class of faults stands on the page."""
+        page = (Path(__file__).parent.parent / "docs" / "batch.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"`(\w+Tests)\.(test_\w+)`", page))
+        known = {**vars(test_batch), **globals()}
+        self.assertEqual([name for name in named if not hasattr(known.get(name[0]), name[1])], [])
+        cells = {kind for kind, _ in named}
+        self.assertLessEqual(
+            {"PaymentFaultTests", "FiscalFaultTests", "CancelFaultTests", "StoreFailTests", "KilledTests"}, cells
+        )
+
+
+class KillsTests(SynchronousTestCase):
+    """The judge of the real kills, and some of them when asked for."""
+
+    PAID: ClassVar[dict[str, Any]] = {
+        "kind": "payment",
+        "status": "accepted",
+        "number": "a",
+        "sum": 5,
+        "ref": "1",
+    }
+    BACK: ClassVar[dict[str, Any]] = {"kind": "cancel", "status": "accepted", "number": "b", "sum": 5, "ref": "a"}
+    SOLD: ClassVar[dict[str, Any]] = {"kind": "sale", "status": "accepted", "number": "T", "sum": 5, "ref": "2"}
+
+    def test_judge(self) -> None:
+        """Books that agree give no finding; each kind of fault gives one."""
+        paid, back, sold = self.PAID, self.BACK, self.SOLD
+        for told, ledger, receipts, faults in (
+            ({5: True}, [paid], [sold], 0),
+            ({5: False}, [paid, back], [], 0),
+            ({5: True}, [paid, {**paid, "number": "c"}], [sold], 1),
+            ({5: True}, [paid], [sold, sold], 1),
+            ({5: True}, [paid], [], 1),
+            ({5: False}, [paid], [], 1),
+            ({5: False}, [paid, back, back], [], 1),
+            ({}, [paid], [], 1),
+        ):
+            self.assertEqual(len(compare(told, ledger, receipts)), faults, (told, ledger, receipts))
+
+    def test_plan(self) -> None:
+        """A seed gives the same plan each time, and every fault comes up."""
+        self.assertEqual(plan(7, 20), plan(7, 20))
+        self.assertEqual({turn.fault for turn in plan(1, 100)}, set(FAULTS))
+
+    def test_kills(self) -> None:
+        """The real service, killed in the middle of six sales, leaves each of them whole or undone."""
+        if os.environ.get("DMTWISTED_SLOW") != "1":
+            raise SkipTest("set DMTWISTED_SLOW=1 to kill the real service")
+        self.assertEqual(main(["--rounds", "6", "--seed", "11"]), 0)
 
 
 def _unknown_here(case: BatchCase) -> None:

@@ -420,6 +420,12 @@ class OverviewTests(PageCase):
         self.assertEqual(self.later("POST", path, {"outcome": "refused"}).status, 200)
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)
 
+    def test_last_operation(self) -> None:
+        """A terminal shows its last operation and what became of it."""
+        self.assertIn("Last operation: none", self.page("/dm/main/").text)
+        self.later("POST", "/dm/execute", {"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+        self.assertIn("Last operation: payment, done", self.page("/dm/main/").text)
+
     def test_unfinished_print(self) -> None:
         """A print in doubt offers to print it again; then, or after a day, nobody is bothered with it any more."""
         self.shop.scenario({"on": "print", "then": "lost_after"}, device="prn")

@@ -1,7 +1,8 @@
 """The service's words and an ECR17 terminal's: tasks become letters, codes results (terminals.md 1, 2, 8).
 
-What became of an operation is found out by the terminal's last answer, compared with the one from before the request.
-That answer tells no sum, so another till on the same terminal would be taken for us: a terminal belongs to one service.
+What became of an operation is found out by the terminal's last answer, compared with the one from before the
+request. That answer tells no sum, so another till on the same terminal would be taken for us: a terminal belongs to
+one service.
 """
 
 from __future__ import annotations

@@ -15,9 +15,12 @@ import os
 import shutil
 from contextlib import suppress
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
+
+from PIL import Image
 
 from tests.test_service_process import HOST, ProcessCase, Service
 
@@ -133,7 +136,9 @@ class BrowserCase(ProcessCase):
             self.page.mouse.move(0, 0)
             with suppress(Exception):
                 self.page.wait_for_load_state("networkidle", timeout=1000)
-            self.page.screenshot(path=Path(PICTURES) / f"ui-{name}.png", full_page=True)
+            picture = Image.open(BytesIO(self.page.screenshot(full_page=True)))
+            # Pages have few colours: a palette makes the files a third as large.
+            picture.convert("RGB").quantize(64).save(Path(PICTURES) / f"ui-{name}.png", optimize=True)
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from dmtwisted.registers import documents
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationQuery, OperationRow, StoreFailed
+from dmtwisted.terminals.interface import NAMES
 from dmtwisted.watching import state_of
 from web.journal import UNFINISHED
 from web.pages.words import speaker
@@ -98,6 +99,24 @@ async def standing(device: Device) -> Standing:
         state,
         str(state.get("error", "")),
     )
+
+
+@dataclass(frozen=True)
+class LastPayment:
+    """The last operation of a terminal: what it was by a word, what became of it, when it began."""
+
+    word: str
+    state: str
+    at: int
+
+
+async def last_payment(store: IStore, device: Device) -> LastPayment | None:
+    """The last operation of a terminal; `None` when there was none.
+
+    :raises StoreFailed: when the store cannot tell.
+    """
+    row = await store.latest(device.row.n, "pay", "")
+    return None if row is None else LastPayment(NAMES.get(row.task, "other"), str(row.state), row.at)
 
 
 async def last_documents(store: IStore, device: Device, limit: int = LAST) -> list[ShownDocument]:

@@ -42,7 +42,7 @@ from web.pages.chart import chart
 from web.pages.day import DaySales
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
-from web.pages.overview import last_documents, shown, standing, unfinished
+from web.pages.overview import last_documents, last_payment, shown, standing, unfinished
 from web.pages.rendering import Pages
 from web.pages.words import speaker
 
@@ -102,6 +102,11 @@ class PageSite:
             for one in found
             if one.kind == REGISTER
         ]
+        payments = {
+            device.row.dev_id: await last_payment(core.store, device)
+            for device in core.devices
+            if device.kind == TERMINAL
+        }
         hours = await self._day.until(now)
         return self._pages.page(
             request,
@@ -111,7 +116,7 @@ class PageSite:
             unfinished=await unfinished(core.store, core.devices, now, self._pages.language(request)),
             hours=hours,
             chart=chart(hours.sales),
-            now=now,
+            payments=payments,
             fresh=not any(documents for _, documents in registers),
         )
 

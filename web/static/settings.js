@@ -108,26 +108,46 @@ function showMistake(path, text) {
   return true;
 }
 
-/** Whether the form can be read; mistakes that the page itself sees are shown. */
-function readable() {
-  clearMistakes();
-  if (!$("#device").value.trim()) return !showMistake("device", words.needed);
-  for (const field of $$("[data-required]", form)) {
-    const input = own(field, "input:not([type=checkbox]), textarea");
-    if (input && input.value.trim() === "") return !showMistake(`settings.${field.dataset.field}`, words.needed);
-  }
-  for (const field of $$('[data-control="json"]', form)) {
+/** Where a field is in the settings: `settings.batch.merchant`. */
+function pathOf(field) {
+  const outer = field.parentElement.closest("[data-field]");
+  return `${outer ? pathOf(outer) : "settings"}.${field.dataset.field}`;
+}
+
+/** What is wrong with a field as far as the page itself can see, in plain words; empty when nothing is. */
+function mistakeIn(field) {
+  if (field.dataset.control === "json") {
     try {
       valueOf(field);
     } catch {
-      return !showMistake(`settings.${field.dataset.field}`, words.bad_json);
+      return words.bad_json;
     }
+    return "";
+  }
+  const input = own(field, "input:not([type=checkbox]), textarea");
+  if (!input || field.closest("[hidden]")) return "";
+  if (input.value.trim() === "" && !input.validity.badInput) return field.hasAttribute("data-required") ? words.needed : "";
+  if (field.dataset.control === "number" && !input.validity.valid) {
+    const limits = [input.min && `≥ ${input.min}`, input.max && `≤ ${input.max}`].filter(Boolean).join(", ");
+    const kind = input.step === "1" ? words.whole_number : words.any_number;
+    return limits ? `${kind}, ${limits}` : kind;
+  }
+  return input.validity.patternMismatch ? words.wrong_form : "";
+}
+
+/** Whether the form can be read; the first mistake that the page itself sees is shown. */
+function readable() {
+  clearMistakes();
+  if (!$("#device").value.trim()) return !showMistake("device", words.needed);
+  for (const field of $$("[data-field]", form)) {
+    const mistake = mistakeIn(field);
+    if (mistake) return !showMistake(pathOf(field), mistake);
   }
   return true;
 }
 
 async function refused(answer, title) {
-  const shown = (answer?.errors ?? []).map(({ path, text }) => showMistake(path, text));
+  const shown = (answer?.errors ?? []).map(({ path, text }) => showMistake(path, `${words.wrong_value}: ${text}`));
   if (!shown.length || shown.includes(false)) await explain(answer, title);
 }
 

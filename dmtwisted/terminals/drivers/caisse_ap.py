@@ -44,9 +44,7 @@ class CaisseApSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True
         """
         super().__post_init__()
         if self.interface != "tcp":
-            raise BadSettings(
-                "settings.interface", "this protocol goes over a network only; take concert-v2 for serial"
-            )
+            raise BadSettings("settings.interface", "this protocol goes over a network only")
 
 
 def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
