@@ -157,8 +157,8 @@ class PaymentFaultTests(BatchCase):
         self.assertIsNone(self.settle(row.n))
         self.assertEqual(self.end()[2], ["refused"])
 
-    def test_late_approval(self) -> None:
-        """An approval that comes after the payment was given up is found by the repeat, and not taken again."""
+    def approved_late(self) -> None:
+        """A payment is given up, and its approval comes afterwards."""
         self.rules("pos", ("payment", "lost_before"))
         self.assertAnswer(self.sell(), 5014, 1)
         row = self.rows("pay")[-1]
@@ -166,9 +166,20 @@ class PaymentFaultTests(BatchCase):
         uid = json.loads(row.request)["order"]["uid"]
         # What the driver tells of a verdict that comes after its operation was given up.
         service._doubts.late(uid, Approved(sum=10_000, rrn="123", cancelid="9", cardmask="4***1"))
+
+    def test_late_approval(self) -> None:
+        """An approval that comes after the payment was given up is found by the repeat, and not taken again."""
+        self.approved_late()
         self.assertAnswer(self.sell(), 0)
         self.assertEqual(self.end(), ([], [10_000], ["done"]))
         self.assertEqual(len(self.terminal("payment")), 1)
+
+    def test_late_approval_and_restart(self) -> None:
+        """Without a repeat the start of the service finds it and makes the receipt; a second start finds no more."""
+        self.approved_late()
+        for _ in range(2):
+            self.kill()
+            self.assertEqual(self.end(), ([], [10_000], ["done"]))
 
 
 class FiscalFaultTests(BatchCase):

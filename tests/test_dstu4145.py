@@ -186,6 +186,20 @@ class CurveTests(SynchronousTestCase):
             return
         self.assertTrue(curve.contains(point))
 
+    def test_lone_bit(self) -> None:
+        """The lowest bit alone is a compressed point where 1 has the right trace, and malformed elsewhere."""
+        for curve in NAMED:
+            packed = b"\1" + bytes(curve.size - 1)
+            if curve.a == 0:
+                self.assertRaises(Malformed, curve.expand, packed)
+            else:
+                # x = 1: the equation is solvable when the trace of 1 + A + B is 0.
+                solvable = curve.field.trace(curve.field.widen(curve.b)) == 0
+                if solvable:
+                    self.assertEqual(curve.expand(packed)[0], 1)
+                else:
+                    self.assertRaises(Malformed, curve.expand, packed)
+
     def test_own_parameters(self) -> None:
         """Written-out parameters name a known curve, at most with another base point; others are refused."""
         c = DSTU_257

@@ -362,6 +362,19 @@ class JksTests(SynchronousTestCase):
         foreign = protected.replace(der.oid(oids.JKS_KEY_PROTECTOR), der.oid("1.3.6.1.4.1.42.2.17.1.2"))
         self.assertRaises(Unsupported, open_jks, data.replace(protected, foreign), WORD)
 
+    def test_certificates_alone(self) -> None:
+        """Entries that hold a certificate without a key are read; entries of other kinds are damage."""
+        name, kind = b"\0\2ca", b"\0\5X.509"
+        raw = AUTHORITY.root.certificate.raw
+        for tag in (2, 3):
+            entry = bytes([0, 0, 0, tag]) + name + bytes(8) + kind + len(raw).to_bytes(4, "big") + raw
+            body = jks_file.MAGIC + bytes([0, 0, 0, 2, 0, 0, 0, 1]) + entry
+            data = body + hashlib.sha1(WORD.encode("utf-16-be") + b"Mighty Aphrodite" + body).digest()
+            if tag == 2:
+                self.assertEqual(open_jks(data, WORD), ([], [AUTHORITY.root.certificate]))
+            else:
+                self.assertRaises(Malformed, open_jks, data, WORD)
+
     def test_cut_key(self) -> None:
         """A protected key too short for its salt and check value is damage."""
         data = write_jks([("first", b"", [])], WORD)

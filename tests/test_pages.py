@@ -829,7 +829,7 @@ class DryCheckTests(PageCase):
     def test_good(self) -> None:
         """Settings that work are `res` 0, and nothing of the device stays."""
         files = sorted(self.shop.state.rglob("*"))
-        for kind in ("printer", "register"):
+        for kind in ("printer", "register", "terminal"):
             answer = self.check(kind=kind)
             self.assertEqual((answer.status, answer.json), (200, {"res": 0, "errortxt": ""}))
         self.assertNotIn("new", self.ids())

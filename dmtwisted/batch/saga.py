@@ -16,11 +16,15 @@ from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TaskRequest, read_json, read_task
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import Intent, OperationRow, Outcome, State
+from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State
 from dmtwisted.terminals.interface import Approved, Order
 
 KIND = "pkg"
 """The kind of a saga in the journal; it belongs to the register, and its key is the till's tag."""
+
+
+GIVEN_UP = 200
+"""Sagas without a receipt that are looked through at start for a payment that was approved late."""
 
 
 class Step(StrEnum):
@@ -143,6 +147,18 @@ class Sagas:
         """The latest saga with this tag when it ended without a receipt."""
         row = await self._store.latest(register_n, KIND, tag)
         return (row.n, saga_of(row)) if row is not None and row.state is State.REFUSED else None
+
+    async def given_up(self) -> list[tuple[int, str, int, Saga]]:
+        """Sagas whose payment was given up, each the last of its tag: register, tag, number, saga; newest first."""
+        query = OperationQuery(kinds=[KIND], states=[State.REFUSED], limit=GIVEN_UP)
+        found = []
+        for row in (await self._store.find_operations(query)).operations:
+            saga = saga_of(row)
+            if saga.step is Step.PAYING:
+                latest = await self._store.latest(row.device_n, KIND, row.key)
+                if latest is not None and latest.n == row.n:
+                    found.append((row.device_n, row.key, row.n, saga))
+        return found
 
     async def finished(self, register_n: int, tag: str) -> Saga | None:
         """The saga that brought about the receipt with this tag; `None` when there was none."""

@@ -124,6 +124,7 @@ class Batch:
         """Go on with every saga that a break left open; what stays open is seen among the unfinished operations."""
         try:
             await self._sagas.load()
+            await self._reopen()
         except StoreFailed as error:
             self.log.error("the open batches are not known yet: {why}", why=str(error))
         for register_n, tag in self._sagas.open_ones:
@@ -138,6 +139,13 @@ class Batch:
                     await self.carry_on(device, asking, "uk")
             except (Refused, StoreFailed) as error:
                 self.log.warn("{device}: batch {tag}: {why}", device=device.name, tag=tag, why=str(error))
+
+    async def _reopen(self) -> None:
+        """Stand up again for every payment that was given up and approved afterwards (terminals.md 3, rule 18)."""
+        for register_n, tag, n, saga in await self._sagas.given_up():
+            if await self._bank.approved_late(saga.terminal_n, saga.label):
+                self.log.warn("batch {tag}: its payment was approved late", tag=tag)
+                await self._sagas.end(register_n, tag, n, saga, State.UNKNOWN)
 
     async def settle(self, n: int) -> None:
         """Close an open saga whose money a person gave back, or of which a person knows that none was taken.

@@ -260,7 +260,8 @@ class Ecr17Driver:
 
     async def _confirmed(self) -> int | None:
         """The sum to go on with; `None` when it is not wanted, or nobody said so in time."""
-        self._go = go = Deferred()
+        go: Deferred[int | None] = Deferred()
+        self._go = go
         try:
             return await go.addTimeout(self._settings.confirm_s, self._reactor)
         except TimeoutError:

@@ -1,7 +1,7 @@
 """The service's words and a ZVT terminal's: tasks become commands, codes results (terminals.md 1, 2, 7).
 
-**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line behind it,
-is acknowledged. So an approval is durable before it is acknowledged; when storing fails, the acknowledgement is a
+**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line behind
+it, is acknowledged. So an approval is durable before it is acknowledged; when storing fails, the acknowledgement is a
 refusal and the terminal takes the booking back (rule 7).
 
 **A lost answer** is found out by the terminal's last receipt, compared with the one from before the request:
@@ -120,7 +120,7 @@ AFTER_THE_WAIT = timedelta(seconds=60)
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a receipt is told from another one by; ``date`` is ``MMDD``, ``time`` is ``HHMMSS``, sums are hundredths."""
+    """What a receipt is told from another one by: ``date`` is ``MMDD``, ``time`` ``HHMMSS``, sums are hundredths."""
 
     number: int = 0
     trace: int = 0
@@ -343,7 +343,8 @@ class ZvtDriver:
 
     async def _confirmed(self) -> int | None:
         """The sum to go on with; `None` when it is not wanted, or nobody said so in time."""
-        self._go = go = Deferred()
+        go: Deferred[int | None] = Deferred()
+        self._go = go
         try:
             return await go.addTimeout(self._settings.confirm_s, self._reactor)
         except TimeoutError:
@@ -386,19 +387,19 @@ class ZvtDriver:
                 await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
             if order.task == SETTLEMENT:
                 return _settled(before.batch, await self._batch(line))
-            answer = await self._asked(line.last_result())
+            answer = await self._last_answer(line)
         except NotReached as error:
             raise self._not_sent(error) from error
         finally:
             self._leave()
-        status = answer.status if answer.taken else None
+        status = None if answer is None else answer.status
         begun = datetime.fromisoformat(before.begun)
         ended = min(self._now(), begun + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT)
         ours = self._booked[1] if self._booked is not None and self._booked[0] == order.uid else None
         found = judge(order, before, None if status is None else Receipt.of(status), ended, ours)
         if found is not None:
             return found
-        assert status is not None
+        assert answer is not None and status is not None
         if status.result == codes.OK:
             return _approved(order, status, "")
         return self._declined(order, answer, status.result)
@@ -477,14 +478,19 @@ class ZvtDriver:
             raise self._declined(Order(PAYMENT, ""), answer, status).refused()
 
     async def _last(self, line: Line) -> Receipt | None:
-        """The last receipt; `None` when the terminal says that it has none to tell.
+        """The last receipt, or `None`; see `_last_answer`."""
+        answer = await self._last_answer(line)
+        return None if answer is None or answer.status is None else Receipt.of(answer.status)
+
+    async def _last_answer(self, line: Line) -> Answer | None:
+        """The answer that tells the last receipt; `None` when the terminal says that it has none to tell.
 
         :raises Refused: when it cannot be asked now.
         """
         answer = await self._asked(line.last_result())
         if answer.taken and answer.status is not None:
             self._tells = True
-            return Receipt.of(answer.status)
+            return answer
         if answer.result in (codes.NOT_POSSIBLE, codes.NOTHING_TO_REVERSE, codes.OK):
             return None
         if not answer.taken:
@@ -596,6 +602,8 @@ def judge(
         return Undecided("the terminal tells no receipt")
     if last is not None and told == last:
         return NeverStarted()
+    if told == ours:
+        return None
     why = f"the last receipt is {told.number:04d}"
     begun = datetime.fromisoformat(before.begun)
     at = _moment(told, ended)

@@ -97,10 +97,7 @@ function listen() {
     service = hello.service;
   });
   for (const kind of ["task_begun", "task_ended", "shift", "warning", "device", "job", "changed"]) {
-    source.addEventListener(kind, (event) => {
-      document.dispatchEvent(new CustomEvent(`dm:${kind}`, { detail: JSON.parse(event.data) }));
-      soon();
-    });
+    source.addEventListener(kind, soon);
   }
   source.addEventListener("progress", (event) => {
     const told = JSON.parse(event.data);
@@ -121,13 +118,13 @@ document.addEventListener("look-again", () => soon());
 if ($("[data-live]") || $("[data-progress]") || $("#outcome")) listen();
 
 // A page that looks anew by itself must not keep a login alive that nobody uses.
+// Whoever works in another tab uses it: the last touch is shared by all tabs.
 if (document.body.dataset.login === "on") {
-  let last = Date.now();
-  for (const kind of ["pointerdown", "keydown"]) {
-    document.addEventListener(kind, () => { last = Date.now(); }, { passive: true });
-  }
+  const touched = () => localStorage.setItem("dm.touched", String(Date.now()));
+  touched();
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, touched, { passive: true });
   const watch = setInterval(() => {
-    if (Date.now() - last < IDLE) return;
+    if (Date.now() - Number(localStorage.getItem("dm.touched")) < IDLE) return;
     clearInterval(watch);
     source?.close();
     ask("POST", "/logout", {}).catch(() => {}).finally(() => location.reload());

@@ -9,7 +9,11 @@ import { explain } from "./outcome.js";
 
 const STORE = "dm.pending";
 
+// Where the browser keeps nothing, the page itself does, as long as it is open.
+let spare = null;
+
 function kept() {
+  if (spare) return spare;
   try {
     return JSON.parse(localStorage.getItem(STORE) ?? "[]");
   } catch {
@@ -18,7 +22,12 @@ function kept() {
 }
 
 function keep(actions) {
-  localStorage.setItem(STORE, JSON.stringify(actions));
+  try {
+    localStorage.setItem(STORE, JSON.stringify(actions));
+    spare = null;
+  } catch {
+    spare = actions;
+  }
   showPending();
 }
 
@@ -51,20 +60,19 @@ export async function perform(title, path, body, named = "tag") {
 }
 
 async function send(action) {
-  let answer;
   onTheWay.add(action.key);
   showPending();
+  let answer = null;
   try {
     ({ json: answer } = await ask("POST", action.path, action.body));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
+  } finally {
     onTheWay.delete(action.key);
-    await explain(null, action.title);
-    showPending();
-    return null;
   }
-  onTheWay.delete(action.key);
-  if (typeof answer.res !== "number" || isOver(answer, action.payment)) keep(without(action.key));
+  // Whatever is no answer of a task says nothing about the task.
+  if (typeof answer?.res !== "number") answer = null;
+  if (answer && isOver(answer, action.payment)) keep(without(action.key));
   else showPending();
   await explain(answer, action.title);
   lookAgain();
