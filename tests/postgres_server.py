@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -68,6 +67,8 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
+            import pwd
+
             # The server refuses to run as root.
             user = pwd.getpwnam(_user())
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -160,6 +161,8 @@ def _children(pid: int) -> list[int]:
 
 def _user() -> str:
     """Somebody who is not root."""
+    import pwd
+
     known = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in known else "nobody"
 

@@ -120,6 +120,7 @@ class ReadTests(SynchronousTestCase):
         self.assertRaises(Malformed, null.fields().take)
         self.assertRaises(Malformed, der.parse(b"\x02\x00").integer)
         self.assertRaises(Malformed, der.parse(b"\x06\x01\x86").oid)
+        self.assertRaises(Malformed, der.parse(b"\x06\x00").oid)
         self.assertRaises(Malformed, der.parse(b"\x03\x01\x09").bits)
         self.assertRaises(Malformed, der.parse(b"\x0c\x01\xff").text)
 

@@ -18,12 +18,13 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.results import Res
 from dmtwisted.store.values import StoreFailed
 from tests.shop import MORNING, Shop
+from tests.specification import promises
 from tests.web_case import DEVICES, HttpAnswer, WebCase, fiscal, sale
 from web.pages import words
 from web.pages.chart import HEIGHT, WIDTH, chart, scale_of
 from web.pages.day import DaySales
 from web.pages.fields import VISIBLE, Field, Form, form_of
-from web.pages.rendering import moment, money, stamp
+from web.pages.rendering import hour, iso, moment, money
 from web.pages.setting_words import SETTINGS, help_of, title_of
 from web.site import Door
 
@@ -283,6 +284,18 @@ class LanguageTests(PageCase):
 class AddressTests(PageCase):
     """Addresses that people type."""
 
+    @promises("1.6.1", "1.6a.1", "1.6b.1")
+    def test_both_interfaces(self) -> None:
+        """Registers and the application are set up at `/dm/main/`, devices at `/dm/`, by name and by IP address."""
+        ids = self.ids()
+        for host in ("localhost:3939", "192.168.1.20:3939", "[::1]:3939"):
+            answer = self.request("GET", "/dm/main/", headers=[("Host", host), EN])
+            links = Page(answer.body.decode()).links()
+            self.assertLessEqual({f"/dm/main/registers/{ids['test']}", "/dm/main/settings"}, links, host)
+            answer = self.request("GET", "/dm/", headers=[("Host", host), EN])
+            links = Page(answer.body.decode()).links()
+            self.assertLessEqual({f"/dm/devices/{ids[name]}" for name in ("test", "prn", "pos")}, links, host)
+
     def test_moved(self) -> None:
         """Short and earlier addresses lead to the page, by an absolute address."""
         for path, target in (
@@ -335,6 +348,7 @@ class AddressTests(PageCase):
 class LoginTests(PageCase):
     """Pages behind the login."""
 
+    @promises("1.8.1.1")
     def test_login_on(self) -> None:
         """With the login on, pages lead to it, offer to log out, and scripts know of it."""
         self.assertEqual(self.page("/dm/").all("body")[0]["data-login"], "off")
@@ -353,6 +367,29 @@ class LoginTests(PageCase):
         page = Page(self.get("/dm/", cookie=cookie.split(";")[0]).body.decode())
         self.assertEqual(page.all("body")[0]["data-login"], "on")
         self.assertIn("Log out", page.text)
+
+
+class SettingsPageTests(PageCase):
+    """Settings of the service."""
+
+    @promises("1.11.1.1", "1.11.1.2")
+    def test_keeping(self) -> None:
+        """How long receipts and terminal operations are kept stands on the page, and what it sends changes it."""
+        page = self.page("/dm/main/settings")
+        shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
+        self.assertEqual(shown, {"packdays": "40", "paydays": "90", "logdays": "7"})
+        changes = {"packdays": 50, "paydays": 100}
+        self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", changes).json["res"], 0)
+        page = self.page("/dm/main/settings")
+        shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
+        self.assertEqual(shown, {"packdays": "50", "paydays": "100", "logdays": "7"})
+
+    def test_keys(self) -> None:
+        """Keys for programs are listed by their names, never by themselves."""
+        key = self.request("POST", "/dm/api/v3/api-keys", {"name": "books"}).json["key"]
+        answer = self.get("/dm/main/settings")
+        self.assertIn("books", Page(answer.body.decode()).text)
+        self.assertNotIn(key, answer.body.decode())
 
 
 class OverviewTests(PageCase):
@@ -645,7 +682,7 @@ class ChartTests(SynchronousTestCase):
 
     def test_inside(self) -> None:
         """Whatever was sold, bars lie inside of the drawing and the largest one reaches no higher than the scale."""
-        for sales in ([0] * 24, [1] * 24, [10**9 if hour == 3 else 7 for hour in range(24)]):
+        for sales in ([0] * 24, [1] * 24, [10**9 if at == 3 else 7 for at in range(24)]):
             drawn = chart(sales)
             for bar in drawn.bars:
                 self.assertGreaterEqual(bar.x, drawn.left)
@@ -959,6 +996,10 @@ class WordsTests(SynchronousTestCase):
         scripts = "".join(file.read_text("utf-8") for file in (WEB / "static").glob("*.js"))
         in_scripts = set(re.findall(r"\bwords\.([a-z_0-9]+)", scripts))
         self.assertEqual(in_scripts - set(words.FOR_SCRIPTS), set())
+        made_up = {
+            key for key in words.FOR_SCRIPTS if f'"{key}"' in scripts or key.startswith(("progress_", "action_"))
+        }
+        self.assertEqual(set(words.FOR_SCRIPTS) - in_scripts - made_up, set())
         self.assertEqual(set(words.FOR_SCRIPTS) - set(words.WORDS), set())
         code = "".join(file.read_text("utf-8") for file in (WEB / "pages").glob("*.py") if file.name != "words.py")
         spare = set(words.WORDS) - asked - in_scripts - KINDS_AND_FATES
@@ -983,5 +1024,6 @@ class WritingTests(SynchronousTestCase):
 
     def test_moments(self) -> None:
         """Moments are written as people in Kyiv read them."""
-        self.assertEqual(moment(span("20260921090000")[0]), "21.09.2026 09:00:00")
-        self.assertEqual([stamp("20260921090000123"), stamp("?")], ["21.09.2026 09:00:00", "?"])
+        at = span("20260921090000")[0]
+        self.assertEqual((moment(at), hour(at)), ("21.09.2026 09:00:00", "09:00"))
+        self.assertEqual(iso(at), "2026-09-21T09:00:00+03:00")

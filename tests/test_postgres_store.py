@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -32,7 +34,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, upgrade
 from dmtwisted.store.opening import installation, store_of
 from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.postgres_sessions import Patience, Session, read_url
+from dmtwisted.store.postgres_sessions import Patience, Session, Watched, read_url
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from tests.postgres_server import MISSING, PASSWORD, server
@@ -392,6 +394,56 @@ class UrlTests(SynchronousTestCase):
             self.assertNotIn("sesame", str(error))
 
 
+class _Driver:
+    """A connection of the driver that changes its socket at each poll, as libpq does when it tries another way."""
+
+    closed = 0
+
+    def __init__(self) -> None:
+        self.sockets: list[socket.socket] = []
+
+    def poll(self) -> int:
+        """Close the socket and open another one."""
+        self.end()
+        self.sockets = list(socket.socketpair())
+        return 0
+
+    def fileno(self) -> int:
+        """The socket of now."""
+        return self.sockets[0].fileno()
+
+    def end(self) -> None:
+        """Close the socket."""
+        for each in self.sockets:
+            each.close()
+
+
+@skipIf(sys.platform == "win32", "sockets have no descriptors there")
+class WatchedTests(SynchronousTestCase):
+    """What the reactor watches in place of the driver's socket."""
+
+    def test_number_is_ours(self) -> None:
+        """Whatever the driver does with its socket, the number that the reactor knows goes to nobody else."""
+        driver = _Driver()
+        self.addCleanup(driver.end)
+        watched = Watched(driver)
+        self.assertEqual(watched.fileno(), -1)
+        for _ in range(3):
+            watched.poll()
+            self.assertNotEqual(watched.fileno(), driver.fileno())
+            driver.sockets[1].send(b"?")
+            self.assertEqual(os.read(watched.fileno(), 9), b"?")
+        driver.end()
+        others = [socket.socket() for _ in range(20)]
+        self.assertNotIn(watched.fileno(), [each.fileno() for each in others])
+        for each in others:
+            each.close()
+        number = watched.fileno()
+        watched.forget()
+        self.assertRaises(OSError, os.fstat, number)
+        self.assertEqual(watched.fileno(), -1)
+
+
 class _Wire:
     """A way to the server that can be cut, frozen, and made to lose an answer."""
 
@@ -493,6 +545,33 @@ class _End(Protocol):
         # A cut cable tells the server nothing.
         if self.other is not None and not self._wire.frozen:
             self.other.transport.loseConnection()
+
+
+class _Echo(Protocol):
+    """Says what it hears."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Say it."""
+        assert self.transport is not None
+        self.transport.write(data)
+
+
+class _Caller(Protocol):
+    """Somebody who waits for an answer."""
+
+    transport: Any
+
+    def __init__(self) -> None:
+        self.answered: Deferred[bytes] = Deferred()
+        self.gone: Deferred[None] = Deferred()
+
+    def dataReceived(self, data: bytes) -> None:
+        """The answer."""
+        self.answered.callback(data)
+
+    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008 - as Twisted declares it
+        """The end."""
+        self.gone.callback(None)
 
 
 class _WireCase(_PostgresCase):
@@ -732,6 +811,28 @@ class ServerTests(_PostgresCase, TestCase):
             self.assertEqual((await store.reserve(intent(TILL, "a", paper(1)))).n, n)
             await store.change_settings({"turn": b"%d" % turn})
         self.assertEqual(await store.settings(), {"turn": b"1"})
+
+    async def test_others_unharmed(self) -> None:
+        """While sessions try to come back and fail, every other connection of the service works as ever.
+
+        The driver closes its sockets by itself; their numbers go to whatever is opened next.
+        """
+        store = await self.opened_postgres(size=40)
+        echo = await TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1").listen(Factory.forProtocol(_Echo))
+        self.addCleanup(echo.stopListening)
+        server().stop()
+        self.addCleanup(server().start)
+        await self.until(lambda: not store.alive)
+        to = TCP4ClientEndpoint(reactor, "127.0.0.1", echo.getHost().port)
+        for _ in range(40):
+            callers = [_Caller() for _ in range(20)]
+            await gatherResults([connectProtocol(to, caller) for caller in callers])
+            for caller in callers:
+                caller.transport.write(b"?")
+            await gatherResults([caller.answered for caller in callers])
+            for caller in callers:
+                caller.transport.loseConnection()
+            await gatherResults([caller.gone for caller in callers])
 
     async def test_closed_while_away(self) -> None:
         """A store can be closed while the server is away, and tries no more to reach it."""

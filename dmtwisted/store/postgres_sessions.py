@@ -6,6 +6,7 @@ for each answer, a session that is set up anew each time it comes back, a pool t
 
 from __future__ import annotations
 
+import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 from txpostgres.reconnection import ConnectionDead, DeadConnectionDetector
-from txpostgres.txpostgres import Connection
+from txpostgres.txpostgres import Connection, Cursor
 
 from dmtwisted.store.values import StoreFailed
 
@@ -109,6 +110,62 @@ def first_line(error: BaseException) -> str:
     return lines[0].removeprefix("ERROR:").strip() if lines else type(error).__name__
 
 
+class Watched:
+    """A connection of the driver, watched by the reactor through a descriptor of our own.
+
+    libpq closes its socket, and opens another one, when it likes. The system gives the number to whatever is opened
+    next, a till's request for one, and the reactor would take the two for one and listen to neither.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._descriptor = -1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def poll(self) -> int:
+        """Go on as far as possible: what to wait for, as the driver says it."""
+        state: int = self._connection.poll()
+        self._follow()
+        return state
+
+    @property
+    def unwatched(self) -> Any:
+        """The driver's own connection."""
+        return self._connection
+
+    def _follow(self) -> None:
+        """See to it that our descriptor is one of the socket that libpq has now."""
+        if not self._connection.closed:
+            theirs = os.fstat(self._connection.fileno())
+            if self._descriptor < 0 or not os.path.samestat(theirs, os.fstat(self._descriptor)):
+                self.forget()
+                self._descriptor = os.dup(self._connection.fileno())
+
+    def fileno(self) -> int:
+        """Our descriptor; -1 before the first `poll`."""
+        return self._descriptor
+
+    def forget(self) -> None:
+        """Let go of our descriptor, which nobody watches any more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _connect(*arguments: Any, **named: Any) -> Watched:
+    return Watched(psycopg2.connect(*arguments, **named))
+
+
+class _Cursor(Cursor):  # type: ignore[misc]
+    """A cursor whose descriptor stays the connection's own, also when that is closed: it has to be unwatched."""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return int(self.pollable().fileno())
+
+
 class _Detector(DeadConnectionDetector):  # type: ignore[misc]
     """Brings one session back, again and again until it is stopped."""
 
@@ -163,6 +220,9 @@ class Session(Connection):  # type: ignore[misc]
     :param lost: called when the session was lost, with the name that it had.
     :param back: called when it is there again.
     """
+
+    connectionFactory = staticmethod(_connect)
+    cursorFactory = _Cursor
 
     def __init__(
         self,
@@ -226,7 +286,7 @@ class Session(Connection):  # type: ignore[misc]
             if self.detector.stopped:
                 raise ConnectionDead("nobody wants the session any more")
             await super().connect(**parameters)
-            extensions.register_type(_bytes, self._connection)
+            extensions.register_type(_bytes, self._connection.unwatched)
             [(self.fsync, read_only)] = await self._runQuery(self._set_up)
         except BaseException:
             self.close()
@@ -268,8 +328,17 @@ class Session(Connection):  # type: ignore[misc]
 
     def close(self) -> None:
         """Let go of the connection; the session comes back unless it was stopped."""
-        if self._connection is not None:
+        watched = self._connection
+        if watched is not None:
+            for cursor in self._cursors:
+                self.reactor.removeReader(cursor)
+                self.reactor.removeWriter(cursor)
             super().close()
+            watched.forget()
+
+    def fileno(self) -> int:
+        """What the reactor watches."""
+        return -1 if self._connection is None else int(self._connection.fileno())
 
     async def stop(self) -> None:
         """Let go of it for good; nothing of it is to come when this returns."""
@@ -284,8 +353,7 @@ class Session(Connection):  # type: ignore[misc]
         """Something came while nothing was asked: mostly the end of the connection."""
         try:
             super().doRead()
-        except (psycopg2.Error, ValueError):
-            # The latter for a socket that libpq has closed while we connected: it cannot be waited for.
+        except psycopg2.Error:
             self.close()
 
 

@@ -13,6 +13,7 @@ from unittest import SkipTest
 from tests.browser.case import BrowserCase
 from tests.web_case import sale
 
+NO_AXE = "axe-core is not here (npm pack axe-core, or AXE_CORE)"
 AXE = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "axe-core" / "package" / "axe.min.js")
 
 
@@ -55,7 +56,7 @@ class _Axe(_EveryPage):
     def check_all(self) -> None:
         """Look at every page, everything unfolded, questions asked."""
         if not AXE.exists():
-            raise SkipTest("axe-core is not here: npm pack axe-core, or AXE_CORE")
+            raise SkipTest(NO_AXE)
         source = AXE.read_text("utf-8")
         for path in self.paths():
             self.go(path)

@@ -6,6 +6,7 @@ import json
 import re
 
 from tests.browser.case import BrowserCase
+from tests.specification import promises
 from tests.test_service_process import until
 from tests.web_case import fiscal, sale
 
@@ -92,6 +93,7 @@ class AddDeviceTests(BrowserCase):
             self.click(chooser)
         self.see("#settings")
 
+    @promises("1.5.2")
     def test_each_kind(self) -> None:
         """Register, printer and terminal are added in a few clicks each, tried before, and work afterwards."""
         for kind, name in (("register", "till 2"), ("printer", "kitchen"), ("terminal", "pos 2")):
@@ -379,8 +381,13 @@ class TryingTests(BrowserCase):
         self.assertEqual(self.service.execute(fiscal(18))["res"], 0)
 
     def test_key(self) -> None:
-        """A key for a program is shown once, listed by its name, and deleted after a question."""
+        """A setting is kept; a key for a program is shown once, listed by name, and deleted after a question."""
         self.go("/dm/main/settings")
+        self.fill("#packdays", "50")
+        self.click("form:has(#packdays) button")
+        self.see("#outcome h2:has-text('Збережено')")
+        self.page.reload()
+        self.assertEqual(self.page.input_value("#packdays"), "50")
         self.fill("#key-name", "Бухгалтерія")
         self.click("#new-key button")
         self.see("#outcome .code")

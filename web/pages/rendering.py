@@ -127,13 +127,6 @@ def iso(at: int) -> str:
     return kyiv(at).isoformat()
 
 
-def stamp(text: str) -> str:
-    """A stamp of 14 or 17 digits as people read it."""
-    if len(text) < 14 or not text.isdigit():
-        return text
-    return f"{text[6:8]}.{text[4:6]}.{text[:4]} {text[8:10]}:{text[10:12]}:{text[12:14]}"
-
-
 def money(value: object) -> str:
     """Hryvnias with two digits; ``value`` is a number, or the JSON text of one."""
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
@@ -144,7 +137,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
     "hour": hour,
     "iso": iso,
-    "stamp": stamp,
     "money": money,
     "kopecks": hryvnias,
 }

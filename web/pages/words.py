@@ -444,7 +444,6 @@ WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in _W.items()}
 FOR_SCRIPTS = (
     "connected",
     "reconnecting",
-    "cancel",
     "close",
     "done",
     "done_before",
@@ -465,8 +464,6 @@ FOR_SCRIPTS = (
     "pending_text",
     "repeat",
     "forget",
-    "forget_sure",
-    "forget_text",
     "check_good",
     "check_bad",
     "new_key",

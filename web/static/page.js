@@ -29,12 +29,13 @@ for (const button of $$("[data-logout]")) {
 const focusable = "a[href], button, input, select, summary, [tabindex]";
 let timer = 0;
 let looked = 0;
+let calm = CALM;
 let looking = false;
 let again = false;
 
 function soon() {
   // A short wait gathers the events of one act; then at most one look in a while.
-  if (!timer) timer = setTimeout(look, Math.max(200, looked + CALM - Date.now()));
+  if (!timer) timer = setTimeout(look, Math.max(200, looked + calm - Date.now()));
 }
 
 async function look() {
@@ -53,6 +54,8 @@ async function look() {
     // The line is down; the events tell when it is there again.
   } finally {
     looking = false;
+    // A look that takes long is taken less often: tills come first.
+    calm = Math.max(CALM, 10 * (Date.now() - looked));
   }
   if (again) {
     again = false;
