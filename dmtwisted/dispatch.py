@@ -43,8 +43,8 @@ class Dispatcher:
     def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
         self._devices, self._store, self._clock = devices, store, clock
         self.events = Events(clock)
-        self._papers = Papers(devices)
-        self.batch = Batch(devices, store, clock, self._papers)
+        self.papers = Papers(devices)
+        self.batch = Batch(devices, store, clock, self.papers, self.events.publish)
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
@@ -122,7 +122,7 @@ class Dispatcher:
                 answer = self.batch.warn(device.row.n, done.answer, language)
                 done = done if answer is done.answer else done._replace(answer=answer)
             if printer and done.form is not None and request.type == TYPE_FISCAL and request.task in PRINTED:
-                return await self._papers.print(done, printer, language)
+                return await self.papers.print(done, printer, language)
             return done.answer
         finally:
             self._running -= 1

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from dmtwisted.answers import Warning, printed, warned
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER
-from dmtwisted.printing.model import Cut, Drawer, Element
+from dmtwisted.printing.model import Cut, Drawer, Element, Line
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.told import Told
 from dmtwisted.registers.interface import Done
@@ -100,6 +100,16 @@ class Papers:
             if told.fate != "not_printed":
                 break
         return told, troubles
+
+    async def slip(self, text: str, printer: str) -> Told:
+        """Print a terminal's slip as it came (printers.md 6.3): its lines as they are, a form feed cuts.
+
+        :raises Refused: 1091 for a printer that is not there, 1105 when it is busy.
+        """
+        form: list[Element] = []
+        for part in text.rstrip().split("\f"):
+            form += [*(Line(line.rstrip("\r")) for line in part.strip("\n").split("\n")), Cut()]
+        return await self._on(self._printer(printer), form, "")
 
     def _printer(self, name: str) -> Device:
         """The printer of this name or id.

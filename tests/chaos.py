@@ -286,6 +286,10 @@ class CounterDesk:
         self.devices.close()
         self.endpoint.flush()
         self._start()
+        self.resolve()
+
+    def resolve(self) -> None:
+        """Ask after what is open, as at the start and before each task."""
         self.result(Deferred.fromCoroutine(self._dispatcher.resolve()))
 
     @property
@@ -308,13 +312,14 @@ class CounterDesk:
 
     def result(self, due: Deferred[T], longest: float = 120.0) -> T:
         """What comes of ``due``, with time passing."""
-        came: list[T] = []
+        came: list[Any] = []
         self.endpoint.wait(due, longest).addBoth(came.append)
         if not came:
             raise AssertionError(f"{self.wire.name}: no answer in {longest:g} s")
         if isinstance(came[0], Failure):
             came[0].raiseException()
-        return came[0]
+        told: T = came[0]
+        return told
 
     def rows(self, label: str) -> list[OperationRow]:
         """What the journal holds under a label."""
@@ -367,7 +372,7 @@ FATES = ("none", "kill", "store", "cut", "off", "interrupt", "impatient")
 WEIGHTS = (6, 2, 2, 2, 1, 1, 1)
 
 BUSY, NOT_STORED = Res.DEVICE_BUSY.code, Res.STORE_FAILED.code
-"""Answers that say nothing about the payment, only that the till has to ask again."""
+"""Answers to a repeat that say nothing about the payment, only that the till has to ask again."""
 
 REPEATS = 8
 """How often a till asks before it calls a person."""
@@ -418,8 +423,7 @@ class Till:
             if attempt == REPEATS - 2:
                 self._pass(LATEST)
             score.repeats += 1
-            answer = json.loads(desk.result(desk.asked(label, kopecks)))
-            self._check_refusals(kopecks, [answer])
+            answer = self._repeat(label, kopecks, attempt)
         assert answer is not None
         self._calm()
         self._pass(2.0)
@@ -427,6 +431,7 @@ class Till:
             self._pass(1.0)
         if not _settles(answer):
             answer = self._call_person(label, kopecks, answer)
+        desk.resolve()
         self._compare(label, kopecks, answer)
 
     def _first_request(self, label: str, kopecks: int) -> Iterator[Answer]:
@@ -459,6 +464,19 @@ class Till:
         else:
             yield json.loads(desk.result(desk.asked(label, kopecks)))
         yield json.loads(desk.result(due))
+
+    def _repeat(self, label: str, kopecks: int, attempt: int) -> Answer | None:
+        """The answer to one more request under the same label; `None` when the store could not even look it up."""
+        desk, dice = self._desk, self._dice
+        fails = attempt < REPEATS - 2 and dice.random() < 0.1
+        if fails:
+            desk.store.fail_at(dice.randrange(1, 9), dice.random() < 0.5)
+        answer: Answer = json.loads(desk.result(desk.asked(label, kopecks)))
+        desk.store.fail_at(0, False)
+        if fails and answer["res"] == NOT_STORED:
+            return None
+        self._check_refusals(kopecks, [answer])
+        return answer
 
     def _pass(self, seconds: float) -> None:
         self._desk.endpoint.advance(seconds)
@@ -511,7 +529,7 @@ class Till:
 
 def _settles(answer: Answer) -> bool:
     """Whether an answer ends a payment for a till."""
-    return answer["res_action"] != 2 and answer["res"] not in (BUSY, NOT_STORED)
+    return bool(answer["res_action"] != 2 and answer["res"] != BUSY)
 
 
 def _without_numbers(text: str) -> str:
@@ -537,7 +555,7 @@ def run(payments: int, seed: int) -> dict[str, Score]:
 def table(scores: dict[str, Score]) -> str:
     """The run in lines for people."""
     head = ("protocol", "payments", "paid", "refused", "kills", "repeats", "by a person", "disagreements")
-    lines = [head]
+    lines: list[tuple[str, ...]] = [head]
     for name, score in scores.items():
         numbers = (score.payments, score.paid, score.refused, score.kills, score.repeats)
         lines.append((name, *map(str, (*numbers, score.persons.total(), len(score.wrong)))))

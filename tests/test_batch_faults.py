@@ -32,6 +32,23 @@ Prepare = Callable[[], None]
 ADVISED = "GET /dm/api/v3/operations?state=unfinished"
 
 
+class EventTests(BatchCase):
+    """Whoever looks on hears of what stays open."""
+
+    def test_unfinished(self) -> None:
+        """A saga that stays open is an event of its own, with its number in the list, its tag and the reason."""
+        events: list[tuple[str, dict[str, Any]]] = []
+        self.shop.core.dispatcher.events.listen(lambda event: events.append((event.kind, event.data)))
+        self.rules("test", ("sale", "unreachable"))
+        self.assertEqual(self.sell("t")["res"], 1050)
+        [row] = self.unfinished()
+        [told] = [data for kind, data in events if kind == "unfinished"]
+        self.assertEqual((told["operation"], told["tag"]), (row.n, "t"))
+        self.assertTrue(told["why"])
+        self.assertAnswer(self.sell("t"), 0)
+        self.assertEqual(len([kind for kind, _ in events if kind == "unfinished"]), 1)
+
+
 class PaymentFaultTests(BatchCase):
     """The terminal refuses, is silent, or loses an answer."""
 

@@ -330,7 +330,7 @@ class RepeatTests(PaperCase):
         """No trace of a paper stays in memory once its caller was answered."""
         for tag in ("a", "b", "a"):
             self.sold(tag)
-        self.assertEqual(self.shop.core.dispatcher._papers._under_way, {})
+        self.assertEqual(self.shop.core.dispatcher.papers._under_way, {})
 
     def test_other_printer(self) -> None:
         """A repeat that names another printer makes no second copy of what is on paper."""

@@ -310,3 +310,39 @@ class TrainingTerminalTests(PosWebCase):
         self.assertEqual(self.answer(running).json["res"], 0)
         self.assertEqual(self.answer(change).json["settings"]["operation_s"], 0.5)
         self.assertEqual(self.pay()["res"], 0)
+
+
+class SlipTests(PosWebCase):
+    """``POST /dm/api/v3/operations/{id}/slip``: the terminal's slip on a printer of ours."""
+
+    def slip(self, n: int, **body: Any) -> HttpAnswer:
+        """The answer to the wish for the slip of the operation ``n``."""
+        return self.answer(self.begin("POST", f"/dm/api/v3/operations/{n}/slip", body))
+
+    def last(self) -> int:
+        """The number of the last payment."""
+        number: int = self.request("GET", "/dm/api/v3/operations?kind=pay").json["operations"][0]["id"]
+        return number
+
+    def strip(self) -> str:
+        """What came out of the printer."""
+        printer = self.shop.core.devices.by_name("prn").simulator
+        return "\n".join(line.rstrip() for line in printer.mechanism.paper.text().splitlines())
+
+    def test_printed(self) -> None:
+        """The stored slip comes out line by line as the terminal wrote it, as often as it is asked for."""
+        slip = self.pay()["info"]["receipt"]
+        for times in (1, 2):
+            told = self.slip(self.last()).json
+            self.assertEqual((told["device"], told["fate"], told["paper"]), ("prn", "printed", ""))
+            whole = "\n".join(line.rstrip() for line in slip.splitlines())
+            self.assertEqual(self.strip().count(whole), times)
+
+    def test_no_slip(self) -> None:
+        """Without a slip, an operation or a printer nothing is printed, and the reason is told."""
+        self.put_scenario({"on": "payment", "then": "unreachable"})
+        self.pay()
+        self.assertEqual((self.slip(self.last()).status, self.slip(self.last()).json["res"]), (409, 5027))
+        self.assertEqual(self.slip(9999).status, 404)
+        self.pay()
+        self.assertEqual((self.slip(self.last(), printer="none").status, self.strip()), (404, ""))

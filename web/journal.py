@@ -13,7 +13,7 @@ from dmtwisted.batch.service import Batch
 from dmtwisted.clock import span, stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
-from dmtwisted.papers import service_of
+from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.told import why
@@ -68,8 +68,8 @@ class JournalApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, store: IStore, devices: Devices, batch: Batch, default_language: str) -> None:
-        self._store, self._devices, self._batch = store, devices, batch
+    def __init__(self, store: IStore, devices: Devices, batch: Batch, papers: Papers, default_language: str) -> None:
+        self._store, self._devices, self._batch, self._papers = store, devices, batch, papers
         self.default_language = default_language
 
     @app.route("/dm/api/v3/operations", methods=["GET"])
@@ -96,6 +96,19 @@ class JournalApi:
                 return await (await service_of(self._device(row, PRINTER))).reprint(n)
 
         told = await lasting(again())
+        if not told.on_paper:
+            raise told.refused()
+        return json_answer(request, 200, self._job(await self._row(told.n, JOB), language))
+
+    @app.route("/dm/api/v3/operations/<int:n>/slip", methods=["POST"])
+    async def slip(self, request: IRequest, n: int) -> bytes:
+        """Print the slip of a stored payment on a printer of ours, as the terminal wrote it."""
+        asked = read_object(request, SlipPrint)
+        language = language_of(request, self.default_language)
+        text = slip_of(await self._row(n, "pay"))
+        if not text:
+            raise Refused(Res.OPERATION_NOT_FOUND, note="no slip is stored with this operation")
+        told = await lasting(self._papers.slip(text, asked.printer))
         if not told.on_paper:
             raise told.refused()
         return json_answer(request, 200, self._job(await self._row(told.n, JOB), language))
@@ -177,6 +190,26 @@ class JournalApi:
             "paper": job.paper,
             "replaces": job.replaces or None,
         }
+
+
+class SlipPrint(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a wish for a slip."""
+
+    printer: str = DEFAULT_PRINTER
+
+
+class _Answered(msgspec.Struct):
+    """What a slip takes of a stored answer."""
+
+    info: dict[str, Any] = {}
+
+
+_answered = msgspec.json.Decoder(_Answered).decode
+
+
+def slip_of(row: OperationRow) -> str:
+    """The slip in a payment's stored answer; empty when there is none."""
+    return str(_answered(row.answer).info.get("receipt", "")) if row.answer else ""
 
 
 class Settlement(msgspec.Struct, forbid_unknown_fields=True):

@@ -167,7 +167,7 @@ def _settle_memory() -> None:
 
 FIRST_SALE = """
 Serving on {scheme}://localhost:{port} in training mode: nothing leaves this machine.
-Open the shift of the register `{device}` and sell something:
+Open {scheme}://localhost:{port}/ in a browser, or open the shift of the register `{device}` and sell something:
 
   curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
   curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'

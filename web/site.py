@@ -189,12 +189,8 @@ class Door(Site):
         }
         events = core.dispatcher.events
         devices = Announcing(Management(DeviceApi(core.devices, language).app.resource(), language), events)
-        journal = Announcing(
-            Management(
-                JournalApi(core.store, core.devices, core.dispatcher.batch, language).app.resource(), language
-            ),
-            events,
-        )
+        lists = JournalApi(core.store, core.devices, core.dispatcher.batch, core.dispatcher.papers, language)
+        journal = Announcing(Management(lists.app.resource(), language), events)
         # Beside the other paths of a device, whose own module knows nothing of terminals.
         self._interrupt: IResource = Management(InterruptApi(core.devices, language).app.resource(), language)
         self._starts: list[tuple[bytes, IResource]] = [

@@ -6,6 +6,7 @@ to the end that it set out for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -87,12 +88,15 @@ def _words(refused: Refused) -> str:
 
 
 class Sagas:
-    """The sagas of all registers. Every verb raises `StoreFailed` when the store did not confirm it."""
+    """The sagas of all registers. Every verb raises `StoreFailed` when the store did not confirm it.
+
+    :param tell: is told of each saga that stays open, for whoever looks on (`Events.publish`).
+    """
 
     log = Logger()
 
-    def __init__(self, store: IStore, clock: ServiceClock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: IStore, clock: ServiceClock, tell: Callable[..., None]) -> None:
+        self._store, self._clock, self._tell = store, clock, tell
         self._loaded = False
         # Register and tag of each saga that may be open, with the terminal that it began on.
         self._open: dict[tuple[int, str], int] = {}
@@ -203,5 +207,7 @@ class Sagas:
                 request=_encode(saga),
             )
         )
-        if state is not State.UNKNOWN:
+        if state is State.UNKNOWN:
+            self._tell("unfinished", operation=n, tag=tag, why=saga.why)
+        else:
             self._open.pop((register_n, tag), None)

@@ -23,7 +23,7 @@ Turns are taken in one order, register, terminal, printer, so that two sagas nev
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -68,9 +68,11 @@ class Batch:
 
     log = Logger()
 
-    def __init__(self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers) -> None:
+    def __init__(
+        self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers, tell: Callable[..., None]
+    ) -> None:
         self._devices, self._store, self._papers = devices, store, papers
-        self._sagas = Sagas(store, clock)
+        self._sagas = Sagas(store, clock, tell)
         self._bank = Bank(devices, store)
 
     # What the rooms above ask
