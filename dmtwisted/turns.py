@@ -44,6 +44,13 @@ class Turns:
         # and closing that coroutine would then end in "generator didn't stop after athrow()".
         return self._lock
 
+    def owned(self) -> DeferredLock | _Owned:
+        """As `turn`, and the device is this service's, where others share it.
+
+        :raises Refused: 1105, on the way in, when another service has it.
+        """
+        return self._lock if self._own is None else _Owned(self._lock, self._own)
+
     async def take(self) -> None:
         """Begin the turn of a task; whoever took it gives it back.
 
@@ -68,4 +75,22 @@ class Turns:
 
     def give_back(self) -> None:
         """End the turn; the one who has waited longest is next."""
+        self._lock.release()
+
+
+class _Owned:
+    """A turn at a device that has to be ours."""
+
+    def __init__(self, lock: DeferredLock, own: Callable[[], Awaitable[None]]) -> None:
+        self._lock, self._own = lock, own
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        try:
+            await self._own()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
         self._lock.release()

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -58,9 +58,7 @@ from protocols.simulators.terminal import Terminal
 from protocols.simulators.zvt import ZvtTerminal
 from tests.memory_line import MemoryEndpoint
 from tests.shop import MORNING
-
-WAIT = 20.0
-"""Seconds that an operation may take here."""
+from tests.terminal_desk import WAIT, DeskCase
 
 POI = "V400m-346403161"
 """The simulated nexo terminal."""
@@ -81,7 +79,8 @@ class Wire:
     """How to stand a terminal of one protocol on a desk.
 
     ``far`` makes what answers calls, ``near`` the driver under test. ``can_be_asked`` says whether the protocol has a
-    question for a lost operation.
+    question for a lost operation. ``keeps_early`` says that an approval is stored as final before the terminal has made
+    it final: a kill between both, when the terminal takes the booking back, is more than the journal can tell today.
     """
 
     driver: Driver
@@ -90,6 +89,7 @@ class Wire:
     near: Near
     unreached: Res = Res.TERMINAL_UNREACHABLE
     can_be_asked: bool = True
+    keeps_early: bool = False
 
     @property
     def name(self) -> str:
@@ -179,6 +179,7 @@ WIRES: dict[str, Wire] = {
             lambda settings, endpoint, service, clock, unreached: ZvtDriver(
                 settings, endpoint, service, clock, unreached
             ),
+            keeps_early=True,
         ),
         Wire(
             ecr17.DRIVER,
@@ -213,6 +214,26 @@ WIRES: dict[str, Wire] = {
 """Every wire by its name."""
 
 
+class WireDesk(DeskCase):
+    """A desk of the tests with a terminal of one protocol.
+
+    ``wire`` is its name, ``settings`` replace those of the wire.
+    """
+
+    wire: str
+    settings: ClassVar[dict[str, Any]] = {}
+    unreached = Res.TERMINAL_UNREACHABLE.code
+
+    def device(self) -> Any:
+        """The terminal's end of the wire."""
+        return WIRES[self.wire].far(self.terminal, self.clock)
+
+    def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> Any:
+        """The driver under test."""
+        wire = WIRES[self.wire]
+        return wire.stand(wire.driver.read({**wire.settings, **self.settings}), endpoint, self.clock)
+
+
 # -- a service that can be killed ------------------------------------------------------------------------------------
 
 
@@ -225,10 +246,14 @@ class Mortal:
         self._store = store
         self.dead = False
         self._left, self._happens = 0, False
+        self._instead: Callable[[], None] | None = None
 
-    def fail_at(self, n: int, happens: bool) -> None:
-        """Fail at the ``n``-th question from now, 0 for never; ``happens`` does what was asked all the same."""
-        self._left, self._happens = n, happens
+    def fail_at(self, n: int, happens: bool, instead: Callable[[], None] | None = None) -> None:
+        """Fail at the ``n``-th question from now, 0 for never; ``happens`` does what was asked all the same.
+
+        :param instead: what else happens at that moment; the question is answered then, unless it was a kill.
+        """
+        self._left, self._happens, self._instead = n, happens, instead
 
     def __getattr__(self, name: str) -> Any:
         verb = getattr(self._store, name)
@@ -240,9 +265,13 @@ class Mortal:
             self._left -= name in self.VERBS and self._left > 0
             if not fails:
                 return await verb(*arguments)
-            if self._happens:
-                await verb(*arguments)
-            raise StoreFailed("the disk is full")
+            answer = await verb(*arguments) if self._happens else None
+            if self._instead is None:
+                raise StoreFailed("the disk is full")
+            self._instead()
+            if self.dead:
+                await Deferred()
+            return answer if self._happens else await verb(*arguments)
 
         return ask
 
@@ -278,11 +307,15 @@ class CounterDesk:
     def _answer_call(self) -> IProtocol | None:
         return self._far.buildProtocol(None) if self.is_on else None
 
+    def die(self) -> None:
+        """The process ends in the middle of whatever it does; its lines break."""
+        self.store.dead = True
+        self.endpoint.far = lambda: None
+        self.endpoint.hang_up()
+
     def kill(self) -> None:
         """End the process, whatever it does, and start it again."""
-        self.store.dead = True
-        self.endpoint.hang_up()
-        self.endpoint.far = lambda: None
+        self.die()
         self.devices.close()
         self.endpoint.flush()
         self._start()
@@ -366,10 +399,10 @@ RULES: tuple[dict[str, Any], ...] = (
 )
 """Rules for the scenario of the simulated terminal."""
 
-FATES = ("none", "kill", "store", "cut", "off", "interrupt", "impatient")
-"""What else happens while the first request is on its way."""
+FATES = ("none", "kill", "store", "cut", "off", "interrupt", "impatient", "cut storing", "kill storing")
+"""What else happens while the first request is on its way; the last two in the middle of a question to the store."""
 
-WEIGHTS = (6, 2, 2, 2, 1, 1, 1)
+WEIGHTS = (6, 2, 2, 2, 1, 1, 1, 2, 2)
 
 BUSY, NOT_STORED = Res.DEVICE_BUSY.code, Res.STORE_FAILED.code
 """Answers to a repeat that say nothing about the payment, only that the till has to ask again."""
@@ -440,8 +473,24 @@ class Till:
         fate = dice.choices(FATES, WEIGHTS)[0]
         if fate == "store":
             desk.store.fail_at(dice.randrange(1, 9), dice.random() < 0.5)
+        elif fate == "cut storing":
+            desk.store.fail_at(dice.randrange(1, 7), dice.random() < 0.5, desk.endpoint.hang_up)
+        elif fate == "kill storing":
+            happens = dice.random() < 0.5 and not desk.wire.keeps_early
+            desk.store.fail_at(dice.randrange(1, 7), happens, desk.die)
         due = desk.asked(label, kopecks)
-        if fate in ("none", "store"):
+        if fate == "kill storing":
+            due.addErrback(lambda _: b"")
+            came: list[bytes] = []
+            desk.endpoint.wait(due, 30.0).addCallback(came.append)
+            if desk.store.dead:
+                self.score.kills += 1
+                desk.kill()
+                return
+            yield json.loads(came[0] if came else desk.result(due))
+            desk.store.fail_at(0, False)
+            return
+        if fate in ("none", "store", "cut storing"):
             yield json.loads(desk.result(due))
             desk.store.fail_at(0, False)
             return

@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.endpoints import TCP4ClientEndpoint, TCP4ServerEndpoint, connectProtocol
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
@@ -813,18 +814,19 @@ class ServerTests(_PostgresCase, TestCase):
         self.assertEqual(await store.settings(), {"turn": b"1"})
 
     async def test_others_unharmed(self) -> None:
-        """While sessions try to come back and fail, every other connection of the service works as ever.
+        """While sessions try to come back, and fail at first, every other connection of the service works as ever.
 
         The driver closes its sockets by itself; their numbers go to whatever is opened next.
         """
         store = await self.opened_postgres(size=40)
         echo = await TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1").listen(Factory.forProtocol(_Echo))
         self.addCleanup(echo.stopListening)
-        server().stop()
-        self.addCleanup(server().start)
+        server().kill()
         await self.until(lambda: not store.alive)
+        starting = deferToThread(server().start)
+        self.addCleanup(lambda: starting)
         to = TCP4ClientEndpoint(reactor, "127.0.0.1", echo.getHost().port)
-        for _ in range(40):
+        while store.alive < 40:
             callers = [_Caller() for _ in range(20)]
             await gatherResults([connectProtocol(to, caller) for caller in callers])
             for caller in callers:

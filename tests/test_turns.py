@@ -361,3 +361,44 @@ class ManagementTests(_TurnsCase):
         gc.collect()
         self.assertEqual(heard, [])
         self.assertIdle()
+
+
+class OwnedTests(SynchronousTestCase):
+    """A turn of the management interface where several services share a database."""
+
+    def test_ours(self) -> None:
+        """Inside of it the device is ours and nobody else's turn; afterwards it is free."""
+        asked: list[str] = []
+
+        async def own() -> None:
+            asked.append("own")
+
+        turns = Turns(Clock(), 0.0, own)
+
+        async def work() -> bool:
+            async with turns.owned():
+                return turns.busy
+
+        self.assertTrue(self.successResultOf(Deferred.fromCoroutine(work())))
+        self.assertEqual((asked, turns.busy), (["own"], False))
+
+    def test_another_service(self) -> None:
+        """When another service has the device, nothing is done, and the turn is given back."""
+
+        async def own() -> None:
+            raise Refused(Res.DEVICE_BUSY)
+
+        turns = Turns(Clock(), 0.0, own)
+
+        async def work() -> None:
+            async with turns.owned():
+                self.fail("it is not ours")
+
+        failure = self.failureResultOf(Deferred.fromCoroutine(work()), Refused)
+        self.assertIs(failure.value.res, Res.DEVICE_BUSY)
+        self.assertFalse(turns.busy)
+
+    def test_alone(self) -> None:
+        """Where nobody shares the database it is the turn and nothing more."""
+        turns = Turns(Clock(), 0.0)
+        self.assertIs(turns.owned(), turns.turn())

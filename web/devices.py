@@ -77,7 +77,7 @@ class DeviceApi:
         """Try the device without effect; HTTP 200 also when it does not work, `res` tells."""
         language = language_of(request, self.default_language)
         try:
-            async with self._devices.by_id(dev_id).turns.turn():
+            async with self._devices.by_id(dev_id).turns.owned():
                 await self._devices.by_id(dev_id).built.check()
         except Refused as refused:
             if refused.res is Res.UNKNOWN_DEVICE:
@@ -96,7 +96,7 @@ class DeviceApi:
         return await lasting(self._change_mode(request, dev_id, "go_online"))
 
     async def _change_mode(self, request: IRequest, dev_id: str, way: str) -> bytes:
-        async with self._devices.by_id(dev_id).turns.turn():
+        async with self._devices.by_id(dev_id).turns.owned():
             device = self._devices.by_id(dev_id)
             if device.kind != REGISTER:
                 raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")

@@ -92,7 +92,7 @@ class JournalApi:
         language = language_of(request, self.default_language)
 
         async def again() -> Any:
-            async with device.turns.turn():
+            async with device.turns.owned():
                 return await (await service_of(self._device(row, PRINTER))).reprint(n)
 
         told = await lasting(again())
@@ -132,7 +132,7 @@ class JournalApi:
         device = self._device(row, TERMINAL)
 
         async def said() -> None:
-            async with device.turns.turn():
+            async with device.turns.owned():
                 await self._device(row, TERMINAL).built.settle(await self._row(n, "pay"), asked.outcome == "approved")
 
         await lasting(said())

@@ -99,13 +99,13 @@ class ServiceMethod(Resource):
             return self._told(device, await terminal.serve(self._name))
         if device.turns.busy:
             raise Refused(Res.TERMINAL_BUSY)
-        async with device.turns.turn():
+        async with device.turns.owned():
             return self._told(device, await (await self._again(device)).serve(self._name))
 
     async def _last(self, device: Device) -> bytes:
         """The last operation; one whose end is unknown is asked after first, unless another one is on its way."""
         if not (await self._again(device)).at_work:
-            async with device.turns.turn():
+            async with device.turns.owned():
                 try:
                     await (await self._again(device)).resolve()
                 except Refused as refused:

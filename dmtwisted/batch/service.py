@@ -136,6 +136,8 @@ class Batch:
                 continue
             try:
                 async with device.turns.turn():
+                    if not await self._devices.sharing.resume(register_n):
+                        continue
                     device = self._devices.by_id(device.row.dev_id)
                     asking = TaskRequest(device=device.name, type=TYPE_LOOKUP, tag=tag, source="")
                     await self.carry_on(device, asking, "uk")
@@ -165,7 +167,7 @@ class Batch:
         if device is None:
             await self._settle(None, row.device_n, row.key, n)
         else:
-            async with device.turns.turn():
+            async with device.turns.owned():
                 await self._settle(self._register(row.device_n), row.device_n, row.key, n)
 
     async def _settle(self, device: Device | None, register_n: int, tag: str, n: int) -> None:

@@ -139,7 +139,7 @@ class Devices:
         :raises BadSettings: when a member does not fit.
         :raises Refused: 1091 for an unknown one, 2002 when the name is taken.
         """
-        async with self.by_id(dev_id).turns.turn():
+        async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
             name = device.name if name is None else name
             _check_name(name)
@@ -165,7 +165,7 @@ class Devices:
 
         :raises Refused: 1091 for an unknown one.
         """
-        async with self.by_id(dev_id).turns.turn():
+        async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
             await self._around.store.remove_device(device.row.n)
             self._leave_out(device)

@@ -124,6 +124,9 @@ class TaxSum(msgspec.Struct, omit_defaults=True):
     tax_sum_m: int = 0
     ex_sum_p: int = 0
     ex_sum_m: int = 0
+    turnover_p: int = 0
+    turnover_m: int = 0
+    """Before discounts, which `base_sum` is after."""
 
 
 class ShiftTotals(msgspec.Struct, omit_defaults=True):

@@ -241,15 +241,13 @@ class SoftwareRegister:
                 draft = self._drafting.storno(request, self._state, await self._last_document())
             else:
                 draft = self._drafting.draft(request, self._state, self._sold)
+            papers = await self._papers(request, draft)
         except Refused:
             # A tag that is known is answered whatever the rest of the request says (http-api 2.20).
             known = await self._known(request.tag) if fiscal.task in TAGGED else None
             if known is None:
                 raise
             return self._repeat(known, request, fingerprint, language)
-        papers = [await self._paper(draft)]
-        if draft.kind == documents.Z:
-            papers.append(await self._paper(self._drafting.closing(request, self._with(papers[0]))))
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (
             (KIND, request.tag) if fiscal.task in TAGGED else (UNTAGGED, f"storno of {self._state.last.number}")
@@ -258,6 +256,13 @@ class SoftwareRegister:
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
         return self._done(done, draft, papers[0].fiscal_number)
+
+    async def _papers(self, request: TaskRequest, draft: Document) -> list[_Paper]:
+        """``draft`` ready for the wire, after a Z with the closing of the shift."""
+        papers = [await self._paper(draft)]
+        if draft.kind == documents.Z:
+            papers.append(await self._paper(self._drafting.closing(request, self._with(papers[0]))))
+        return papers
 
     async def _paper(self, draft: Document) -> _Paper:
         return _Paper(draft, await self._channel.prepare(draft))
@@ -477,7 +482,7 @@ class SoftwareRegister:
         """What became of a document; one made offline never left, so there is nobody to ask."""
         if paper.document.offline is not None and paper.document.kind != documents.OFFLINE_END:
             return Absent()
-        return await self._channel.probe(paper.document.number)
+        return await self._channel.probe(paper.document.number, paper.sent)
 
     # Offline and back
 

@@ -225,6 +225,7 @@ def _add_receipt(totals: ShiftTotals, receipt: Receipt, sold: bool, sign: int) -
             line.round_mu += up
             line.round_md += down
     for tax in receipt.taxes:
+        turnover = sign * sum(good.cost for good in receipt.goods if good.taxgrp == tax.gr_code)
         sums = totals.taxes.get(tax.gr_code)
         if sums is None:
             sums = totals.taxes[tax.gr_code] = TaxSum(
@@ -236,12 +237,14 @@ def _add_receipt(totals: ShiftTotals, receipt: Receipt, sold: bool, sign: int) -
             sums.base_ex_sum_p += sign * tax.base_ex_sum
             sums.tax_sum_p += sign * tax.tax_sum
             sums.ex_sum_p += sign * tax.ex_sum
+            sums.turnover_p += turnover
         else:
             sums.base_sum_m += sign * tax.base_sum
             sums.base_tax_sum_m += sign * tax.base_tax_sum
             sums.base_ex_sum_m += sign * tax.base_ex_sum
             sums.tax_sum_m += sign * tax.tax_sum
             sums.ex_sum_m += sign * tax.ex_sum
+            sums.turnover_m += turnover
 
 
 def together(reports: Iterable[ShiftTotals]) -> ShiftTotals:

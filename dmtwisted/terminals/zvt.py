@@ -610,7 +610,7 @@ def judge(
     if at is None or not begun - CLOCK_ERROR <= at <= ended + CLOCK_ERROR:
         return Undecided(f"{why}, of another time")
     if ours is not None and told.number == _next(ours.number) and _is_reversal(told, ours):
-        return Declined.of(Res.OPERATION_CANCELLED, text="the terminal took the booking back")
+        return Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the booking back")
     expected = {1} if last is None else {1, _next(last.number)} - {last.number}
     if told.number not in expected or (last is not None and told.trace and told.trace == last.trace):
         return Undecided(why)

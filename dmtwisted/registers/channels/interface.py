@@ -53,13 +53,16 @@ class IFiscalChannel(Interface):
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:
-        """The exact bytes to send: the place where documents are signed."""
+        """The exact bytes to send: the place where documents are signed.
+
+        :raises Refused: when the far end has no such document, or nobody can sign it; nothing has happened then.
+        """
 
     async def submit(document: Document, sent: bytes) -> Outcome:
         """Hand in ``sent``, which stands for ``document``."""
 
-    async def probe(number: int) -> Accepted | Absent | Unknown:
-        """What became of the document with the local ``number``."""
+    async def probe(number: int, sent: bytes) -> Accepted | Absent | Unknown:
+        """What became of ``sent``, the document with the local ``number``."""
 
     async def upload(package: list[bytes]) -> Outcome:
         """Hand in documents that were made offline, in their order; what is there already is not taken twice."""

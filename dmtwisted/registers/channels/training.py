@@ -111,7 +111,7 @@ class TrainingChannel:
             return Unknown("the answer cannot be read")
         return Unknown("the line broke before the answer came")
 
-    async def probe(self, number: int) -> Accepted | Absent | Unknown:
+    async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """Look the number up in the ledger, unless a rule for `probe` stands in the way."""
         rule = self._service.scenario.take("probe")
         if rule is not None:

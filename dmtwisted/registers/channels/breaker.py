@@ -1,0 +1,48 @@
+"""Asking a dead server costs one time-out, not one for each receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from protocols.errors import NotReached, WireError
+from protocols.fiscal.client import Exchange
+from protocols.fiscal.verdicts import Reply
+
+COSTLY_S = 2.0
+"""Seconds from which on a failure was worth waiting for; a refused connection is told at once and costs nothing."""
+
+
+class Breaker:
+    """An exchange that leaves a server alone for a while after it did not answer in time.
+
+    Meanwhile every request fails at once and is known not to have left. So a question after a lost document is not
+    asked either while the server may still be busy with it.
+
+    :param pause: seconds to leave it alone.
+    """
+
+    log = Logger()
+
+    def __init__(self, exchange: Exchange, clock: IReactorTime, pause: float) -> None:
+        self._exchange, self._clock, self._pause = exchange, clock, pause
+        self._until = 0.0
+
+    async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Carry one request, unless the server is left alone now.
+
+        :raises NotReached: when nothing of it left. :raises WireError: any other one: it left, and no answer came.
+        """
+        begun = self._clock.seconds()
+        if begun < self._until:
+            raise NotReached(f"it did not answer in time and is asked again in {self._until - begun:.0f} s")
+        try:
+            return await self._exchange(method, url, headers, body)
+        except WireError as error:
+            now = self._clock.seconds()
+            if now - begun >= COSTLY_S:
+                self._until = now + self._pause
+                self.log.warn("{url} is left alone for {pause:g} s: {why}", url=url, pause=self._pause, why=str(error))
+            raise

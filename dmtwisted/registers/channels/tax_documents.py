@@ -1,0 +1,433 @@
+"""Our documents as the tax service's fiscal server wants them: CHECK and ZREP (fiscal-server 4, 5, 12).
+
+Sums are those of the answer: nothing is reckoned anew but the base of a tax, which has to lead to the tax by the
+server's own formula. The Z adds up what the receipts said, in the same lines.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from dmtwisted.clock import kyiv
+from dmtwisted.registers import documents
+from dmtwisted.registers.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
+from dmtwisted.registers.documents import Document, Good, Payment, PaySum, Receipt, ShiftTotals
+from dmtwisted.requests import malformed
+from dmtwisted.results import Refused, Res
+from protocols.fiscal.check_goods import BodyRow, ExciseRow
+from protocols.fiscal.check_head import CheckHead, DocSubType, DocType
+from protocols.fiscal.check_xml import CardRow, Check, CheckTotal, PayRow, TaxRow
+from protocols.fiscal.document_kinds import content_faults
+from protocols.fiscal.document_xml import encode
+from protocols.fiscal.letters import writable
+from protocols.fiscal.schema import DocumentError, Fault
+from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepCash, ZRepHead, ZTaxRow
+
+VAT, EXCISE, PENSION_FUND = 0, 1, 2
+"""``TYPE`` of a tax (fiscal-server 4.6)."""
+
+CASH_NAME, WITHDRAWAL_NAME = "ГОТІВКА", "Видача готівки"
+"""What a withdrawal's payment and its only row are called (fiscal-server 4.5, 4.10)."""
+
+_TYPES: dict[str, tuple[DocType, DocSubType | None]] = {
+    documents.OPEN: (DocType.OPEN_SHIFT, None),
+    documents.CLOSE: (DocType.CLOSE_SHIFT, None),
+    documents.OFFLINE_BEGIN: (DocType.OFFLINE_BEGIN, None),
+    documents.OFFLINE_END: (DocType.OFFLINE_END, None),
+    documents.SALE: (DocType.SALE, DocSubType.SALE),
+    documents.RETURN: (DocType.SALE, DocSubType.RETURN),
+    documents.CASH_IN: (DocType.SALE, DocSubType.CASH_IN),
+    documents.CASH_OUT: (DocType.SALE, DocSubType.CASH_OUT),
+    documents.STORNO: (DocType.SALE, DocSubType.STORNO),
+    documents.WITHDRAWAL: (DocType.WITHDRAWAL, DocSubType.SALE),
+}
+"""``DOCTYPE`` and ``DOCSUBTYPE`` of each kind that the server has (fiscal-server 4.10)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlet:
+    """Who issues documents, as the tax service registered it; what is empty is not said."""
+
+    tin: str
+    ipn: str = ""
+    org_name: str
+    point_name: str
+    address: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """One register, for the heads of its documents.
+
+    :param number: its fiscal number, :param local: its number within the outlet.
+    :param testing: whether its documents are tests.
+    :param cashier: who is named when a document names nobody.
+    :param groups: its tax groups by code; they do not change during a shift.
+    """
+
+    number: int
+    local: int
+    testing: bool
+    outlet: Outlet
+    cashier: str = ""
+    groups: Mapping[int, TaxGroup] = field(default_factory=dict)
+
+
+def written(document: Document, desk: Desk) -> bytes:
+    """The XML of ``document``, checked against the server's schema.
+
+    :raises Refused: 307 when the server has no such document, 1097 or 1098 when it lacks what the server needs,
+        2000 when a code in it is none, 1038 for anything else that the schema does not take.
+    """
+    value = _report(document, desk) if document.kind == documents.Z else _check(document, desk)
+    wrong = next(content_faults(value), None)
+    if wrong is not None:
+        raise _refused(wrong)
+    try:
+        return encode(value)
+    except DocumentError as error:
+        raise _refused(error.faults[0]) from None
+
+
+_ROW_CODE = re.compile(r"CHECK/CHECKBODY/ROW\[(?P<row>[0-9]+)\]/(?P<name>UKTZED|DKPP)")
+_MEMBERS = {"UKTZED": "code2", "DKPP": "code3"}
+
+
+def _refused(fault: Fault) -> Refused:
+    found = _ROW_CODE.fullmatch(fault.path)
+    if found is None:
+        return Refused(Res.TAX_SERVICE_WRONG_XML, note=str(fault))
+    return malformed(f"fiscal.receipt.rows[{int(found['row']) - 1}].{_MEMBERS[found['name']]}", fault.text)
+
+
+def _text(text: str, longest: int | None = None) -> str | None:
+    """``text`` on one line as the server can read it; `None` when there is none."""
+    return writable(" ".join(text.split()), longest) or None
+
+
+# Heads
+
+
+def _shared(document: Document, desk: Desk) -> dict[str, Any]:
+    """What the heads of both classes have in common."""
+    moment: datetime = kyiv(document.at)
+    outlet, mark = desk.outlet, document.offline
+    session = document.kind in (documents.OFFLINE_BEGIN, documents.OFFLINE_END)
+    return {
+        "uid": str(uuid.uuid4()).upper(),
+        "tin": outlet.tin,
+        "ipn": outlet.ipn or None,
+        "orgnm": _text(outlet.org_name, 256) or "",
+        "pointnm": _text(outlet.point_name, 256) or "",
+        "pointaddr": _text(outlet.address, 256),
+        "orderdate": moment.date(),
+        "ordertime": moment.time().replace(microsecond=0),
+        "ordernum": document.number,
+        "cashdesknum": desk.local,
+        "cashregisternum": desk.number,
+        "cashier": _text(document.cashier or desk.cashier, 128),
+        "ordertaxnum": mark.number if mark is not None else None,
+        "offline": True if mark is not None else None,
+        "prevdochash": (mark.hash or None) if mark is not None else None,
+        # A session is begun and ended for real, also around test documents (fiscal-server 7.1).
+        "testing": True if desk.testing and not session else None,
+    }
+
+
+def _head(document: Document, desk: Desk, **more: Any) -> CheckHead:
+    doctype, subtype = _TYPES[document.kind]
+    return CheckHead(doctype=doctype, docsubtype=subtype, **_shared(document, desk), **more)
+
+
+# Receipts and service documents
+
+
+def _check(document: Document, desk: Desk) -> Check:
+    if document.kind not in _TYPES:
+        raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note="the tax service has no such document")
+    if document.kind in (documents.SALE, documents.RETURN):
+        assert document.receipt is not None
+        return _receipt(document, document.receipt, desk)
+    if document.kind == documents.STORNO:
+        assert document.reverses is not None
+        return Check(checkhead=_head(document, desk, orderstornum=document.reverses.fiscal_number))
+    if document.kind == documents.WITHDRAWAL:
+        assert document.cash is not None
+        return _withdrawal(document, document.cash, desk)
+    if document.cash is not None:
+        return Check(checkhead=_head(document, desk), checktotal=CheckTotal(sum=document.cash.sum))
+    # The engine goes offline only when nothing is unknown, so there is nothing to revoke (fiscal-server 7.2).
+    more = {"revokelastonlinedoc": False} if document.kind == documents.OFFLINE_BEGIN else {}
+    return Check(checkhead=_head(document, desk, **more))
+
+
+def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
+    if not receipt.goods:
+        raise Refused(Res.EMPTY_ROWS, note="the tax service takes no receipt without items")
+    comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
+    head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
+    rounded = bool(receipt.round)
+    return Check(
+        checkhead=head,
+        checktotal=CheckTotal(
+            sum=receipt.sum_topay,
+            rndsum=-receipt.round if rounded else None,
+            norndsum=receipt.sum_topay - receipt.round if rounded else None,
+            discounttype=0 if receipt.sum_disc else None,
+            discountsum=receipt.sum_disc or None,
+        ),
+        checkpay=tuple(map(_pay, receipt.pays)),
+        checktax=_receipt_taxes(receipt, desk),
+        checkbody=tuple(_row(good, desk) for good in receipt.goods),
+    )
+
+
+def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any]:
+    """What a return says of the receipt of the purchase."""
+    if document.kind != documents.RETURN:
+        return {}
+    if not receipt.purchase_receipt_fisn.strip():
+        raise Refused(Res.MISSING_OBJECT, "fiscal.receipt.purchase_receipt_fisn")
+    told: dict[str, Any] = {"orderretnum": _text(receipt.purchase_receipt_fisn, 128)}
+    register = receipt.purchase_rro_fisn.strip()
+    if register and register != str(desk.number):
+        if not register.isascii() or not register.isdigit():
+            raise malformed("fiscal.receipt.purchase_rro_fisn", "a register's fiscal number is expected")
+        told["orderretcashregnum"] = int(register)
+    return told
+
+
+def _row(good: Good, desk: Desk) -> BodyRow:
+    group = desk.groups.get(good.taxgrp)
+    letters = "".join(dict.fromkeys(tax.letter for tax in _taxes_of(group)))
+    stamps = dict.fromkeys(label for label in (good.code_a, *good.code_aa) if label.strip())
+    return BodyRow(
+        code=_text(good.code, 64),
+        barcode=_text(good.code1, 64),
+        uktzed=good.code2.strip() or None,
+        dkpp=good.code3.strip() or None,
+        name=_text(good.name, 1024),
+        amount=good.cnt,
+        price=good.price,
+        letters=_text(letters, 15),
+        cost=good.cost,
+        discounttype=0 if good.disc else None,
+        discountsum=good.disc or None,
+        comment=_text(good.comment),
+        exciselabels=tuple(ExciseRow(exciselabel=_text(label, 64) or "") for label in stamps),
+    )
+
+
+def _pay(pay: Payment) -> PayRow:
+    tendered = pay.tendered or pay.sum
+    return PayRow(
+        payformcd=pay.type,
+        payformnm=_text(pay.name) or str(pay.type),
+        sum=pay.sum,
+        provided=tendered,
+        remains=pay.change or None,
+        paysys=_card(pay),
+    )
+
+
+def _card(pay: Payment) -> tuple[CardRow, ...]:
+    """The terminal's slip; nothing when no terminal told anything."""
+    if not any((pay.paysys, pay.rrn, pay.cardmask, pay.term_id, pay.auth_code)):
+        return ()
+    return (
+        CardRow(
+            name=_text(pay.paysys),
+            acquirepn=_text(pay.bank_id, 64),
+            acquirenm=_text(pay.bank_name),
+            acquiretransid=_text(pay.rrn, 128),
+            deviceid=_text(pay.term_id, 128),
+            epzdetails=_text(pay.cardmask, 128),
+            authcd=_text(pay.auth_code, 64),
+            sum=pay.sum,
+            commission=pay.commission or None,
+        ),
+    )
+
+
+def _withdrawal(document: Document, cash: Payment, desk: Desk) -> Check:
+    return Check(
+        checkhead=_head(document, desk),
+        checktotal=CheckTotal(sum=cash.sum, notaxsum=cash.sum, commission=cash.commission),
+        checkpay=(PayRow(payformcd=CASH, payformnm=CASH_NAME, sum=cash.sum, paysys=_card(cash)),),
+        checkbody=(BodyRow(name=WITHDRAWAL_NAME, cost=cash.sum),),
+    )
+
+
+# Taxes
+
+
+@dataclass(frozen=True)
+class _Tax:
+    """One tax of a group: the line that receipts and Z have of it."""
+
+    type: int
+    name: str
+    letter: str
+    percent: int
+    on_top: bool
+
+
+def _taxes_of(group: TaxGroup | None) -> tuple[_Tax, ...]:
+    """The taxes of ``group``: none, one or two; of two letters the second is the levy's."""
+    if group is None:
+        return ()
+    found, letters = [], group.letter
+    if group.tax_name:
+        found.append(_Tax(VAT, group.tax_name, letters[:1], group.percent, not group.included))
+    if group.ex_name:
+        levy = PENSION_FUND if "пенс" in group.ex_name.lower() else EXCISE
+        letter = letters[1:2] if group.tax_name and len(letters) > 1 else letters[:1]
+        found.append(_Tax(levy, group.ex_name, letter, group.ex_percent, _levy_on_top(group)))
+    return tuple(found)
+
+
+def _levy_on_top(group: TaxGroup) -> bool:
+    return group.algorithm == VAT_ON_LEVY or (group.algorithm == VAT_INSIDE_LEVY and not group.included)
+
+
+def _sources(group: TaxGroup, base_tax: int, base_levy: int, tax: int, levy: int) -> tuple[int, int]:
+    """What tax and levy are reckoned from: the server finds the tax as ``base × rate / (100 + rate)``.
+
+    Where both are parts of one price, each is a part of that price without the other (fiscal-server 12).
+    """
+    if group.algorithm == VAT_INSIDE_LEVY and group.included and group.ex_name:
+        return base_tax - levy, base_levy - tax
+    return base_tax, base_levy
+
+
+def _lines(
+    group: TaxGroup | None, turnover: int, base: int, base_tax: int, base_levy: int, tax: int, levy: int
+) -> Iterable[TaxRow]:
+    if group is None:
+        return
+    source_tax, source_levy = _sources(group, base_tax, base_levy, tax, levy)
+    for line in _taxes_of(group):
+        is_vat = line.type == VAT
+        yield TaxRow(
+            type=line.type,
+            name=_text(line.name, 64) or "",
+            letter=_text(line.letter, 1),
+            prc=line.percent,
+            sign=line.on_top,
+            turnover=turnover,
+            turnoverdiscount=base,
+            sourcesum=source_tax if is_vat else source_levy,
+            sum=tax if is_vat else levy,
+        )
+
+
+def _receipt_taxes(receipt: Receipt, desk: Desk) -> tuple[TaxRow, ...]:
+    rows: list[TaxRow] = []
+    for tax in receipt.taxes:
+        turnover = sum(good.cost for good in receipt.goods if good.taxgrp == tax.gr_code)
+        rows += _lines(
+            desk.groups.get(tax.gr_code),
+            *(turnover, tax.base_sum, tax.base_tax_sum, tax.base_ex_sum, tax.tax_sum, tax.ex_sum),
+        )
+    return _merged(rows)
+
+
+def _merged(rows: Iterable[TaxRow]) -> tuple[TaxRow, ...]:
+    """``rows`` with one line for each type, letter, rate and sign: two groups may share them."""
+    found: dict[tuple[object, ...], TaxRow] = {}
+    for row in rows:
+        key = (row.type, row.letter, row.prc, row.sign)
+        known = found.get(key)
+        if known is not None:
+            row = replace(
+                known,
+                turnover=known.turnover + row.turnover,
+                turnoverdiscount=(known.turnoverdiscount or 0) + (row.turnoverdiscount or 0),
+                sourcesum=(known.sourcesum or 0) + (row.sourcesum or 0),
+                sum=known.sum + row.sum,
+            )
+        found[key] = row
+    return tuple(found.values())
+
+
+# The Z
+
+
+def _report(document: Document, desk: Desk) -> ZRep:
+    assert document.report is not None
+    told = document.report
+    money = told.money.values()
+    given = sum(line.sum_m - line.sum_p for line in told.cash.values())
+    return ZRep(
+        zrephead=ZRepHead(**_shared(document, desk)),
+        zreprealiz=_sold(told, desk) if told.count_p else None,
+        zrepreturn=_returned(told, desk) if told.count_m else None,
+        zrepcash=ZRepCash(sum=given, orderscnt=told.count_14) if told.count_14 else None,
+        zrepbody=ZRepBody(
+            serviceinput=sum(line.sum_p for line in money), serviceoutput=sum(line.sum_m for line in money)
+        ),
+    )
+
+
+def _sold(told: ShiftTotals, desk: Desk) -> Turnover:
+    rows: list[TaxRow] = []
+    for code, tax in sorted(told.taxes.items()):
+        rows += _lines(
+            desk.groups.get(code),
+            *(tax.turnover_p, tax.base_sum_p, tax.base_tax_sum_p, tax.base_ex_sum_p, tax.tax_sum_p, tax.ex_sum_p),
+        )
+    return _turnover(
+        told.calc_p, told.count_p, told, lambda pay: (pay.sum_p, pay.round_pu - pay.round_pd), _merged(rows)
+    )
+
+
+def _returned(told: ShiftTotals, desk: Desk) -> Turnover:
+    rows: list[TaxRow] = []
+    for code, tax in sorted(told.taxes.items()):
+        rows += _lines(
+            desk.groups.get(code),
+            *(tax.turnover_m, tax.base_sum_m, tax.base_tax_sum_m, tax.base_ex_sum_m, tax.tax_sum_m, tax.ex_sum_m),
+        )
+    return _turnover(
+        told.calc_m, told.count_m, told, lambda pay: (pay.sum_m, pay.round_mu - pay.round_md), _merged(rows)
+    )
+
+
+_Side = Callable[[PaySum], tuple[int, int]]
+"""The exact sum of a payment type, and what rounding added to it."""
+
+
+def _turnover(total: int, count: int, told: ShiftTotals, side: _Side, taxes: tuple[TaxRow, ...]) -> Turnover:
+    sides = [(code, pay.name, *side(pay)) for code, pay in sorted(told.pays.items())]
+    rounding = sum(rounded for _, _, _, rounded in sides)
+    return Turnover(
+        sum=total,
+        rndsum=-rounding if rounding else None,
+        norndsum=total - rounding if rounding else None,
+        orderscnt=count,
+        payforms=tuple(
+            PayFormRow(payformcd=code, payformnm=_text(name) or str(code), sum=exact + rounded)
+            for code, name, exact, rounded in sides
+            if exact or rounded
+        ),
+        taxes=tuple(_z_row(row) for row in taxes if row.turnover or row.sum),
+    )
+
+
+def _z_row(row: TaxRow) -> ZTaxRow:
+    return ZTaxRow(
+        type=row.type,
+        name=row.name,
+        letter=row.letter,
+        prc=row.prc,
+        sign=row.sign,
+        turnover=row.turnover,
+        turnoverdiscount=row.turnoverdiscount,
+        sourcesum=row.sourcesum,
+        sum=row.sum,
+    )
