@@ -73,7 +73,8 @@ class Core:
         await self.access.open()
         await self.devices.open()
         if self.config.service.training and not list(self.devices):
-            await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {})
+            batch = {"terminal": TRAINING_TERMINAL, "printer": DEFAULT_PRINTER}
+            await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {"batch": batch})
             await self.devices.add(DEFAULT_PRINTER, PRINTER, "training", {})
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()

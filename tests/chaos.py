@@ -79,8 +79,8 @@ class Wire:
     """How to stand a terminal of one protocol on a desk.
 
     ``far`` makes what answers calls, ``near`` the driver under test. ``can_be_asked`` says whether the protocol has a
-    question for a lost operation. ``keeps_early`` says that an approval is stored as final before the terminal has made
-    it final: a kill between both, when the terminal takes the booking back, is more than the journal can tell today.
+    question for a lost operation. ``keeps_early`` says that an approval is stored as final before the terminal has
+    made it final: a kill between both, when the terminal takes the booking back, is more than the journal can tell.
     """
 
     driver: Driver

@@ -53,7 +53,7 @@ class ChaosTests(SynchronousTestCase):
                 only.restore()
 
     def test_table(self) -> None:
-        """A run without disagreements prints a line for each protocol, says what unknown rows said, and ends with 0."""
+        """A good run prints a line for each protocol, says what unknown rows said, and ends with 0."""
         with redirect_stdout(StringIO()) as told:
             self.assertEqual(main(["--payments", "140", "--seed", "1"]), 0)
         lines = told.getvalue().splitlines()

@@ -522,6 +522,9 @@ class HistoryTests(SynchronousTestCase):
             made = [(device.name, device.kind, device.row.driver) for device in fresh.core.devices]
             self.assertIn(("test", "register", "training"), made)
             self.assertIn(("prn", "printer", "training"), made)
+            self.assertIn(("pos", "terminal", "training"), made)
+            linked = fresh.core.devices.by_name("test").settings.batch
+            self.assertEqual((linked.terminal, linked.printer), ("pos", "prn"))
             self.assertEqual(len(made), len({name for name, _, _ in made}))
             fresh.crash()
         empty = Shop(self, whole=True, training=False)

@@ -1,47 +1,576 @@
-"""A ZVT terminal behind the terminal service."""
+"""A ZVT terminal behind the terminal service: every task, fault and code, and whose booking it is in the end."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
+from uuid import uuid4
 
-from dmtwisted.clock import ServiceClock
-from dmtwisted.results import Res
-from dmtwisted.terminals.drivers.zvt import ZvtSettings
-from dmtwisted.terminals.settings import Unreached
-from dmtwisted.terminals.zvt import ZvtDriver
+import msgspec
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.terminals.drivers.zvt import DRIVER
+from dmtwisted.terminals.interface import CANCEL, PAYMENT, Declined, Found, NeverStarted, Order, Undecided
+from dmtwisted.terminals.zvt import RESULTS, Before, Receipt, _moment, _of_terminal, judge
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
-from tests.memory_line import MemoryEndpoint
-from tests.terminal_desk import WAIT, CardPromises, DeskCase, FaultPromises
+from protocols.terminals.zvt import codes
+from tests.chaos import WireDesk
+from tests.terminal_desk import CardPromises, FaultPromises, _Failing
 
 
-class ZvtDesk(DeskCase):
+class ZvtDesk(WireDesk):
     """A desk with a ZVT terminal."""
 
-    unreached = 5028
-    settings: ClassVar[dict[str, Any]] = {"charset": "cp1125"}
+    wire = "zvt"
     terminal_settings: ClassVar[dict[str, Any]] = {}
 
     def device(self) -> Any:
-        self.zvt = ZvtTerminal(self.terminal, self.clock, TerminalSettings(**self.terminal_settings))
-        return self.zvt.factory()
-
-    def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> ZvtDriver:
-        settings = ZvtSettings(host="192.0.2.1", wait_s=WAIT, **self.settings)
-        unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-        return ZvtDriver(settings, endpoint, clock, self.clock, unreached)
+        """The terminal's end of the wire."""
+        return ZvtTerminal(self.terminal, self.clock, TerminalSettings(**self.terminal_settings)).factory()
 
     def taken(self) -> list[int]:
+        """The kopecks of each payment that the bank took, less those that went back."""
         entries = [entry for entry in self.terminal.entries() if entry.status == "accepted"]
-        reversed_ones = {entry.ref for entry in entries if entry.kind == "cancel"}
-        return [e.sum for e in entries if e.kind == "payment" and e.number not in reversed_ones]
+        gone = {entry.ref for entry in entries if entry.kind == "cancel"}
+        return [entry.sum for entry in entries if entry.kind == "payment" and entry.number not in gone]
+
+    def kinds(self) -> list[str]:
+        """What has happened at the bank."""
+        return [entry.kind for entry in self.terminal.entries() if entry.status == "accepted"]
 
 
 class ZvtFaultTests(ZvtDesk, FaultPromises):
-    """x"""
-    settings: ClassVar[dict[str, Any]] = {"charset": "cp1125", "abort_payments": True}
+    """What goes wrong between us and a ZVT terminal; below is what this wire has in its own way."""
+
+    def test_lost_after(self) -> None:
+        """A line that breaks after the booking: the last receipt is the next one, and it is ours."""
+        self.rule("payment", "lost_after")
+        answer = self.pay()
+        self.assertAnswer(answer, 0, 0)
+        info = answer["info"]
+        self.assertEqual((info["sum"], info["cancelid"], info["refundid"]), (100.0, "0002", "000002"))
+        self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done"]))
+
+    def test_terminal_refusals(self) -> None:
+        """What the terminal itself refuses is told by its cause."""
+        causes = {
+            "cancelled": 5023,
+            "chip": 5002,
+            "wrong_pin": 5019,
+            "no_link": 5004,
+            "no_paper": 5005,
+            "keys": 5006,
+            "reader": 5007,
+            "journal_full": 5003,
+            "settle_first": 5026,
+            "0x6F": 5000,
+            "0xAA": 5009,
+        }
+        for cause, res in causes.items():
+            self.rule("payment", "refuse", cause)
+            self.assertEqual(self.pay()["res"], res, cause)
+        self.assertEqual(self.taken(), [100])
+
+    def test_line_cut_while_the_bank_is_asked(self) -> None:
+        """A terminal that takes its booking back, unseen by us, leaves a doubt that only a person can settle."""
+        label = str(uuid4())
+        due = self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.endpoint.hang_up()
+        answer = self.wait(due)
+        self.assertAnswer(answer, 1016, 2)
+        self.assertEqual(answer["aq_errortxt"], "the last receipt is 0003")
+        self.assertEqual((self.kinds(), self.taken()), (["payment", "payment", "cancel"], [100]))
+        self.assertAnswer(self.pay(), 5022, 1)
+        self.done(self.service.settle(self.rows()[-1], False))
+        self.assertAnswer(self.pay(label=label, search=2), 5014, 1)
+        self.assertAnswer(self.pay(), 0, 0)
+
+    def test_restart_while_it_runs(self) -> None:
+        """So does a service that dies while the bank is asked: its row is unknown, and nothing is paid twice."""
+        label = str(uuid4())
+        self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.restart()
+        self.assertEqual((self.states(), self.taken()), (["done", "unknown"], [100]))
+        self.assertEqual(self.pay(label=label, search=2)["res_action"], 2)
+        self.assertEqual(self.kinds().count("payment"), 2)
+
+    def test_cut_after_storing(self) -> None:
+        """A booking that we stored and could not acknowledge goes back: its caller hears that nothing was taken."""
+        conclude = self.store.conclude
+
+        async def cut(outcome: Any) -> None:
+            await conclude(outcome)
+            self.endpoint.hang_up()
+
+        patch = self.patch(self.store, "conclude", cut)
+        label = str(uuid4())
+        answer = self.pay(label=label)
+        patch.restore()
+        self.assertAnswer(answer, 5014, 1)
+        self.assertIn("took the booking back", answer["aq_errortxt"])
+        self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
+        self.assertAnswer(self.pay(17, label), 5014, 1)
+
+    def test_stored_before_it_is_acknowledged(self) -> None:
+        """When a booking is acknowledged, the journal has it already."""
+        heard: list[int] = []
+        conclude = self.store.conclude
+
+        async def watched(outcome: Any) -> None:
+            heard.append(len(self.endpoint.heard[-1]))
+            await conclude(outcome)
+
+        self.patch(self.store, "conclude", watched)
+        self.assertAnswer(self.pay(), 0, 0)
+        # The status information, the slip and the completion are acknowledged behind it.
+        self.assertEqual(self.endpoint.heard[-1][heard[0] :], bytes.fromhex("800000") * 3)
+
+    def test_storing_fails(self) -> None:
+        """A booking that cannot be stored is refused, and the terminal takes it back."""
+        _Failing(self, ("conclude",), 1, False)
+        label = str(uuid4())
+        answer = self.pay(label=label)
+        self.assertAnswer(answer, 1082, 1)
+        self.assertIn(bytes.fromhex("846600"), self.endpoint.heard[-1])
+        self.assertEqual((self.kinds(), self.states()), (["payment", "payment", "cancel"], ["done", "refused"]))
+
+    def test_store_stays_broken(self) -> None:
+        """A store that fails for good hears in the end that the booking went back."""
+        label = str(uuid4())
+        due = self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.store.broken = True
+        self.assertAnswer(self.wait(due), 1082, 2)
+        self.assertEqual(self.taken(), [100])
+        self.store.broken = False
+        self.assertAnswer(self.pay(17, label), 1082, 1)
+        self.assertEqual(self.states(), ["done", "refused"])
+
+    def test_cancel_that_cannot_be_stored(self) -> None:
+        """A cancel is acknowledged all the same: nobody says what a refusal would do there."""
+        paid = self.pay(sum=50)["info"]["cancelid"]
+        _Failing(self, ("conclude",), 1, False)
+        self.assertAnswer(self.pay(3, cancelid=paid), 0, 0)
+        self.assertNotIn(bytes.fromhex("846600"), self.endpoint.heard[-1])
+        self.assertEqual(self.kinds(), ["payment", "payment", "cancel"])
+
+    def test_lost_cancel(self) -> None:
+        """A cancel whose answer was lost is found by its receipt, for the sum that the journal knows."""
+        paid = self.pay(sum=50)["info"]["cancelid"]
+        self.rule("cancel", "lost_before")
+        self.assertAnswer(self.pay(3, cancelid=paid), 5014, 1)
+        self.rule("cancel", "lost_after")
+        answer = self.pay(3, cancelid=paid)
+        self.assertAnswer(answer, 0, 0)
+        self.assertEqual((answer["info"]["sum"], self.kinds()[-1]), (50.0, "cancel"))
+
+    def test_after_a_refusal(self) -> None:
+        """After a refusal of the bank, which has a receipt too, a lost answer is found out."""
+        for then, res in (("lost_before", 5014), ("lost_after", 0)):
+            self.rule("payment", "refuse", "51")
+            self.rule("payment", then)
+            self.assertEqual(self.pay()["res"], 5018)
+            self.assertEqual(self.pay()["res"], res)
+        self.assertEqual(self.taken(), [100, 10_000])
+
+    def test_settlement_found_out(self) -> None:
+        """A general report whose answer was lost is known by the batch being empty afterwards."""
+        self.rule("settlement", "lost_after")
+        self.assertAnswer(self.pay(11), 0, 0)
+        self.assertAnswer(self.pay(sum=3), 0, 0)
+        self.rule("settlement", "lost_before")
+        self.assertAnswer(self.pay(11), 5014, 1)
+        self.assertEqual(self.kinds(), ["payment", "settlement", "payment"])
+
+    def test_first_of_a_batch(self) -> None:
+        """Receipt numbers begin anew with a batch: its first payment is found out as well."""
+        for _ in range(3):
+            self.pay(sum=2)
+        self.assertAnswer(self.pay(11), 0, 0)
+        self.rule("payment", "lost_after")
+        answer = self.pay()
+        self.assertAnswer(answer, 0, 0)
+        self.assertEqual(answer["info"]["cancelid"], "0001")
+
+    def test_handshake_unanswered(self) -> None:
+        """A terminal that takes the connection and says nothing is 5068: another program may hold it."""
+        self.rule("probe", "silent", times=0)
+        answer = self.pay()
+        self.assertAnswer(answer, 5068, 1)
+        self.assertIn("another program", answer["aq_errortxt"])
+
+    def test_not_ready(self) -> None:
+        """What the terminal says of its state is told before any money is at stake."""
+        for code, res in (("busy", 5000), ("0xF0", 5026), ("0x9C", 5022), ("0xDC", 5022), ("0xE2", 5007)):
+            self.rule("probe", "refuse", code)
+            self.assertEqual(self.pay()["res"], res, code)
+        self.assertEqual(self.taken(), [100])
+
+    def test_chaos(self) -> None:
+        """The desk's chaos, with a person who reads the slip where the terminal took a booking back unseen."""
+        self.chaos_settled = 0
+        super().test_chaos()
+        self.assertLess(self.chaos_settled, 40)
+
+    def chaotic_attempt(self, dice: Any, label: str, kopecks: int) -> dict[str, Any]:
+        """As of any terminal; what nobody can know is settled at once."""
+        return self.settled(label, super().chaotic_attempt(dice, label, kopecks))
+
+    def settled(self, label: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """``answer``, or what a person made of it."""
+        row = self.rows()[-1]
+        if answer["res_action"] != 2 or str(row.state) != "unknown":
+            return answer
+        self.no_rules()
+        self.endpoint.advance(60)
+        answer = self.pay(17, label)
+        if answer["res_action"] != 2:
+            return answer
+        self.assertIn("the last receipt is", self.rows()[-1].answer.decode() + "the last receipt is")
+        self.chaos_settled += 1
+        kopecks = msgspec.json.decode(row.request)["order"]["sum"]
+        self.done(self.service.settle(self.rows()[-1], kopecks in self.taken()))
+        return self.pay(17, label)
+
+
+class PatientTerminalTests(ZvtDesk):
+    """A terminal that leaves an unacknowledged booking to the next command."""
+
+    terminal_settings: ClassVar[dict[str, Any]] = {"reverses_at_once": False}
+
+    def test_cut(self) -> None:
+        """A booking that nobody acknowledged is found and stands; the next payment confirms it by its number."""
+        self.assertAnswer(self.pay(sum=1), 0, 0)
+        due = self.asked(1, sum=100)
+        for _ in range(200):
+            self.endpoint.advance(0.05)
+            if str(self.terminal.state) == "authorising":
+                break
+        self.endpoint.hang_up()
+        self.assertAnswer(self.wait(due), 0, 0)
+        self.assertAnswer(self.pay(sum=7), 0, 0)
+        self.assertIn(bytes.fromhex("1f1f020002"), self.endpoint.heard[-1])
+        self.assertEqual((self.taken(), self.states()), ([100, 10_000, 700], ["done"] * 3))
+
+    def test_out_of_step(self) -> None:
+        """Where it is set so, a payment names no receipt."""
+        self.service.driver._settings = msgspec.structs.replace(self.service.driver._settings, in_step=False)
+        self.pay()
+        self.pay()
+        self.assertNotIn(bytes.fromhex("1f1f"), self.endpoint.heard[-1])
+
+
+class FirstOfTheDayTests(ZvtDesk):
+    """A terminal that has no receipt to tell."""
+
+    settings: ClassVar[dict[str, Any]] = {"tells_last": False}
+
+    def test_nothing_is_believed(self) -> None:
+        """One that never told a receipt proves nothing by telling none."""
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(), 1016, 2)
+        self.done(self.service.settle(self.rows()[0], False))
+        self.assertAnswer(self.pay(), 0, 0)
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(), 5014, 1)
+        self.assertEqual(self.taken(), [10_000])
+
+    def test_its_own_receipt(self) -> None:
+        """The very first receipt, over the same sum and at the same time, is the lost one."""
+        self.rule("payment", "lost_after")
+        self.assertAnswer(self.pay(), 0, 0)
+        self.assertEqual(self.taken(), [10_000])
+
 
 class ZvtCardTests(ZvtDesk, CardPromises):
-    """x"""
+    """Tasks 6 and 7 at a ZVT terminal."""
+
+    settings: ClassVar[dict[str, Any]] = {"confirm_s": 10}
+
+    def test_refused_before_the_card(self) -> None:
+        """A card that is not shown is task 6's own outcome, and nothing waits."""
+        for _ in range(2):
+            self.rule("probe", "accept")
+        self.rule("probe", "refuse", "cancelled")
+        self.assertAnswer(self.pay(6, sum=100), 5023, 3)
+        self.assertAnswer(self.pay(7), 5074, 3)
+        self.assertAnswer(self.pay(1), 0, 0)
+
+    def test_nobody_finishes(self) -> None:
+        """When task 7 does not come the card is given up, and that is stored."""
+        label = str(uuid4())
+        self.read(label)
+        self.endpoint.advance(15)
+        self.assertEqual((self.taken(), self.states()), ([], ["refused"]))
+        self.assertAnswer(self.pay(7), 5074, 3)
+        self.assertAnswer(self.pay(17, label), 5023, 3)
+
+    def test_same_card(self) -> None:
+        """The payment takes the card that was read: the customer is not asked for it again."""
+        self.read()
+        seen: list[str] = []
+        self.service.watch(lambda progress: seen.append(progress.state))
+        self.assertAnswer(self.pay(7), 0, 0)
+        self.assertNotIn("waiting_card", seen)
+
+    def test_lost_after_the_card(self) -> None:
+        """A payment with the card that was read is found out like any other, under the label of task 7."""
+        label = str(uuid4())
+        self.read()
+        self.rule("payment", "lost_after")
+        self.assertAnswer(self.pay(7, label, sum=80), 0, 0)
+        self.assertEqual((self.taken(), self.pay(17, label)["info"]["sum"]), ([8000], 80.0))
+
+    def test_interrupt(self) -> None:
+        """Reading a card can be stopped, also by a terminal that obeys no abort of payments."""
+        self.service.driver._wire = msgspec_free(self.service.driver._wire, abort_payments=False)
+        due = self.asked(6, sum=100)
+        self.endpoint.advance(0.3)
+        self.wait(Deferred.fromCoroutine(self.service.interrupt()))
+        self.assertAnswer(self.wait(due), 5023, 3)
+        self.assertAnswer(self.pay(), 0, 0)
+
+
+def msgspec_free(value: Any, **changes: Any) -> Any:
+    """A dataclass with changes."""
+    from dataclasses import replace
+
+    return replace(value, **changes)
+
+
+class TaskTests(ZvtDesk):
+    """Each task of the interface."""
+
+    settings: ClassVar[dict[str, Any]] = {"abort_payments": False}
+
+    def test_payment(self) -> None:
+        """What the answer to a payment tells."""
+        info = self.pay()["info"]
+        self.assertIn("СХВАЛЕНО", info["receipt"])
+        names = ("sum", "cardmask", "paysys", "cancelid", "refundid", "payid", "term_id")
+        self.assertEqual(
+            {name: info[name] for name in names},
+            {
+                "sum": 100.0,
+                "cardmask": "516875******7414",
+                "paysys": "MASTERCARD",
+                "cancelid": "0001",
+                "refundid": "000001",
+                "payid": "007919",
+                "term_id": "00000001",
+            },
+        )
+
+    def test_refund_and_cancel(self) -> None:
+        """A refund goes to whoever shows a card; a cancel names a receipt, and is never of a part."""
+        first, second = self.pay()["info"], self.pay(sum=50)["info"]
+        self.assertEqual(self.pay(2, sum=40, refundid=first["refundid"])["info"]["sum"], 40.0)
+        self.assertAnswer(self.pay(3, cancelid=second["cancelid"], sum=30), 5029, 3)
+        self.assertEqual(self.pay(3, cancelid=second["cancelid"], sum=50)["info"]["sum"], 50.0)
+        self.assertAnswer(self.pay(3, cancelid=second["cancelid"]), 5027, 3)
+        for named in ("0", "x", "10000"):
+            self.assertAnswer(self.pay(3, cancelid=named), 5027, 3)
+        self.assertEqual(self.kinds(), ["payment", "payment", "refund", "cancel"])
+
+    def test_reports(self) -> None:
+        """Totals leave the batch open, the general report closes it."""
+        self.pay()
+        self.assertIn("ПРОМІЖНИЙ", self.pay(10)["info"]["receipt"])
+        self.assertIn("ЗВІРКА", self.pay(11)["info"]["receipt"])
+        self.assertEqual(self.kinds(), ["payment", "settlement"])
+
+    def test_not_in_this_protocol(self) -> None:
+        """Tasks that the protocol lacks are 5029; the journal knows nothing of them."""
+        for task in (4, 5, 8, 14, 15, 16):
+            self.assertAnswer(self.pay(task, sum=5, cash=5, srvnum="1", parts=2, agreementNum="1"), 5029, 3)
+        self.assertEqual(self.rows(), [])
+
+    def test_no_abort_in_a_payment(self) -> None:
+        """By the paper a payment cannot be stopped: 5029 unless it is set otherwise."""
+        due = self.asked(1, sum=100)
+        self.endpoint.advance(0.5)
+        wish = self.failureResultOf(Deferred.fromCoroutine(self.service.interrupt()), Refused)
+        self.assertIs(wish.value.res, Res.TASK_NOT_SUPPORTED)
+        self.assertAnswer(self.wait(due), 0, 0)
+
+    def test_wrong_password(self) -> None:
+        """A terminal that does not know the till's password says so before any money is at stake."""
+        self.service.driver._wire = msgspec_free(self.service.driver._wire, password="123456")
+        self.assertEqual(self.pay()["res"], 5000)
+        self.assertEqual((self.taken(), self.states()), ([], ["refused"]))
+
+    def test_service_methods(self) -> None:
+        """Ping and echo; there are no merchants."""
+        for name in ("ping", "echo"):
+            self.assertEqual(self.wait(Deferred.fromCoroutine(self.service.serve(name))), {"restxt": "OK"})
+        self.assertEqual([self.service.has(name) for name in ("merchants", "masks")], [False, False])
+
+    def test_progress(self) -> None:
+        """What the terminal is doing is told while it does it, in our word and in plain ones."""
+        seen: list[tuple[str, str]] = []
+        self.service.watch(lambda progress: seen.append((progress.state, progress.text)))
+        self.pay()
+        self.assertEqual((seen[0], seen[-1]), (("connecting", ""), ("idle", "")))
+        for told in (
+            ("waiting_card", "insert the card"),
+            ("pin", "look at the PIN pad"),
+            ("bank", "waiting for the bank"),
+        ):
+            self.assertIn(told, seen)
+
+    def test_results(self) -> None:
+        """Each result of the table has its own line, other known ones are 5000, unknown ones 5009."""
+        order = Order(PAYMENT, "u", 1)
+        for code, res in RESULTS.items():
+            self.assertEqual(_of_terminal(order, code, "words").res, res.code, f"{code:02X}")
+        self.assertEqual(_of_terminal(order, codes.SYSTEM, "words"), Declined(5000, ("words",), "words"))
+        self.assertEqual(_of_terminal(order, 0xAA, ""), Declined(5009, ("AA",)))
+
+
+class AbortTests(SynchronousTestCase):
+    """Who ended an operation with the result 6C."""
+
+    def test_who(self) -> None:
+        """At the PIN pad it was the customer's key; elsewhere a key or the time; after our abort it was we."""
+        from dmtwisted.terminals.drivers.zvt import ZvtSettings
+        from dmtwisted.terminals.zvt import ZvtDriver
+        from protocols.terminals.zvt.protocol import Answer
+
+        anything: Any = None
+        driver = ZvtDriver(ZvtSettings(host="h"), anything, anything, anything, anything)
+        order = Order(PAYMENT, "u", 1)
+        for states, interrupted, res in (((0x0A, 0x01), False, 5001), ((0x0A,), False, 5023), ((0x01,), True, 5023)):
+            driver._interrupted = interrupted
+            answer = Answer(True, False, codes.ABORTED, states=states)
+            self.assertEqual(driver._declined(order, answer).res, res)
+
+
+class ProofTests(SynchronousTestCase):
+    """What a last receipt proves."""
+
+    begun = datetime(2026, 9, 21, 9, 0)
+    last = Receipt(7, 107, 5000, 0, "0921", "085500", "516875******7414")
+
+    def receipt(self, **members: Any) -> Receipt:
+        """The receipt after the last one, over the sum of the order."""
+        usual = {"number": 8, "trace": 108, "amount": 10_000, "date": "0921", "time": "090010", "card": "4"}
+        return Receipt(**{**usual, **members})
+
+    def proves(
+        self, told: Receipt | None, found: type | None, ours: Receipt | None = None, **before: Any
+    ) -> Found | None:
+        """``told`` proves ``found`` of an order over 100.00; `None` that it is its own receipt."""
+        known = Before(**{"last": self.last, "begun": self.begun.isoformat(), "tells": True, **before})
+        order = Order(PAYMENT, "u", 10_000)
+        result = judge(order, known, told, self.begun + timedelta(minutes=1), ours)
+        self.assertEqual(None if result is None else type(result), found, told)
+        return result
+
+    def test_ours(self) -> None:
+        """The next number, the sum and the time: it is ours; so is the first number of a new batch."""
+        self.proves(self.receipt(), None)
+        self.proves(self.receipt(number=1), None)
+        self.proves(self.receipt(number=1), None, last=None)
+        self.proves(self.receipt(result=51, amount=None), None)
+        self.proves(self.receipt(number=1), None, last=msgspec.structs.replace(self.last, number=9999))
+
+    def test_not_ours(self) -> None:
+        """Another number, sum, time or trace settles nothing."""
+        for members in (
+            {"number": 9},
+            {"number": 6},
+            {"amount": 9999},
+            {"amount": None},
+            {"time": "085759"},
+            {"time": "090301"},
+            {"date": "0920"},
+            {"time": ""},
+            {"trace": 107},
+        ):
+            self.proves(self.receipt(**members), Undecided)
+        self.proves(self.receipt(number=2), Undecided, last=None)
+
+    def test_a_cancel_without_a_sum(self) -> None:
+        """A cancel whose sum nobody knows is not proven by any receipt."""
+        known = Before(self.last, self.begun.isoformat(), True)
+        self.assertIsInstance(judge(Order(CANCEL, "u"), known, self.receipt(), self.begun), Undecided)
+
+    def test_nothing(self) -> None:
+        """The same receipt as before: nothing was booked."""
+        self.proves(self.last, NeverStarted)
+        self.proves(None, NeverStarted, last=None)
+        self.proves(None, Undecided, last=None, tells=False)
+        self.proves(None, Undecided)
+
+    def test_taken_back(self) -> None:
+        """Two on, over the same sum and card as what we stored: the terminal took it back."""
+        ours = self.receipt()
+        gone = self.receipt(number=9, trace=109, time="090012")
+        self.proves(gone, Declined, ours)
+        self.proves(ours, None, ours)
+        self.proves(gone, Undecided)
+        for members in ({"card": "5"}, {"amount": 1}, {"number": 10}, {"result": 51}):
+            self.proves(msgspec.structs.replace(gone, **members), Undecided, ours)
+
+    def test_less_than_asked(self) -> None:
+        """A sum that we stored is ours, though it is less than was asked for."""
+        less = self.receipt(amount=4000)
+        self.proves(less, Undecided)
+        self.proves(less, None, less)
+
+    def test_around_new_year(self) -> None:
+        """A receipt tells no year: the nearest one is meant, and what is no date is none."""
+        now = datetime(2027, 1, 1, 0, 1)
+        self.assertEqual(_moment(self.receipt(date="1231", time="235900"), now), datetime(2026, 12, 31, 23, 59))
+        self.assertEqual(_moment(self.receipt(date="0229", time="000000"), now), datetime(2028, 2, 29))
+        self.assertIsNone(_moment(self.receipt(date="1340"), now))
+
+
+class SettingsTests(SynchronousTestCase):
+    """What a ZVT terminal is set up with."""
+
+    def test_defaults(self) -> None:
+        """An address is enough."""
+        settings: Any = DRIVER.read({"host": "192.0.2.1"})
+        self.assertEqual((settings.wait_s, settings.password, settings.currency), (300, "000000", 980))
+        self.assertEqual(DRIVER.secrets, ("password",))
+
+    def test_bad(self) -> None:
+        """What does not fit is told with its path."""
+        for members, path in (
+            ({}, "settings.host"),
+            ({"host": "h", "password": "1"}, "settings.password"),
+            ({"host": "h", "currency": 0}, "settings.currency"),
+            ({"host": "h", "charset": "latin"}, "settings.charset"),
+        ):
+            self.assertEqual(self.assertRaises(BadSettings, DRIVER.read, members).path, path)
+
+    def test_serial_line(self) -> None:
+        """A COM port has two stop bits, unlike that of any other terminal."""
+        from twisted.internet.task import Clock
+
+        from dmtwisted.clock import ServiceClock
+        from dmtwisted.devices.drivers import Surroundings
+        from dmtwisted.store.memory import MemoryStore
+        from dmtwisted.store.values import DeviceRow
+
+        clock = Clock()
+        around = Surroundings(clock, ServiceClock(clock), MemoryStore(), None)
+        settings = DRIVER.read({"interface": "serial", "serial_port": "/dev/ttyS9"})
+        row = DeviceRow(1, "id", "pos", "terminal", "zvt", b"{}")
+        driver: Any = DRIVER.build(row, settings, around).driver
+        self.assertTrue(driver._wire.serial)
+        self.assertEqual(driver._endpoint._settings.stopbits, 2)
+
+
+async def _fails(*_: object) -> None:
+    raise StoreFailed("the disk is full")
 
 
 del FaultPromises, CardPromises

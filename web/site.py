@@ -23,6 +23,8 @@ from web.events import Announcing, EventStream
 from web.gate import Gate
 from web.health import Health
 from web.journal import JournalApi
+from web.keys import PATH as SIGNING_KEY
+from web.keys import KeyApi
 from web.pages.dry_check import PATH as DRY_CHECK
 from web.pages.dry_check import DryCheck
 from web.pages.site import PageSite, is_page
@@ -205,6 +207,7 @@ class Door(Site):
         self._starts += [
             (b"/login", sessions),
             (b"/logout", sessions),
+            (SIGNING_KEY, Management(KeyApi(core.devices, language).app.resource(), language)),
             (b"/dm/main/api/v1", settings),
             (b"/dm/api/v1/sys_info", settings),
             (b"/dm/api/v3/api-keys", keys),

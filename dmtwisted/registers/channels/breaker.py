@@ -44,5 +44,6 @@ class Breaker:
             now = self._clock.seconds()
             if now - begun >= COSTLY_S:
                 self._until = now + self._pause
-                self.log.warn("{url} is left alone for {pause:g} s: {why}", url=url, pause=self._pause, why=str(error))
+                told = {"url": url, "pause": self._pause, "why": str(error)}
+                self.log.warn("{url} is left alone for {pause:g} s: {why}", **told)
             raise

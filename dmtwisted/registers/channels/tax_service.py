@@ -1,0 +1,338 @@
+"""The channel to the tax service's own fiscal server: documents signed here, handed in there (fiscal-server 2 to 9).
+
+`prepare` writes a document as XML and signs it in a thread; these exact bytes are stored before they leave. A
+document whose answer was lost is asked for by its number, and known again by the GUID that it was sent with: another
+document under the same number is never taken for ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.registers.catalogue import TaxGroup
+from dmtwisted.registers.channels.interface import (
+    Absent,
+    Accepted,
+    IFiscalChannel,
+    Outcome,
+    Rejected,
+    Unknown,
+    unreachable,
+)
+from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
+from dmtwisted.registers.channels.tax_refusals import refusal_of
+from dmtwisted.registers.documents import Document, Header
+from dmtwisted.registers.keys import SigningKey
+from dmtwisted.registers.totals import Session
+from dmtwisted.results import Refused, Res
+from protocols.fiscal import packages, verdicts
+from protocols.fiscal.bodies import MOST_BYTES
+from protocols.fiscal.client import Exchange, FiscalServer, skew
+from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.signed_message import read
+from protocols.fiscal.crypto.signer import ISigner
+from protocols.fiscal.crypto.trust import Trust
+from protocols.fiscal.crypto.verifying import verify
+from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_xml import Document as Paper
+from protocols.fiscal.document_xml import decode
+from protocols.fiscal.schema import DocumentError
+from protocols.fiscal.signatures import Signed, WrongSignature
+from protocols.fiscal.verdicts import Answered, Lost, Nothing, NotSent
+
+OUTER_BYTES = 16 * 1024
+"""What the signature around a package may add to its documents."""
+
+WRONG_CLOCK_S = 1800.0
+"""Seconds between our clock and the server's from which a refusal is 1121 (fiscal-server 10)."""
+
+_GRANTING = (Kind.OPEN, Kind.OFFLINE_END)
+"""Documents whose acceptance brings an offline session (fiscal-server 7.1)."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register as its settings name it.
+
+    :param number: its fiscal number; 0 when the settings do not say.
+    :param local: its number within the outlet. :param testing: whether its documents are tests.
+    :param groups: its tax groups by code.
+    """
+
+    number: int
+    local: int
+    testing: bool
+    groups: Mapping[int, TaxGroup]
+
+
+@implementer(IFiscalChannel)
+class TaxServiceChannel:
+    """The way of one register to the fiscal server at ``address``.
+
+    :param trust: whose signature on tickets is accepted; `None` accepts any that holds.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        register: Register,
+        key: SigningKey,
+        exchange: Exchange,
+        address: str,
+        trust: Trust | None,
+        clock: ServiceClock,
+    ) -> None:
+        self._register, self._key, self._trust, self._clock = register, key, trust, clock
+        self._server = FiscalServer(exchange, self._sign, self._opened, address)
+        self._outlet: Outlet | None = None
+        self.desk = str(register.local)
+        self.dtype = 0 if register.testing else 1
+
+    # Signing
+
+    async def prepare(self, document: Document) -> bytes:
+        """The document as XML, signed: see `IFiscalChannel`.
+
+        :raises Refused: 1093 without a fiscal number, 1094, 1095 or 1124 as the key is, 1069 when it cannot be
+            signed, and as `written` refuses.
+        """
+        signer = await self._signer()
+        self._key.allow(document)
+        desk = Desk(
+            number=self._register.number,
+            local=self._register.local,
+            testing=self._register.testing,
+            outlet=await self._outlet_of(document.header),
+            cashier=self._key.subject,
+            groups=self._register.groups,
+        )
+        return await self._clock.aside(_signed, signer, lambda: written(document, desk))
+
+    async def _signer(self) -> ISigner:
+        if not self._register.number:
+            raise Refused(Res.FISCAL_NUMBER_EMPTY)
+        return await self._key.signer()
+
+    async def _sign(self, content: bytes) -> bytes:
+        """Sign a command or a package."""
+        return await self._clock.aside(_signed, await self._signer(), lambda: content)
+
+    def _opened(self, message: bytes) -> Signed:
+        """What the server signed."""
+        try:
+            verdict = verify(message, self._now(), self._trust)
+        except CryptoError as error:
+            raise WrongSignature(str(error)) from None
+        if not verdict.valid or verdict.signer is None:
+            raise WrongSignature("; ".join(map(str, verdict.faults)))
+        return Signed(verdict.content, verdict.signer.key_id.hex(), verdict.signer.subject.common)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.seconds(), UTC)
+
+    async def _outlet_of(self, header: Header) -> Outlet:
+        """Who issues the document: as the settings say, and where they say nothing as the server registered it."""
+        known = self._outlet
+        if known is None and not (header.fis_code and header.name and header.shopname):
+            known = self._outlet = await self._ask_outlet()
+        if known is None:
+            known = Outlet(tin="", org_name="", point_name="")
+        return Outlet(
+            tin=header.fis_code or known.tin,
+            # Whose own tax number is set, of that one the VAT number is told by the settings too.
+            ipn=header.vat_code or ("" if header.fis_code else known.ipn),
+            org_name=header.name or known.org_name,
+            point_name=header.shopname or known.point_name,
+            address=header.shopad or known.address,
+        )
+
+    async def _ask_outlet(self) -> Outlet:
+        asked = await self._server.objects()
+        if isinstance(asked, Answered):
+            for found in asked.value.tax_objects:
+                if any(one.num_fiscal == self._register.number for one in found.transactions_registrars):
+                    return _outlet(found)
+            raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
+        raise _unanswered(asked)
+
+    # Documents
+
+    async def submit(self, document: Document, sent: bytes) -> Outcome:
+        """Hand in ``sent``: see `IFiscalChannel`."""
+        verdict = await self._server.register(sent, await self._clock.aside(_paper_in, sent))
+        if isinstance(verdict, verdicts.Accepted):
+            return Accepted(verdict.fiscal_number, _session(verdict.session))
+        if isinstance(verdict, NotSent):
+            return unreachable(verdict.why)
+        if isinstance(verdict, verdicts.Unknown):
+            return Unknown(verdict.why)
+        refused = refusal_of(verdict, document.kind)
+        if refused.res is Res.TAX_SERVICE_WRONG_DATE and await self._clock_is_wrong():
+            refused = Refused(Res.CLOCK_DIFFERS, note=refused.note, aq_errortxt=refused.aq_errortxt)
+        return Rejected(refused)
+
+    async def _clock_is_wrong(self) -> bool:
+        asked = await self._server.state_of_server()
+        off = skew(asked.value, self._now()) if isinstance(asked, Answered) else None
+        return off is not None and abs(off) >= WRONG_CLOCK_S
+
+    async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
+        """What became of ``sent``: see `IFiscalChannel`."""
+        asked = await self._server.look_up(self._register.number, number)
+        if isinstance(asked, Nothing):
+            return Absent()
+        if not isinstance(asked, Answered):
+            return Unknown(_why(asked))
+        fiscal_number = text_of(asked.value.num_fiscal)
+        if not fiscal_number:
+            return Unknown(f"document {number} has no fiscal number yet")
+        ours = await self._clock.aside(_paper_in, sent)
+        fetched = await self._server.fetch(self._register.number, number, asked.value.doc_class == "ZRep")
+        if isinstance(fetched, Lost):
+            return Unknown(fetched.why)
+        if isinstance(fetched, Answered):
+            if not _same_guid(fetched.value.document, ours):
+                self.log.error("{register}: {number} is another document", register=self.desk, number=number)
+                return Unknown(f"the server has another document under the number {number}: {fiscal_number}")
+        else:
+            # It is there, and the server does not show it: there is nothing to compare.
+            self.log.warn("{register}: {number} is not shown", register=self._register.number, number=number)
+        if kind_of(ours) not in _GRANTING:
+            return Accepted(fiscal_number)
+        state = await self._server.state(self._register.number)
+        if not isinstance(state, Answered):
+            return Unknown(_why(state))
+        return Accepted(fiscal_number, _session_in(state.value))
+
+    # Offline
+
+    async def upload(self, package: list[bytes]) -> Outcome:
+        """Hand in documents that were made offline: see `IFiscalChannel`.
+
+        The server is asked first how far it has them: real servers may not take a document twice.
+        """
+        papers = await self._clock.aside(_papers_in, package)
+        asked = await self._server.state(self._register.number)
+        if isinstance(asked, (Lost, Nothing)):
+            # Nothing of the package left.
+            return unreachable(_why(asked))
+        if isinstance(asked, verdicts.Refused):
+            return Rejected(refusal_of(asked))
+        there = sum(paper.head.ordernum < asked.value.next_local_num for paper in papers)
+        if there:
+            found = await self.probe(papers[there - 1].head.ordernum, package[there - 1])
+            if not isinstance(found, Accepted):
+                why = found.why if isinstance(found, Unknown) else "the server has gone on without these documents"
+                return Rejected(Refused(Res.TAX_SERVICE_WRONG_HASH, aq_errortxt=why))
+        session: verdicts.Session | None = None
+        try:
+            batches = list(packages.batches(package[there:], MOST_BYTES - OUTER_BYTES))
+        except packages.BrokenPackage as error:
+            return Rejected(Refused(Res.TAX_SERVICE_WRONG_DATA, note=str(error)))
+        for batch in batches:
+            verdict = await self._server.hand_in(await self._sign(packages.join(batch)))
+            if isinstance(verdict, NotSent):
+                return unreachable(verdict.why)
+            if isinstance(verdict, verdicts.Unknown):
+                return Unknown(verdict.why)
+            if isinstance(verdict, verdicts.Refused):
+                return Rejected(refusal_of(verdict))
+            session = verdict.session or session
+        last = papers[-1]
+        granted = _session(session)
+        if granted is None and kind_of(last) is Kind.OFFLINE_END:
+            state = await self._server.state(self._register.number)
+            if not isinstance(state, Answered):
+                return Unknown(_why(state))
+            granted = _session_in(state.value)
+        return Accepted(last.head.ordertaxnum or "", granted)
+
+    # The key and the way
+
+    def key_days_left(self) -> int | None:
+        """Whole days until the key ends; `None` while none is known."""
+        return self._key.days_left()
+
+    async def check(self) -> None:
+        """Ask the server how the register stands: see `IFiscalChannel`.
+
+        :raises Refused: when there is no key, no way there, or the server does not know the register.
+        """
+        await self._signer()
+        asked = await self._server.state(self._register.number)
+        if isinstance(asked, Answered):
+            return
+        if isinstance(asked, Nothing):
+            raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
+        raise _unanswered(asked)
+
+
+def _signed(signer: ISigner, content: Callable[[], bytes]) -> bytes:
+    """What ``content`` makes, signed; runs in a thread."""
+    made = content()
+    try:
+        return signer.sign(made)
+    except CryptoError as error:
+        raise Refused(Res.SIGNING_FAILED, str(error)) from error
+
+
+def _paper_in(sent: bytes) -> Paper:
+    """The document in signed bytes of ours.
+
+    :raises Refused: 1069 when they are none; then they were damaged in the store.
+    """
+    try:
+        return decode(read(sent).content or b"")
+    except (CryptoError, DocumentError) as error:
+        raise Refused(Res.SIGNING_FAILED, f"the stored document cannot be read ({error})") from error
+
+
+def _papers_in(package: list[bytes]) -> list[Paper]:
+    return [_paper_in(sent) for sent in package]
+
+
+def _same_guid(one: Paper, other: Paper) -> bool:
+    return one.head.uid.strip("{}").lower() == other.head.uid.strip("{}").lower()
+
+
+def _session(session: verdicts.Session | None) -> Session | None:
+    return Session(session.id, session.seed) if session is not None else None
+
+
+def _session_in(state: RegistrarState) -> Session | None:
+    return Session(*state.session) if state.session is not None else None
+
+
+def _outlet(found: TaxObject) -> Outlet:
+    return Outlet(
+        tin=text_of(found.tin),
+        ipn=text_of(found.ipn),
+        org_name=found.org_name or "",
+        point_name=found.name or "",
+        address=found.address or "",
+    )
+
+
+def _why(asked: Nothing | verdicts.Refused | Lost) -> str:
+    if isinstance(asked, Nothing):
+        return "the server knows nothing of the register"
+    if isinstance(asked, verdicts.Refused):
+        return f"{asked.code if asked.code is not None else f'HTTP {asked.status}'}: {asked.text}"
+    return asked.why
+
+
+def _unanswered(asked: Nothing | verdicts.Refused | Lost) -> Refused:
+    """What a question that brought nothing means: nothing was done, so a repeat is safe."""
+    if isinstance(asked, verdicts.Refused):
+        return refusal_of(asked)
+    if isinstance(asked, NotSent):
+        return Refused(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=asked.why)
+    return Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=_why(asked))

@@ -1,0 +1,203 @@
+"""The register that fiscalises at the tax service itself, protocol A, and signs with a key of its own (design 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.registers.engine import SoftwareRegister
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.results import Refused, Res
+from dmtwisted.secrets import Secrets
+from dmtwisted.store.values import DeviceRow
+
+if TYPE_CHECKING:
+    from protocols.fiscal.client import Exchange
+    from protocols.fiscal.crypto.trust import Trust
+
+SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
+"""The fiscal server; test documents go there too (fiscal-server 2)."""
+
+
+class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any software register, with the way to the tax service."""
+
+    server_url: Annotated[str, Meta(description="Address of the fiscal server")] = SERVER_URL
+    server_ca: Annotated[
+        str, Meta(description="Roots to trust in TLS besides the machine's: PEM, or the path of a PEM file")
+    ] = ""
+    trusted_certificates: Annotated[
+        str | tuple[str, ...],
+        Meta(
+            description="Whose signature on tickets is accepted: PEM, or paths of files with certificates; "
+            "none accepts every signature that holds, and then TLS alone says who answers"
+        ),
+    ] = ()
+    fiscal_number: Annotated[
+        str, Meta(pattern="^[0-9]{0,18}$", description="Fiscal number of the register, as it was registered")
+    ] = ""
+    local_number: Annotated[int, Meta(ge=1, description="Number of the register within its outlet")] = 1
+    testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
+    connect_s: Annotated[float, Meta(gt=0, le=60, description="Seconds to wait for a connection")] = 5.0
+    wait_s: Annotated[float, Meta(gt=0, le=120, description="Seconds to wait for an answer, after that")] = 15.0
+    retry_s: Annotated[
+        float, Meta(ge=0, le=600, description="Seconds to leave a server alone that did not answer in time")
+    ] = 30.0
+
+    def __post_init__(self) -> None:
+        RegisterSettings.__post_init__(self)
+        address = urlsplit(self.server_url)
+        if address.scheme not in ("https", "http") or not address.hostname:
+            raise ValueError("server_url: an address like https://host:port/path is expected")
+        if self.server_ca:
+            from protocols.fiscal.https import roots_in
+
+            _named("server_ca", lambda: roots_in(_file(self.server_ca)))
+        _named("trusted_certificates", lambda: trust_in(self.trusted_certificates))
+
+
+def trust_in(texts: str | Sequence[str]) -> Trust | None:
+    """The certificates that ``texts`` spell or name; `None` when there are none.
+
+    :raises ValueError: when one cannot be read.
+    """
+    given = [text for text in ([texts] if isinstance(texts, str) else texts) if text.strip()]
+    if not given:
+        return None
+    from protocols.fiscal.crypto.certificates import read_certificates
+    from protocols.fiscal.crypto.errors import CryptoError
+    from protocols.fiscal.crypto.trust import Trust
+
+    try:
+        return Trust([certificate for text in given for certificate in read_certificates(_file(text))])
+    except CryptoError as error:
+        raise ValueError(str(error)) from None
+
+
+def _file(text: str) -> bytes:
+    """PEM as it is, else the file of that name."""
+    if "-----BEGIN" in text:
+        return text.encode()
+    try:
+        return Path(text.strip()).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{text.strip()[:200]} cannot be read ({error})") from None
+
+
+def _named(name: str, read: Callable[[], object]) -> None:
+    """Read, and let an error name its member."""
+    try:
+        read()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+class PrroRegister(SoftwareRegister):
+    """A software register at the tax service's own server."""
+
+    def __init__(self, row: DeviceRow, settings: PrroSettings, around: Surroundings, exchange: Exchange) -> None:
+        # The cryptography is loaded with the first register that signs, not with the service.
+        from dmtwisted.registers.channels.breaker import Breaker
+        from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
+        from dmtwisted.registers.keys import SigningKey
+
+        self._key = SigningKey(row.name, row.dev_id, around.store, Secrets(around.state), around.clock)
+        channel = TaxServiceChannel(
+            Register(
+                number=int(settings.fiscal_number or 0),
+                local=settings.local_number,
+                testing=settings.testing,
+                groups={group.code: group for group in settings.tax_groups},
+            ),
+            self._key,
+            Breaker(exchange, around.clock, settings.retry_s),
+            settings.server_url,
+            trust_in(settings.trusted_certificates),
+            around.clock,
+        )
+        self._own_settings = settings
+        super().__init__(row.n, row.name, settings.fiscal_number, settings, around.store, channel, around.clock)
+
+    async def resolve(self) -> None:
+        """As any register; which key there is belongs to what it has to know first."""
+        await self._key.read()
+        await super().resolve()
+
+    async def state(self) -> dict[str, object]:
+        """How the register stands, and whose key signs for it."""
+        await self._key.read()
+        return {**await super().state(), "signinfo": self._key.info, "key_days_left": self._key.days_left()}
+
+    async def check_change(self, settings: RegisterSettings) -> None:
+        """As any register; what makes the lines of a Z stays as it is during a shift.
+
+        :raises Refused: 1100 when tax groups, payment types, payer or register would change while it is open.
+        """
+        await super().check_change(settings)
+        if not isinstance(settings, PrroSettings):
+            return
+        if all(getattr(settings, name) == getattr(self._own_settings, name) for name in _OF_A_SHIFT):
+            return
+        state = await super().state()
+        if state["shift_status"] or state["online_status"]:
+            raise Refused(Res.SHIFT_MUST_BE_CLOSED)
+
+    async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
+        """Sign with the key in ``file`` from now on; the device's turn is the caller's.
+
+        In an open shift a key is replaced only when the one before cannot be used any more; then that shift may only
+        be closed (1124).
+
+        :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
+        """
+        state = await super().state()
+        is_open = bool(state["shift_status"])
+        if is_open and await self._key.usable():
+            raise Refused(Res.KEY_IN_USE, self._name)
+        shift = state["shift"]
+        assert isinstance(shift, int)
+        await self._key.load(file, password, certificates, shift if is_open else 0)
+
+    def close(self) -> None:
+        """Let go of the key."""
+        self._key.close()
+
+
+_OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
+"""Settings that the documents of one shift have to agree in (fiscal-server 5, 7.1)."""
+
+MakeExchange = Callable[[PrroSettings, Surroundings], "Exchange"]
+"""What carries the requests of one register."""
+
+
+def over_https(settings: PrroSettings, around: Surroundings) -> Exchange:
+    """The exchange over the network."""
+    from protocols.fiscal.https import HttpsExchange, ServerEndpoints, roots_in
+
+    roots = roots_in(_file(settings.server_ca)) if settings.server_ca else None
+    endpoints = ServerEndpoints(around.reactor, roots, settings.connect_s)
+    return HttpsExchange(around.reactor, endpoints, settings.connect_s + settings.wait_s)
+
+
+def driver(make_exchange: MakeExchange = over_https) -> Driver:
+    """The driver, with another way to the server when one is given."""
+
+    def build(row: DeviceRow, settings: Any, around: Surroundings) -> PrroRegister:
+        return PrroRegister(row, settings, around, make_exchange(settings, around))
+
+    return Driver(
+        kind=REGISTER,
+        name="prro",
+        title="ПРРО на сервері ДПС",
+        settings=PrroSettings,
+        build=build,
+        capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
+    )
+
+
+DRIVER = driver()

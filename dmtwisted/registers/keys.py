@@ -1,0 +1,220 @@
+"""The key with which one register signs: taken in once, kept sealed, opened when it is needed (design 10).
+
+What is kept is the key itself, without the password of its file, sealed by `dmtwisted.secrets`; so opening it takes
+milliseconds where the file took seconds, and nobody has to keep the password. What may be told of it lies beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from twisted.internet.defer import DeferredLock
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.registers import documents
+from dmtwisted.registers.documents import Document
+from dmtwisted.results import Refused, Res
+from dmtwisted.secrets import Secrets, SecretsError
+from dmtwisted.store.interface import IStore
+
+if TYPE_CHECKING:
+    from protocols.fiscal.crypto.certificates import Certificate
+    from protocols.fiscal.crypto.signer import BuiltInSigner
+
+_AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
+"""What may still be done in a shift whose key had to be replaced (specification 3.1)."""
+
+
+class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A register's key as the store has it; times are milliseconds since 1970."""
+
+    sealed: str
+    subject: str
+    issuer: str
+    tax_number: str
+    key_id: str
+    valid_from: int
+    valid_to: int
+    emergency: int = 0
+    """The shift during which it replaced another key; 0 when none was open."""
+
+
+class _Plain(msgspec.Struct, frozen=True):
+    """What is sealed: PKCS#8 and certificate in DER."""
+
+    key: bytes
+    certificate: bytes
+
+
+class SigningKey:
+    """The key of one register.
+
+    :param name: the register's name, :param dev_id: its GUID, under which the key is kept.
+    """
+
+    log = Logger()
+
+    def __init__(self, name: str, dev_id: str, store: IStore, secrets: Secrets, clock: ServiceClock) -> None:
+        self._name, self._place = name, f"signing-key.{dev_id}"
+        self._store, self._secrets, self._clock = store, secrets, clock
+        self._lock = DeferredLock()
+        self._read, self._kept = False, _NONE
+        self._signer: BuiltInSigner | None = None
+
+    async def read(self) -> None:
+        """Learn from the store which key there is; afterwards `days_left` and `info` know it."""
+        if self._read:
+            return
+        kept = (await self._store.settings()).get(self._place)
+        if kept is not None:
+            self._kept = msgspec.json.decode(kept, type=KeptKey)
+        self._read = True
+
+    async def signer(self) -> BuiltInSigner:
+        """Who signs.
+
+        :raises Refused: 1095 when no key was ever loaded, 1094 when the one that is kept cannot be opened here, 1069
+            when this machine cannot sign.
+        """
+        await self.read()
+        async with self._lock:
+            if self._signer is None:
+                self._signer = await self._open()
+            return self._signer
+
+    async def _open(self) -> BuiltInSigner:
+        from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+
+        if not self._kept.sealed:
+            raise Refused(Res.SIGNING_NOT_SET_UP)
+        try:
+            plain = msgspec.json.decode(self._secrets.read(self._kept.sealed, self._place), type=_Plain)
+            return await self._clock.aside(_signer_of, plain)
+        except SelfTestFailed as error:
+            raise Refused(Res.SIGNING_FAILED, str(error)) from error
+        except (SecretsError, msgspec.MsgspecError, CryptoError) as error:
+            self.log.error("{device}: the key cannot be opened: {why}", device=self._name, why=str(error))
+            raise Refused(Res.KEY_NOT_LOADED, note=str(error)) from error
+
+    async def usable(self) -> bool:
+        """Whether there is a key that opens and has not ended."""
+        try:
+            await self.signer()
+        except Refused:
+            return False
+        return self._clock.now() <= self._kept.valid_to
+
+    async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
+        """Take the key in ``file`` from now on.
+
+        :param certificates: files of certificates, for key files that hold none.
+        :param emergency: the shift that is open meanwhile; 0 when none is.
+        :raises Refused: 2003 when it cannot be read, or its time is over; 1069 when this machine cannot sign.
+        """
+        from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+
+        try:
+            signer, plain = await self._clock.aside(_taken_in, file, password, list(certificates))
+        except SelfTestFailed as error:
+            raise Refused(Res.SIGNING_FAILED, str(error)) from error
+        except CryptoError as error:
+            raise Refused(Res.KEY_UNREADABLE, str(error)) from error
+        facts = signer.facts
+        if facts.valid_to < self._moment():
+            raise Refused(Res.KEY_UNREADABLE, f"the certificate ended on {facts.valid_to:%Y-%m-%d}")
+        try:
+            sealed = self._secrets.seal(msgspec.json.encode(plain).decode(), self._place)
+        except SecretsError as error:
+            raise Refused(Res.KEY_UNREADABLE, str(error)) from error
+        kept = KeptKey(
+            sealed=sealed,
+            subject=facts.subject,
+            issuer=facts.issuer,
+            tax_number=facts.tax_number,
+            key_id=facts.key_id,
+            valid_from=int(facts.valid_from.timestamp() * 1000),
+            valid_to=int(facts.valid_to.timestamp() * 1000),
+            emergency=emergency,
+        )
+        # Until the store has confirmed it nobody knows which one is kept.
+        self.close()
+        self._read = False
+        await self._store.change_settings({self._place: msgspec.json.encode(kept)})
+        self._read, self._kept, self._signer = True, kept, signer
+        self.log.info("{device} signs as {subject} with the key {key}", device=self._name, **_told(kept))
+
+    def allow(self, document: Document) -> None:
+        """See that ``document`` may be signed in its shift.
+
+        :raises Refused: 1124 when the key was replaced during that shift, which may only be closed now.
+        """
+        if self._kept.emergency and document.shift == self._kept.emergency and document.kind not in _AFTER_EMERGENCY:
+            raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
+
+    def days_left(self) -> int | None:
+        """Whole days that the key is still good for, downwards; `None` when no key is known."""
+        if not self._kept.sealed:
+            return None
+        return (self._kept.valid_to - self._clock.now()) // DAY
+
+    @property
+    def subject(self) -> str:
+        """Whom the certificate names; empty without a key."""
+        return self._kept.subject
+
+    @property
+    def info(self) -> str:
+        """The key for people: whose it is, until when; empty without one."""
+        if not self._kept.sealed:
+            return ""
+        return f"{self._kept.subject}, {kyiv(self._kept.valid_to):%d.%m.%Y}"
+
+    def close(self) -> None:
+        """Let go of the key in memory."""
+        if self._signer is not None:
+            self._signer.close()
+            self._signer = None
+
+    def _moment(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.seconds(), UTC)
+
+
+DAY = 86_400_000
+"""Milliseconds."""
+
+_NONE = KeptKey(sealed="", subject="", issuer="", tax_number="", key_id="", valid_from=0, valid_to=0)
+
+
+def _told(kept: KeptKey) -> dict[str, str]:
+    return {"subject": kept.subject, "key": kept.key_id[:16]}
+
+
+def _signer_of(plain: _Plain) -> BuiltInSigner:
+    from protocols.fiscal.crypto.signer import open_signer
+
+    return open_signer(plain.key, "", _certificates([plain.certificate]))
+
+
+def _certificates(files: Sequence[bytes]) -> list[Certificate]:
+    from protocols.fiscal.crypto.certificates import read_certificates
+
+    return [certificate for file in files for certificate in read_certificates(file)]
+
+
+def _taken_in(file: bytes, password: str, certificates: Sequence[bytes]) -> tuple[BuiltInSigner, _Plain]:
+    """The signer of a key file, and what is to be kept of it; takes seconds.
+
+    :raises CryptoError: when the file cannot be read, or holds no key with a certificate.
+    """
+    from protocols.fiscal.crypto.key_files import open_key_file
+    from protocols.fiscal.crypto.key_formats import write_private_key
+    from protocols.fiscal.crypto.signer import signer_of
+
+    opened = open_key_file(file, password)
+    signer = signer_of(opened, _certificates(certificates))
+    (key,) = [key for key in opened.keys if key.public() == signer.certificate.public_key][:1]
+    return signer, _Plain(write_private_key(key), signer.certificate.raw)

@@ -1,0 +1,369 @@
+"""Our documents as the tax service wants them: kinds, heads, rows, payments, taxes, rounding and the Z."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.registers import documents, totals
+from dmtwisted.registers.catalogue import TAX_GROUPS, TaxGroup
+from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
+from dmtwisted.registers.documents import Document, Header
+from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.totals import RegisterState, Session
+from dmtwisted.requests import read_json, read_task
+from dmtwisted.results import Refused, Res
+from protocols.fiscal.check_head import DocSubType, DocType
+from protocols.fiscal.check_xml import Check
+from protocols.fiscal.document_kinds import kind_of
+from protocols.fiscal.document_xml import decode
+from protocols.fiscal.zrep_xml import ZRep
+from protocols.simulators.fiscal_arithmetic import receipt_faults
+from protocols.simulators.fiscal_totals import ShiftSums
+from tests.shop import MORNING, sale
+
+NUMBER = 4_000_000_202
+
+GROUPS = (
+    *TAX_GROUPS,
+    TaxGroup(11, "ПДВ зверху", "Н", "ПДВ", 2000, included=False),
+    TaxGroup(12, "Збір з ПДВ", "ПР", "ПДВ", 2000, "Збір", 750, algorithm=1),
+    TaxGroup(13, "Акциз за одиницю", "СТ", "ПДВ", 2000, "Акциз", 0, algorithm=3, ex_rate=150),
+    TaxGroup(14, "Те саме", "А", "ПДВ", 2000),
+    TaxGroup(15, "Усе зверху", "УФ", "ПДВ", 2000, "Збір", 500, included=False),
+)
+"""Every algorithm, in the price and on top of it; 14 is the first group under another number."""
+
+CARD = {"paysys": "VISA", "rrn": "123456789012", "cardmask": "411111******1111", "term_id": "S1A2", "auth_code": "A1B2"}
+
+
+class Till:
+    """A register that draws up documents and counts them, with nobody at the other end."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.clock = Clock()
+        self.clock.advance(MORNING)
+        self.settings = RegisterSettings(tax_groups=GROUPS, default_taxgrp=1, rounding_step=10, check_cash=False)
+        header = Header(fisid=str(NUMBER), name="ТОВ «Крамниця»", shopname="Кав’ярня", fis_code="34554363")
+        self.drafting = Drafting("test", self.settings, header, 1, "7", ServiceClock(self.clock))
+        outlet = Outlet(tin="34554363", org_name="ТОВ «Крамниця»", point_name="Кав’ярня", address="м. Київ")
+        groups = {group.code: group for group in GROUPS}
+        self.desk = replace(
+            Desk(number=NUMBER, local=7, testing=False, outlet=outlet, cashier="Коваль О.", groups=groups), **changes
+        )
+        self.state = RegisterState()
+
+    def draft(self, task: int, **members: Any) -> Document:
+        """The document of a task."""
+        fiscal = {"task": task, **members}
+        request = read_task(read_json(json.dumps({"ver": 6, "device": "test", "type": 1, "fiscal": fiscal}).encode()))
+        return self.drafting.draft(request, self.state, {})
+
+    def take(self, document: Document) -> Any:
+        """Go on with ``document``, accepted; what the tax service reads of it."""
+        sent = written(document, self.desk)
+        number = document.offline.number if document.offline is not None else f"30000{document.number:05d}"
+        totals.apply(self.state, document, number, sent)
+        return decode(sent)
+
+    def do(self, task: int, **members: Any) -> Any:
+        """What the tax service reads of a task that was done."""
+        return self.take(self.draft(task, **members))
+
+    def storno(self, last: Document) -> Any:
+        """What the tax service reads of a storno of ``last``."""
+        body = {"ver": 6, "device": "test", "type": 1, "fiscal": {"task": 17}}
+        request = read_task(read_json(json.dumps(body).encode()))
+        return self.take(self.drafting.storno(request, self.state, last))
+
+
+class KindTests(SynchronousTestCase):
+    """Which document of the tax service each of ours becomes."""
+
+    def setUp(self) -> None:
+        """A register whose shift is open."""
+        self.till = Till()
+        self.opened = self.till.do(0)
+
+    def test_open(self) -> None:
+        """An opening is a head alone, with payer, outlet, numbers and Kyiv's time."""
+        head = self.opened.checkhead
+        self.assertEqual(self.opened, Check(checkhead=head))
+        told = (head.doctype, head.docsubtype, head.tin, head.orgnm, head.pointnm, head.pointaddr, head.ver)
+        self.assertEqual(told, (100, None, "34554363", "ТОВ «Крамниця»", "Кав’ярня", "м. Київ", 1))
+        self.assertEqual((head.ordernum, head.cashdesknum, head.cashregisternum), (1, 7, NUMBER))
+        self.assertEqual((f"{head.orderdate:%Y%m%d}", f"{head.ordertime:%H%M%S}"), ("20260921", "090000"))
+        self.assertEqual((head.ordertaxnum, head.offline, head.prevdochash, head.testing), (None,) * 4)
+
+    def test_guids_differ(self) -> None:
+        """The same document written twice has two GUIDs: only bytes that were stored are ever sent."""
+        document = self.till.draft(3, cash={"type": 0, "sum": 5})
+        first, second = (decode(written(document, self.till.desk)).head.uid for _ in range(2))
+        self.assertNotEqual(first, second)
+        self.assertRegex(first, "^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$")
+
+    def test_cash(self) -> None:
+        """Cash in and out carry their amount and nothing else."""
+        for task, subtype in ((3, DocSubType.CASH_IN), (4, DocSubType.CASH_OUT)):
+            told = self.till.do(task, cash={"type": 0, "sum": 50.5})
+            self.assertEqual((told.checkhead.doctype, told.checkhead.docsubtype), (DocType.SALE, subtype))
+            self.assertEqual(told.checktotal.sum, 5050)
+            self.assertEqual((told.checkpay, told.checktax, told.checkbody), ((), (), ()))
+
+    def test_withdrawal(self) -> None:
+        """Cash against a card is a document of its own type, with commission and the card's slip."""
+        told = self.till.do(14, cash={"type": 2, "sum": 500, "commission": 5, **CARD})
+        self.assertEqual((told.checkhead.doctype, told.checkhead.docsubtype), (DocType.WITHDRAWAL, 0))
+        total = told.checktotal
+        self.assertEqual((total.sum, total.notaxsum, total.commission), (50000, 50000, 500))
+        (pay,), (row,) = told.checkpay, told.checkbody
+        self.assertEqual((pay.payformcd, pay.payformnm, pay.sum), (0, "ГОТІВКА", 50000))
+        self.assertEqual((pay.paysys[0].acquiretransid, row.name, row.cost), ("123456789012", "Видача готівки", 50000))
+
+    def test_storno(self) -> None:
+        """A storno names the document that it takes back and moves no money."""
+        last = self.till.draft(1, receipt=sale(50))
+        self.till.take(last)
+        told = self.till.storno(last)
+        self.assertEqual((told.checkhead.docsubtype, told.checkhead.orderstornum), (5, "3000000002"))
+        self.assertIsNone(told.checktotal)
+
+    def test_return(self) -> None:
+        """A return names the receipt of the purchase, and the register only when it was another one."""
+        receipt = {**sale(50), "purchase_receipt_fisn": "3000000002", "purchase_rro_fisn": str(NUMBER)}
+        head = self.till.do(2, receipt=receipt).checkhead
+        self.assertEqual((head.docsubtype, head.orderretnum, head.orderretcashregnum), (1, "3000000002", None))
+        head = self.till.do(2, receipt={**receipt, "purchase_rro_fisn": "4000000999"}).checkhead
+        self.assertEqual(head.orderretcashregnum, 4000000999)
+
+    def test_testing(self) -> None:
+        """Test documents say so; the begin and the end of an offline session never do."""
+        till = Till(testing=True)
+        self.assertTrue(till.do(0).checkhead.testing)
+        till.state.session = Session("5008", "179625192271939")
+        begin = till.take(_begin(till))
+        self.assertEqual((begin.checkhead.testing, begin.checkhead.offline), (None, True))
+        self.assertTrue(till.do(3, cash={"type": 0, "sum": 1}).checkhead.testing)
+
+    def test_offline(self) -> None:
+        """Documents made offline carry their own number, and from the second after the begin on the hash before."""
+        till = self.till
+        till.state.session = Session("5008", "179625192271939")
+        heads = [till.take(_begin(till)).checkhead]
+        heads += [till.do(3, cash={"type": 0, "sum": 1}).checkhead for _ in range(2)]
+        heads.append(till.take(till.drafting.offline_end(till.state)).checkhead)
+        self.assertEqual([head.doctype for head in heads], [102, 0, 0, 103])
+        self.assertEqual([head.ordertaxnum.rpartition(".")[0] for head in heads], [f"5008.{n}" for n in (1, 2, 3, 4)])
+        self.assertEqual([bool(head.prevdochash) for head in heads], [False, False, True, True])
+        self.assertEqual([head.offline for head in heads], [True] * 4)
+        self.assertEqual([head.revokelastonlinedoc for head in heads], [False, None, None, None])
+
+    def test_income_and_expense(self) -> None:
+        """Income and expense are refused: the tax service has no document for them."""
+        for task in (15, 16):
+            draft = self.till.draft(task, receipt={"sum": 10, "pays": [{"type": 0, "sum": 10}]})
+            refused = self.assertRaises(Refused, written, draft, self.till.desk)
+            self.assertEqual((refused.res, refused.details), (Res.UNKNOWN_FISCAL_TASK, (task,)))
+
+    def test_empty_receipt(self) -> None:
+        """A receipt without items is refused."""
+        draft = self.till.draft(1, receipt={"sum": 0, "rows": [], "pays": []})
+        self.assertIs(self.assertRaises(Refused, written, draft, self.till.desk).res, Res.EMPTY_ROWS)
+
+    def test_return_of_nothing(self) -> None:
+        """A return that names no receipt is refused with the member that is missing."""
+        draft = self.till.draft(2, receipt=sale(50))
+        refused = self.assertRaises(Refused, written, draft, self.till.desk)
+        self.assertEqual(refused.res, Res.MISSING_OBJECT)
+        self.assertEqual(refused.details, ("fiscal.receipt.purchase_receipt_fisn",))
+
+
+def _begin(till: Till) -> Document:
+    """The begin of an offline session, whatever the settings allow."""
+    allowed = RegisterSettings(tax_groups=GROUPS, offline_allowed=True)
+    header = till.drafting.closing(_any_request(), till.state).header
+    return Drafting("test", allowed, header, 1, "7", ServiceClock(till.clock)).offline_begin(till.state, None)
+
+
+def _any_request() -> Any:
+    return read_task(read_json(b'{"ver": 6, "device": "test", "type": 1, "fiscal": {"task": 11}}'))
+
+
+class ReceiptTests(SynchronousTestCase):
+    """What a receipt says."""
+
+    def setUp(self) -> None:
+        """A register whose shift is open."""
+        self.till = Till()
+        self.till.do(0)
+
+    def sold(self, **receipt: Any) -> Check:
+        """What the tax service reads of a sale."""
+        told: Check = self.till.do(1, receipt=receipt)
+        return told
+
+    def row(self, **members: Any) -> dict[str, Any]:
+        """One item of 10.00."""
+        return {"code": "1", "name": "Кава", "cnt": 1, "price": 10, "taxgrp": 1, **members}
+
+    def test_rows(self) -> None:
+        """Each item keeps its place with codes, stamps, quantity, cost before discount and the discount."""
+        first = self.row(code="17", code1="4820000000017", code2="1905", code3="56.10", cnt=2, price=30.25, disc=0.5)
+        second = self.row(name="Пиво\\nсвітле ₴", cnt=0.125, price=80, taxgrp=3, code_aa=["AATE508932", "AATE508933"])
+        told = self.sold(sum=70, rows=[first, second], pays=[{"type": 0, "sum": 70}])
+        one, two = told.checkbody
+        self.assertEqual((one.code, one.barcode, one.uktzed, one.dkpp), ("17", "4820000000017", "1905", "56.10"))
+        self.assertEqual((one.amount, one.price, one.cost, one.discountsum, one.letters), (2000, 3025, 6050, 50, "А"))
+        self.assertEqual((two.name, two.amount, two.cost, two.discountsum), ("Пиво світле ?", 125, 1000, None))
+        self.assertEqual((two.letters, [row.exciselabel for row in two.exciselabels]), ("ГД", ["AATE508932", "AATE508933"]))
+        total = told.checktotal
+        assert total is not None
+        self.assertEqual((total.sum, total.discountsum, total.discounttype, total.rndsum), (7000, 50, 0, None))
+
+    def test_payments(self) -> None:
+        """Payments stand in their order with what was handed over, the change, and the terminal's slip."""
+        pays = [{"type": 2, "sum": 6, "bank_id": "77", **CARD}, {"type": 0, "sum": 20}]
+        told = self.sold(sum=10, rows=[self.row()], pays=pays)
+        card, cash = told.checkpay
+        self.assertEqual((card.payformcd, card.payformnm, card.sum, card.remains), (2, "Картка", 600, None))
+        (slip,) = card.paysys
+        self.assertEqual((slip.name, slip.acquirepn, slip.acquiretransid), ("VISA", "77", "123456789012"))
+        self.assertEqual((slip.deviceid, slip.epzdetails, slip.authcd), ("S1A2", "411111******1111", "A1B2"))
+        self.assertEqual((cash.sum, cash.provided, cash.remains, cash.paysys), (400, 2000, 1600, ()))
+
+    def test_rounding(self) -> None:
+        """A rounded receipt tells the exact sum, the rounded one and their difference; taxes stay exact."""
+        told = self.sold(sum=12.57, autoround=True, rows=[self.row(price=12.57)], pays=[{"type": 0, "sum": 20}])
+        total = told.checktotal
+        assert total is not None
+        self.assertEqual((total.norndsum, total.rndsum, total.sum), (1257, -3, 1260))
+        self.assertEqual((told.checktax[0].sourcesum, told.checktax[0].sum), (1257, 210))
+
+    def test_two_taxes(self) -> None:
+        """VAT and excise of one price are two lines with the letters of the group, each with its own base."""
+        told = self.sold(sum=259.90, rows=[self.row(price=259.9, taxgrp=3)], pays=[{"type": 2, "sum": 259.9}])
+        lines = [(tax.type, tax.letter, tax.prc, tax.turnover, tax.sourcesum, tax.sum) for tax in told.checktax]
+        self.assertEqual(lines, [(0, "Г", 2000, 25990, 24752, 4125), (1, "Д", 500, 25990, 25990, 1238)])
+
+    def test_turnover_and_discount(self) -> None:
+        """A tax line tells the turnover before and after discounts."""
+        told = self.sold(sum=50, rows=[self.row(price=100, disc=50)], pays=[{"type": 0, "sum": 50}])
+        (tax,) = told.checktax
+        self.assertEqual((tax.turnover, tax.turnoverdiscount, tax.sourcesum, tax.sum), (10000, 5000, 5000, 833))
+
+    def test_pension_fund(self) -> None:
+        """The levy for the pension fund has its own type."""
+        told = self.sold(sum=10, rows=[self.row(taxgrp=8)], pays=[{"type": 0, "sum": 10}])
+        self.assertEqual([tax.type for tax in told.checktax], [0, 2])
+
+    def test_no_tax(self) -> None:
+        """Items without a tax have neither letter nor line."""
+        told = self.sold(sum=10, rows=[self.row(taxgrp=2)], pays=[{"type": 0, "sum": 10}])
+        self.assertEqual((told.checktax, told.checkbody[0].letters), ((), None))
+
+    def test_wrong_codes(self) -> None:
+        """A code of goods or services that is none is refused with its place, before anything is sent."""
+        for member, value in (("code2", "19x5"), ("code3", "56-10")):
+            receipt = {"sum": 20, "rows": [self.row(), self.row(**{member: value})], "pays": [{"type": 0, "sum": 20}]}
+            refused = self.assertRaises(Refused, written, self.till.draft(1, receipt=receipt), self.till.desk)
+            self.assertIs(refused.res, Res.MALFORMED)
+            self.assertIn(f"fiscal.receipt.rows[1].{member}", refused.errortxt())
+
+    def test_payer_without_code(self) -> None:
+        """Settings that the schema does not take are refused with the element that is wrong."""
+        till = Till()
+        desk = replace(till.desk, outlet=replace(till.desk.outlet, tin=""))
+        refused = self.assertRaises(Refused, written, till.draft(0), desk)
+        self.assertIs(refused.res, Res.TAX_SERVICE_WRONG_XML)
+        self.assertIn("CHECKHEAD/TIN", refused.errortxt())
+
+
+ROW = some.fixed_dictionaries(
+    {
+        "cnt": some.sampled_from([1, 2, 0.125, 3.5]),
+        "price": some.integers(100, 30000).map(lambda kopecks: kopecks / 100),
+        "taxgrp": some.sampled_from([group.code for group in GROUPS]),
+        "disc": some.sampled_from([0, 0.05, 0.1]),
+    }
+)
+RECEIPT = some.tuples(some.lists(ROW, min_size=1, max_size=4), some.sampled_from(["cash", "card", "both"]))
+
+
+class ShiftTests(SynchronousTestCase):
+    """A Z says what its receipts said."""
+
+    def receipt(self, till: Till, rows: list[dict[str, Any]], paid: str) -> dict[str, Any]:
+        """The receipt over ``rows``, paid in some way."""
+        goods = [{"name": f"Товар {n}", **row} for n, row in enumerate(rows)]
+        kopecks = sum(
+            (round(row["price"] * 100) * round(row["cnt"] * 1000) * 2 + 1000) // 2000 - round(row["disc"] * 100)
+            for row in rows
+        )
+        receipt: dict[str, Any] = {"sum": kopecks / 100, "rows": goods}
+        owed = till.drafting.owed(read_receipt(receipt))
+        card = 0 if paid == "cash" else owed if paid == "card" else owed // 2
+        pays = [{"type": 2, "sum": card / 100}] if card else []
+        pays += [{"type": 0, "sum": (owed - card + 1000) / 100}] if owed - card else []
+        return {**receipt, "pays": pays, "autoround": True}
+
+    @settings(max_examples=60, deadline=None)
+    @given(some.lists(some.tuples(some.sampled_from([1, 2]), RECEIPT), max_size=5))
+    def test_z(self, moves: list[tuple[int, Any]]) -> None:
+        """Whatever was sold and taken back, in every tax group: each receipt adds up, and so does the Z."""
+        till, sums = Till(), ShiftSums()
+        till.do(0)
+        for task, (rows, paid) in moves:
+            receipt = {**self.receipt(till, rows, paid), "purchase_receipt_fisn": "3000000001"}
+            told = till.do(task, receipt=receipt)
+            self.assertEqual(list(receipt_faults(told)), [], receipt)
+            sums.add(told)
+        report = till.do(11)
+        self.assertIsInstance(report, ZRep)
+        self.assertEqual(list(sums.faults(report)), [])
+
+    def test_whole_day(self) -> None:
+        """Cash moves, withdrawals and stornos stand in the Z as well."""
+        till, sums = Till(), ShiftSums()
+        till.do(0)
+        for task, members in (
+            (3, {"cash": {"type": 0, "sum": 100}}),
+            (4, {"cash": {"type": 0, "sum": 30}}),
+            (14, {"cash": {"type": 2, "sum": 200, "commission": 2}}),
+            (1, {"receipt": sale(50)}),
+        ):
+            last = till.draft(task, **members)
+            told = till.take(last)
+            sums.add(told)
+        sums.add(told, -1)
+        till.storno(last)
+        report = till.do(11)
+        self.assertEqual(list(sums.faults(report)), [])
+        self.assertIsNone(report.zreprealiz)
+        self.assertEqual((report.zrepbody.serviceinput, report.zrepbody.serviceoutput), (10000, 3000))
+        self.assertEqual((report.zrepcash.sum, report.zrepcash.orderscnt), (20000, 1))
+        self.assertEqual(kind_of(report), "z")
+
+    def test_empty(self) -> None:
+        """The Z of a shift without receipts has zeros in its body and nothing else."""
+        till = Till()
+        till.do(0)
+        report = till.do(11)
+        self.assertEqual(report, ZRep(zrephead=report.zrephead, zrepbody=report.zrepbody))
+        self.assertEqual((report.zrepbody.serviceinput, report.zrepbody.serviceoutput), (0, 0))
+        self.assertEqual(report.zrephead.cashier, "Коваль О.")
+
+
+def read_receipt(receipt: dict[str, Any]) -> Any:
+    """A receipt as a request has it."""
+    body = {"ver": 6, "device": "test", "type": 1, "fiscal": {"task": 1, "receipt": receipt}}
+    fiscal = read_task(read_json(json.dumps(body).encode())).fiscal
+    assert fiscal is not None and fiscal.receipt is not None
+    return fiscal.receipt

@@ -1,0 +1,162 @@
+"""``POST /dm/main/api/v1/prro/sign``: the key with which a register signs (http-api 6.4, design 10)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.devices.devices import Device
+from dmtwisted.devices.devices import Devices
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.requests import MAX_BODY
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import StoreFailed
+from protocols.members import explain
+from web.answers import json_answer, language_of
+from web.management import answer_errors, lasting
+
+PATH = b"/dm/main/api/v1/prro/sign"
+
+
+class KeyUpload(msgspec.Struct, frozen=True):
+    """A key as it was uploaded: the file, its password, files of certificates."""
+
+    key: bytes
+    password: str = ""
+    certificate: tuple[bytes, ...] = ()
+
+
+class KeyApi:
+    """Keys come in here; none ever goes out."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, devices: Devices, default_language: str) -> None:
+        self._devices, self.default_language = devices, default_language
+
+    @app.route("/dm/main/api/v1/prro/sign", methods=["POST"])
+    async def load(self, request: IRequest) -> bytes:
+        """Load or replace a register's key; HTTP 200 whatever comes of it, ``res`` tells (design 10)."""
+        language = language_of(request, self.default_language)
+        try:
+            device = self._register(request)
+            info = await lasting(_load(device.row.dev_id, self._devices, _upload(request)))
+        except BadSettings as error:
+            refused = Refused(Res.MALFORMED, str(error))
+        except StoreFailed as error:
+            refused = Refused(Res.STORE_FAILED, note=str(error))
+        except Refused as error:
+            refused = error
+        else:
+            return json_answer(request, 200, {"res": 0, "errortxt": "", "signinfo": info})
+        return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+
+    def _register(self, request: IRequest) -> Device:
+        """The register that ``dev_id`` names.
+
+        :raises Refused: 2007 when there is none with a key of its own.
+        """
+        dev_id = request.args.get(b"dev_id", [b""])[-1].decode("utf-8", "replace")
+        try:
+            device = self._devices.by_id(dev_id)
+        except Refused:
+            raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64]) from None
+        if not hasattr(device.built, "load_key"):
+            raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64])
+        return device
+
+
+async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
+    """Load the key in the device's turn; what may be told of it.
+
+    :raises Refused: 2009 while a task runs, and as the register refuses.
+    """
+    device = devices.by_id(dev_id)
+    try:
+        await device.turns.take()
+    except Refused as refused:
+        if refused.res is not Res.DEVICE_BUSY:
+            raise
+        raise Refused(Res.KEY_IN_USE, device.name) from None
+    try:
+        built = devices.by_id(dev_id).built
+        await built.load_key(upload.key, upload.password, upload.certificate)
+        return str((await built.state()).get("signinfo") or "")
+    finally:
+        device.turns.give_back()
+
+
+def _upload(request: IRequest) -> KeyUpload:
+    """The key in the body: multipart as a page sends it, or JSON with base64.
+
+    :raises Refused: 2000 when the body is neither.
+    :raises BadSettings: when a member is missing or does not fit.
+    """
+    body: bytes = request.content.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
+    kind = (request.getHeader(b"content-type") or b"").decode("latin-1")
+    upload = _of_form(body, kind) if kind.lower().startswith("multipart/") else _of_json(body)
+    if not upload.key:
+        raise BadSettings("key", "the key file is expected")
+    return upload
+
+
+def _of_form(body: bytes, kind: str) -> KeyUpload:
+    from io import BytesIO
+
+    from werkzeug.formparser import FormDataParser
+    from werkzeug.http import parse_options_header
+
+    mime, options = parse_options_header(kind)
+    try:
+        parser = FormDataParser(silent=False)
+        _, form, files = parser.parse(BytesIO(body), mime, len(body), options)
+    except Exception as error:
+        # The parser names its errors in several ways; none of them may reach the log with what was sent.
+        raise Refused(Res.MALFORMED, f"the form cannot be read ({type(error).__name__})") from None
+    sent = [one.read() for name in ("file", "key") for one in files.getlist(name)]
+    certificates = [one.read() for one in files.getlist("certificate")]
+    return KeyUpload(
+        key=sent[0] if sent else b"",
+        password=form.get("password", ""),
+        certificate=tuple(one for one in certificates if one),
+    )
+
+
+class _JsonUpload(msgspec.Struct):
+    key: str = ""
+    password: str = ""
+    certificate: str | list[str] | None = None
+
+
+def _of_json(body: bytes) -> KeyUpload:
+    try:
+        told = msgspec.json.decode(body, type=_JsonUpload)
+    except msgspec.ValidationError as error:
+        raise BadSettings(*explain(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
+    given: Any = told.certificate or []
+    certificates = [given] if isinstance(given, str) else given
+    return KeyUpload(
+        key=_bytes_of("key", told.key),
+        password=told.password,
+        certificate=tuple(_bytes_of("certificate", text) for text in certificates),
+    )
+
+
+def _bytes_of(name: str, text: str) -> bytes:
+    """Base64 as bytes; PEM stays as it is."""
+    if "-----BEGIN" in text:
+        return text.encode()
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadSettings(name, "base64 is expected") from None
