@@ -5,13 +5,20 @@ from __future__ import annotations
 from contextlib import redirect_stdout
 from io import StringIO
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import TERMINAL, Surroundings, find_drivers
+from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.caisse_ap import CaisseApDriver
 from dmtwisted.terminals.interface import Approved, Found, NeverStarted, Order
 from dmtwisted.terminals.nexo import NexoDriver
 from tests import chaos
+from tests.certificates import make_certificate, make_key, pem
 from tests.chaos import WIRES, main, run
+from tests.shop import MORNING
 
 
 class ChaosTests(SynchronousTestCase):
@@ -59,3 +66,26 @@ class ChaosTests(SynchronousTestCase):
         lines = told.getvalue().splitlines()
         self.assertEqual([line.split()[0] for line in lines[1:8]], list(WIRES))
         self.assertIn("caisse-ap has no question for a lost payment; its unknown rows said:", lines)
+
+
+class BuildTests(SynchronousTestCase):
+    """The drivers that the chaos runs are those of the service."""
+
+    def test_built(self) -> None:
+        """Each one is built from its settings by its name, and touches no line until it is asked to."""
+        clock = Clock()
+        around = Surroundings(clock, ServiceClock(clock), MemoryStore(), None)
+        drivers = find_drivers()
+        for name, wire in WIRES.items():
+            settings = {**wire.settings, **({"ca": _root()} if name == "nexo" else {})}
+            driver = drivers[TERMINAL, name]
+            row = DeviceRow(1, "id", "pos", TERMINAL, name, b"{}")
+            built = driver.build(row, driver.read(settings), around)
+            self.assertEqual((built.driver.protocol, built.driver.wait_s), (name, 20.0))
+            self.assertEqual(clock.getDelayedCalls(), [])
+            built.close()
+
+
+def _root() -> str:
+    """A certificate in PEM."""
+    return pem(make_certificate(MORNING, make_key())).decode()

@@ -149,6 +149,25 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertAnswer(answer, 1016, 2)
         self.assertIn("000010", answer["aq_errortxt"])
 
+    def test_told_in_another_way(self) -> None:
+        """The same operation told in other words is not a new one: a person has to look."""
+        self.rule("payment", "lost_before")
+        before, after = (PaymentAnswer("00", stan="000009", auth=auth, host_time="2640900") for auth in "12")
+        self.patch(self.far, "final", _then(before, after))
+        self.assertAnswer(self.pay(), 1016, 2)
+
+    def test_told_late(self) -> None:
+        """The lost answer, told by the terminal at some later time, completes the row; any other one does not."""
+        label = str(uuid4())
+        self.doubt(label)
+        driver = self.service.driver
+        for stan, time in (("000001", "2640900"), ("000002", "2640700"), ("000000", "2640900")):
+            self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan=stan, host_time=time))
+        driver._heard_late(PaymentAnswer("00", stan="000002", host_time="2640900"))
+        self.assertEqual(self.states(), ["done", "done"])
+        self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
+        self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan="000003", host_time="2640900"))
+
 
 def _then(first: PaymentAnswer, second: PaymentAnswer) -> Any:
     """What a terminal tells the first time, and from then on."""

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.registers import documents, totals
+from dmtwisted.registers import totals
 from dmtwisted.registers.catalogue import TAX_GROUPS, TaxGroup
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.documents import Document, Header
@@ -42,7 +42,15 @@ GROUPS = (
 )
 """Every algorithm, in the price and on top of it; 14 is the first group under another number."""
 
-CARD = {"paysys": "VISA", "rrn": "123456789012", "cardmask": "411111******1111", "term_id": "S1A2", "auth_code": "A1B2"}
+RRN = "123456789012"
+
+CARD = {
+    "paysys": "VISA",
+    "rrn": RRN,
+    "cardmask": "411111******1111",
+    "term_id": "S1A2",
+    "auth_code": "A1B2",
+}
 
 
 class Till:
@@ -126,7 +134,7 @@ class KindTests(SynchronousTestCase):
         self.assertEqual((total.sum, total.notaxsum, total.commission), (50000, 50000, 500))
         (pay,), (row,) = told.checkpay, told.checkbody
         self.assertEqual((pay.payformcd, pay.payformnm, pay.sum), (0, "ГОТІВКА", 50000))
-        self.assertEqual((pay.paysys[0].acquiretransid, row.name, row.cost), ("123456789012", "Видача готівки", 50000))
+        self.assertEqual((pay.paysys[0].acquiretransid, row.name, row.cost), (RRN, "Видача готівки", 50000))
 
     def test_storno(self) -> None:
         """A storno names the document that it takes back and moves no money."""
@@ -223,7 +231,9 @@ class ReceiptTests(SynchronousTestCase):
         self.assertEqual((one.code, one.barcode, one.uktzed, one.dkpp), ("17", "4820000000017", "1905", "56.10"))
         self.assertEqual((one.amount, one.price, one.cost, one.discountsum, one.letters), (2000, 3025, 6050, 50, "А"))
         self.assertEqual((two.name, two.amount, two.cost, two.discountsum), ("Пиво світле ?", 125, 1000, None))
-        self.assertEqual((two.letters, [row.exciselabel for row in two.exciselabels]), ("ГД", ["AATE508932", "AATE508933"]))
+        self.assertEqual(
+            (two.letters, [row.exciselabel for row in two.exciselabels]), ("ГД", ["AATE508932", "AATE508933"])
+        )
         total = told.checktotal
         assert total is not None
         self.assertEqual((total.sum, total.discountsum, total.discounttype, total.rndsum), (7000, 50, 0, None))
@@ -235,7 +245,7 @@ class ReceiptTests(SynchronousTestCase):
         card, cash = told.checkpay
         self.assertEqual((card.payformcd, card.payformnm, card.sum, card.remains), (2, "Картка", 600, None))
         (slip,) = card.paysys
-        self.assertEqual((slip.name, slip.acquirepn, slip.acquiretransid), ("VISA", "77", "123456789012"))
+        self.assertEqual((slip.name, slip.acquirepn, slip.acquiretransid), ("VISA", "77", RRN))
         self.assertEqual((slip.deviceid, slip.epzdetails, slip.authcd), ("S1A2", "411111******1111", "A1B2"))
         self.assertEqual((cash.sum, cash.provided, cash.remains, cash.paysys), (400, 2000, 1600, ()))
 

@@ -10,8 +10,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.devices.devices import Device
-from dmtwisted.devices.devices import Devices
+from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res

@@ -81,11 +81,13 @@ AFTER_THE_WAIT = timedelta(seconds=60)
 class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the terminal told of its last operation before a request.
 
-    ``digest`` stands for the whole answer, which may hold a card number; ``begun`` is local time in ISO form;
-    ``tells`` says whether the terminal was known to tell its last operation; ``total`` is the open session's sum.
+    ``digest`` stands for the whole answer, which may hold a card number; ``stan`` is the operation's number, empty
+    when it names none; ``begun`` is local time in ISO form; ``tells`` says whether the terminal was known to tell its
+    last operation; ``total`` is the open session's sum.
     """
 
     digest: str = ""
+    stan: str = ""
     begun: str = ""
     tells: bool = False
     total: int | None = None
@@ -164,7 +166,8 @@ class Ecr17Driver:
         except WireError as error:
             raise self._not_sent(error) from error
         self._tells = self._tells or _names(last)
-        return encode_before(Before(_digest(last), self._now().isoformat(), self._tells, total))
+        stan = last.stan if _names(last) else ""
+        return encode_before(Before(_digest(last), stan, self._now().isoformat(), self._tells, total))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -306,6 +309,8 @@ class Ecr17Driver:
             return Undecided("the terminal was never heard telling its last operation")
         if not isinstance(last, PaymentAnswer) or not _names(last):
             return Undecided("the terminal's last answer names no operation")
+        if last.stan == before.stan:
+            return Undecided(f"operation {last.stan} is told in another way than before")
         if not self._in_time(before, last):
             return Undecided(f"operation {last.stan} is of another time")
         self._given_up = None
@@ -329,7 +334,7 @@ class Ecr17Driver:
         if self._given_up is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
             raise LookupError("a late answer to nothing that is known")
         order, before = self._given_up
-        if order.task == SETTLEMENT or _digest(answer) == before.digest or not self._in_time(before, answer):
+        if order.task == SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
             raise LookupError("a late answer to something else")
         self._given_up = None
         self._late(order.uid, self._verdict(order, answer))

@@ -308,7 +308,9 @@ class NexoDriver:
             told = await self.terminal.recover(self._category(order), service_id_of(order), patience)
         except NotReached as error:
             raise self._not_sent(error) from error
-        return NeverStarted() if told is None else self._verdict(order, told)
+        if told is None or (not told.approved and told.response.condition in _NOT_TAKEN):
+            return NeverStarted()
+        return self._verdict(order, told)
 
     # Service methods
 
@@ -357,10 +359,7 @@ class NexoDriver:
         :raises Garbled: when it approves a part and does not say which.
         """
         if not answer.approved:
-            declined = _declined(order, answer.response)
-            if declined.res == Res.TERMINAL_BUSY.code:
-                raise declined.refused()
-            return declined
+            return _taken(_declined(order, answer.response))
         partly = answer.response.result is Result.PARTIAL
         if partly and answer.approved_amount is None:
             raise Garbled("a part was approved, and the terminal does not say which")
@@ -380,11 +379,12 @@ class NexoDriver:
         )
 
     def _totals(self, order: Order, answer: TotalsAnswer) -> Verdict:
+        """What the answer to a report says.
+
+        :raises Refused: when the terminal did not take it.
+        """
         if answer.response.result is Result.FAILURE:
-            declined = _declined(order, answer.response)
-            if declined.res == Res.TERMINAL_BUSY.code:
-                raise declined.refused()
-            return declined
+            return _taken(_declined(order, answer.response))
         lines = (f"{total.kind} {total.count} {_money(total.amount)} {total.currency}" for total in answer.totals)
         return Approved(slip="\n".join(line.rstrip() for line in lines))
 
@@ -393,6 +393,10 @@ class NexoDriver:
 
 
 _NOT_GRANTED = frozenset({Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE})
+
+
+_NOT_TAKEN = frozenset({Condition.BUSY, Condition.IN_PROGRESS})
+"""Answers of a terminal that works for somebody else: what it was asked for never began."""
 
 
 def service_id_of(order: Order) -> str:
@@ -417,6 +421,16 @@ def _declined(order: Order, response: Response) -> Declined:
         return Declined.of(Res.UNHANDLED_CODE, condition or "-", text=text)
     details_of = {Res.TERMINAL_ERROR: f"{condition} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
     return Declined.of(found, *([details_of[found]] if found in details_of else []), text=text or condition)
+
+
+def _taken(declined: Declined) -> Declined:
+    """A refusal of something that began.
+
+    :raises Refused: when it did not begin, for the terminal was busy.
+    """
+    if declined.res == Res.TERMINAL_BUSY.code:
+        raise declined.refused()
+    return declined
 
 
 def _settled(before: Batch | None, told: TotalsAnswer) -> Found:

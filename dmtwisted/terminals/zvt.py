@@ -245,7 +245,7 @@ class ZvtDriver:
         _check(order)
         try:
             line = await self._open()
-            await self._at_rest(line)
+            await self._at_rest(line, order.task)
             if order.task == TOTALS:
                 return b""
             last = await self._last(line)
@@ -463,7 +463,7 @@ class ZvtDriver:
             return True
         return answer.completion.report.status not in (codes.WAIT, codes.CARD_INSERTED)
 
-    async def _at_rest(self, line: Line) -> None:
+    async def _at_rest(self, line: Line, task: int = PAYMENT) -> None:
         """See that the terminal can work.
 
         :raises Refused: when it says why not.
@@ -474,6 +474,8 @@ class ZvtDriver:
                 raise Refused(Res.TERMINAL_BUSY)
             return  # A terminal without this question is asked by the operation itself.
         status = answer.completion.report.status if answer.completion is not None else answer.result
+        if status == codes.RECONCILIATION_DUE and task in (TOTALS, SETTLEMENT):
+            return  # That is what the report is for.
         if status != codes.OK:
             raise self._declined(Order(PAYMENT, ""), answer, status).refused()
 

@@ -1,0 +1,733 @@
+"""A register at the tax service: a day in the shop, lost answers, refusals, offline and back, its key."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from dmtwisted.devices.drivers import BadSettings, find_drivers
+from dmtwisted.registers.channels import tax_service
+from dmtwisted.registers.channels.breaker import Breaker
+from dmtwisted.registers.channels.interface import IFiscalChannel
+from dmtwisted.registers.channels.tax_refusals import refusal_of
+from dmtwisted.registers.drivers.prro import PrroSettings
+from dmtwisted.results import Refused, Res
+from protocols.errors import NotReached, Silent, WireError
+from protocols.fiscal import verdicts
+from protocols.fiscal.bodies import MOST_BYTES
+from protocols.fiscal.crypto.authority import Authority
+from protocols.fiscal.crypto.signing import sign
+from protocols.fiscal.verdicts import Reply
+from tests.prro_shop import FIRST, TIN, PrroShop, container, keys
+from tests.shop import sale
+from tests.web_case import WebCase
+from web.site import Door
+
+PURCHASE = "3000000002"
+"""The fiscal number of the first sale."""
+
+
+class PrroCase(SynchronousTestCase):
+    """A shop whose register `one` is open at the tax service."""
+
+    def setUp(self) -> None:
+        """Open."""
+        self.shop = PrroShop(self, "one")
+        self.assertTold(self.do(0, "opening"), 0)
+
+    def do(self, task: int, tag: str = "", device: str = "one", **members: Any) -> dict[str, Any]:
+        """The answer to a task."""
+        return self.shop.fiscal(task, tag, device, **members)
+
+    def sell(self, amount: float = 50, tag: str = "", device: str = "one") -> dict[str, Any]:
+        """The answer to a sale in cash."""
+        return self.do(1, tag, device, receipt=sale(amount))
+
+    def assertTold(self, answer: dict[str, Any], res: int, action: int | None = None) -> None:
+        """``answer`` tells ``res``, and ``res_action`` if one is given."""
+        self.assertEqual(answer["res"], res, answer)
+        if action is not None:
+            self.assertEqual(answer["res_action"], action, answer)
+
+    def go(self, way: str, device: str = "one") -> int:
+        """Ask the register to go offline or online: 0, or the code of the refusal."""
+        going = Deferred.fromCoroutine(getattr(self.shop.built(device), f"go_{way}")("uk"))
+        going.addErrback(_code_of)
+        return self.successResultOf(going) or 0
+
+
+def _code_of(failure: Failure) -> int:
+    failure.trap(Refused)
+    assert isinstance(failure.value, Refused)
+    return failure.value.res.code
+
+
+class DayTests(PrroCase):
+    """What is sold stands at the tax service, signed by the register's key."""
+
+    def test_day(self) -> None:
+        """Open, cash, sale, return, withdrawal, storno, X and Z: every document is there once, the totals agree."""
+        told = [
+            self.do(3, cash={"type": 0, "sum": 500}),
+            self.sell(50.5),
+            self.do(2, receipt={**sale(20), "purchase_receipt_fisn": "3000000003"}),
+            self.do(4, cash={"type": 0, "sum": 100}),
+            self.do(14, cash={"type": 2, "sum": 100, "commission": 1}),
+            self.sell(10),
+            self.do(17),
+            self.do(10),
+            self.do(11),
+        ]
+        self.assertEqual([answer["res"] for answer in told], [0] * len(told), told)
+        kinds = ["open", "cash_in", "sale", "return", "cash_out", "withdrawal", "sale", "storno", "z", "close"]
+        self.assertEqual(self.shop.kinds(), kinds)
+        self.assertEqual(told[1]["info"]["doccode"], "3000000003")
+        self.assertEqual((told[1]["info"]["docno"], told[1]["info"]["dtype"]), ("3", 1))
+        sale_told = self.shop.taken()[2]
+        self.assertEqual(sale_told.checktotal.sum, 5050)
+        self.assertEqual(told[1]["info"]["printinfo"]["sum_topay"], 50.5)
+
+    def test_second_day(self) -> None:
+        """Numbers go on over a Z, and a new opening is taken."""
+        for task in (11, 0):
+            self.assertTold(self.do(task), 0)
+        self.assertEqual([document.head.ordernum for document in self.shop.taken()], [1, 2, 3, 4])
+
+    def test_known_tag(self) -> None:
+        """A repeated tag gets the stored answer, though the key is gone meanwhile, and nothing is sent again."""
+        first = self.sell(50, "a")
+        self.shop.crash()
+        self.shop.done(
+            self.shop.store.change_settings(
+                {
+                    self.place(): b'{"sealed":"","subject":"","issuer":"",'
+                    b'"tax_number":"","key_id":"","valid_from":0,"valid_to":0}'
+                }
+            )
+        )
+        again = self.sell(50, "a")
+        self.assertEqual((again["task_status"], again["info"]), (2, first["info"]))
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+    def place(self) -> str:
+        """Where the key of `one` is kept."""
+        return f"signing-key.{self.shop.core.devices.by_name('one').row.dev_id}"
+
+    def test_income(self) -> None:
+        """Income and expense are refused with 307, and the register goes on."""
+        for task in (15, 16):
+            self.assertTold(self.do(task, receipt={"sum": 10, "pays": [{"type": 0, "sum": 10}]}), 307)
+        self.assertTold(self.sell(), 0)
+
+    def test_testing(self) -> None:
+        """A register for tests says so in its documents and in its answers."""
+        self.shop.add_register("trial", FIRST + 1, testing=True)
+        self.shop.load_key("trial", keys().cashier)
+        answer = self.do(0, device="trial")
+        self.assertEqual((answer["res"], answer["info"]["dtype"]), (0, 0))
+        self.assertTrue(self.shop.taken(FIRST + 1)[0].head.testing)
+
+    def test_outlet_asked_for(self) -> None:
+        """What the settings do not say of payer and outlet is taken from the tax service's own register."""
+        self.shop.add_register("bare", FIRST + 1, fis_code="", name="", shopname="", shopad="")
+        self.shop.load_key("bare", keys().cashier)
+        self.assertTold(self.do(0, device="bare"), 0)
+        head = self.shop.taken(FIRST + 1)[0].head
+        self.assertEqual((head.tin, head.orgnm, head.pointnm), (TIN, "Тестовий платник", "Тестова торгова точка"))
+
+    def test_check(self) -> None:
+        """A register can be tried without effect; what stands in the way is told."""
+        self.shop.done(self.shop.built().check())
+        self.shop.rules({"on": "probe", "then": "unreachable"})
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().check()), Refused)
+        self.assertIs(failure.value.res, Res.TAX_SERVICE_UNREACHABLE)
+        self.assertEqual(self.shop.kinds(), ["open"])
+
+    def test_shift_settings(self) -> None:
+        """Tax groups and the register's number stay as they are while the register is open."""
+        groups = [{"code": 1, "name": "ПДВ 7%", "letter": "А", "tax_name": "ПДВ", "percent": 700}]
+        for changes in ({"tax_groups": groups}, {"fiscal_number": "4000000999"}, {"testing": True}):
+            devices = self.shop.core.devices
+            change = devices.change(devices.by_name("one").row.dev_id, None, changes)
+            failure = self.failureResultOf(Deferred.fromCoroutine(change), Refused)
+            self.assertIs(failure.value.res, Res.SHIFT_MUST_BE_CLOSED)
+        self.shop.settings("one", footer=["Дякуємо"])
+        self.assertTold(self.do(11), 0)
+
+    def test_interface(self) -> None:
+        """The channel is one."""
+        verifyObject(IFiscalChannel, self.shop.built()._channel)
+
+
+class LostAnswerTests(PrroCase):
+    """The worst day: the document was taken, the answer was lost."""
+
+    def test_lost_after(self) -> None:
+        """The sale is known again by its number, its repeat gets the number that it has, and there is one receipt."""
+        self.shop.rules({"on": "sale", "then": "lost_after"})
+        self.assertTold(self.sell(50, "a"), 1084, 2)
+        again = self.sell(50, "a")
+        self.assertEqual((again["res"], again["task_status"], again["info"]["doccode"]), (0, 2, PURCHASE))
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+    def test_lost_before(self) -> None:
+        """What never arrived is made anew under the same number."""
+        self.shop.rules({"on": "sale", "then": "lost_before"})
+        self.assertTold(self.sell(50, "a"), 1084, 2)
+        self.assertTold(self.sell(50, "a"), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+    def test_garbage(self) -> None:
+        """Half an answer, noise and 5xx are no answers: the sale is asked for, and stands there once."""
+        for number, code in enumerate(("", "200", "500", "503")):
+            self.shop.rules({"on": "sale", "then": "garbage", "code": code})
+            self.assertTold(self.sell(50, f"tag {number}"), 1084, 2)
+            self.assertTold(self.sell(50, f"tag {number}"), 0)
+        self.assertEqual(self.shop.kinds(), ["open"] + ["sale"] * 4)
+
+    def test_unreachable(self) -> None:
+        """No connection at all is 1050 and may be repeated: nothing was sent."""
+        self.shop.rules({"on": "sale", "then": "unreachable"})
+        self.assertTold(self.sell(50, "a"), 1050, 1)
+        self.assertTold(self.sell(50, "a"), 0)
+
+    def test_restart(self) -> None:
+        """A restart asks for what is unknown, with the key out of the store, before anything is sold."""
+        self.shop.rules({"on": "sale", "then": "lost_after"})
+        self.sell(50, "a")
+        self.shop.crash()
+        self.assertEqual(self.shop.look_up("a", "one")["info"]["doccode"], PURCHASE)
+        self.assertTold(self.sell(60, "b"), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "sale", "sale"])
+
+    def test_every_kind(self) -> None:
+        """Each kind of document survives a lost answer, the opening with its offline session."""
+        for task, members in (
+            (3, {"cash": {"type": 0, "sum": 500}}),
+            (2, {"receipt": {**sale(20), "purchase_receipt_fisn": PURCHASE}}),
+            (14, {"cash": {"type": 2, "sum": 100}}),
+            (11, {}),
+            (0, {}),
+        ):
+            self.shop.rules({"on": "any", "then": "lost_after"})
+            tag = f"task {task}"
+            self.assertTold(self.do(task, tag, **members), 1084, 2)
+            self.assertTold(self.do(task, tag, **members), 0)
+        kinds = ["open", "cash_in", "return", "withdrawal", "z", "close", "open"]
+        self.assertEqual(self.shop.kinds(), kinds)
+        self.assertEqual(self.go("offline"), 0)
+
+    def test_closing_lost(self) -> None:
+        """After a Z the closing goes forward only: asked for, else sent as the same bytes."""
+        for then in ("lost_before", "lost_after"):
+            self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": then})
+            self.assertTold(self.do(11, then), 1084, 2)
+            self.assertTold(self.do(11, then), 0)
+            self.assertTold(self.do(0), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "z", "close"] * 2 + ["open"])
+
+    def test_other_document(self) -> None:
+        """Another machine's document under our number is never taken for ours: the register waits for a person."""
+        self.shop.rules({"on": "sale", "then": "lost_before"})
+        self.assertTold(self.sell(50, "a"), 1084, 2)
+        self.shop.add_register("twin", FIRST)
+        self.shop.load_key("twin", keys().cashier)
+        twin = self.shop.built("twin")
+        twin._state.shift_open, twin._state.next_number, twin._stored = True, 2, b"{}"
+        self.assertTold(self.sell(70, "b", "twin"), 0)
+        answer = self.sell(50, "a")
+        self.assertTold(answer, 1075, 2)
+        self.assertIn("another document", answer["aq_errortxt"])
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+    def test_foreign_ticket(self) -> None:
+        """A ticket that somebody else signed proves nothing, whatever it says."""
+        stranger = Authority(keys().authority._now).issue("Stranger")
+        seal, self.shop.far_end._seal = self.shop.far_end._seal, _seal_of(stranger)
+        self.assertTold(self.sell(50, "a"), 1084, 2)
+        self.assertTold(self.sell(50, "a"), 1075, 2)
+        self.shop.far_end._seal = seal
+        self.assertTold(self.sell(50, "a"), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+
+def _seal_of(identity: Any) -> Any:
+    return lambda content: sign(content, identity.key, identity.certificate)
+
+
+class RefusalTests(PrroCase):
+    """What the tax service refuses, in its own words."""
+
+    def test_codes(self) -> None:
+        """Each of its codes has a result; its number stands in the text, its words beside it; nothing was sold."""
+        wanted = {1: 1044, 2: 1045, 3: 1040, 4: 1033, 5: 1046, 6: 1037, 7: 1043, 8: 1099, 9: 1040, 11: 1035, 12: 1032}
+        for code, res in {**wanted, 1042: 1042}.items():
+            self.shop.rules({"on": "sale", "then": "refuse", "code": str(code)})
+            answer = self.sell(50, "a")
+            self.assertTold(answer, res)
+            self.assertIn("ФС ", answer["errortxt"])
+            self.assertTrue(answer["aq_errortxt"])
+        self.assertTold(self.sell(50, "a"), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+    def test_statuses(self) -> None:
+        """A bare HTTP status is a refusal only when it turns the request away; others leave the outcome unknown."""
+        for status, res in ((404, 1044), (401, 1045), (400, 1035), (415, 1035)):
+            self.shop.rules({"on": "sale", "then": "refuse", "code": str(status)})
+            self.assertTold(self.sell(50, "a"), res)
+        self.shop.rules({"on": "sale", "then": "refuse", "code": "502"})
+        self.assertTold(self.sell(50, "a"), 1084, 2)
+
+    def test_words(self) -> None:
+        """Where one code stands for many reasons, the words tell which."""
+        package = "Помилка обробки документа за № 2 в пакеті, дислокація 700: "
+        for code, text, kind, res in (
+            (9, "Помилки валідації XML: CHECK", "sale", 1038),
+            (9, "Дата і час документа не відповідають часу сервера", "sale", 1039),
+            (9, "Z-звіт: ZREPREALIZ/SUM", "z", 1041),
+            (9, "EtUnknown", "sale", 1032),
+            (9, "Невірний фіскальний номер офлайн документа", "sale", 1047),
+            (9, "Обчислена сума чека не дорівнює зазначеній", "sale", 1040),
+            (9, "ПРРО заблоковано", "sale", 1042),
+            (10, package + "Геш попереднього документа не збігається", "", 1043),
+            (10, package + "Дата і час документа менші, ніж у попереднього", "", 1043),
+            (10, package + "Невірний фіскальний номер офлайн документа", "", 1047),
+            (10, package + "Обчислена сума чека невірна", "", 1040),
+        ):
+            refused = refusal_of(verdicts.Refused(code, text), kind)
+            self.assertEqual((refused.res.code, refused.aq_errortxt), (res, text), text)
+
+    def test_clock(self) -> None:
+        """A wrong time is 1039, and 1121 when our clock and the server's are half an hour apart."""
+        self.shop.rules({"on": "sale", "then": "refuse", "code": "1039"})
+        self.assertTold(self.sell(), 1039)
+        self.shop.far_end.skew_s = 2400
+        self.assertTold(self.sell(), 1121)
+        self.shop.far_end.skew_s = -2400
+        self.assertTold(self.sell(), 1121)
+        self.assertEqual(self.shop.kinds(), ["open"])
+
+
+class OfflineTests(PrroCase):
+    """Offline and back."""
+
+    def offline(self, sales: int = 2) -> None:
+        """Go offline and sell."""
+        self.assertEqual(self.go("offline"), 0)
+        for number in range(sales):
+            self.assertTold(self.sell(50 + number, f"offline {number}"), 0)
+
+    def test_and_back(self) -> None:
+        """Sales are numbered by the register, handed in as one chain, and the next session is there."""
+        self.offline()
+        self.assertEqual(self.shop.kinds(), ["open"])
+        self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds(), ["open", "offline_begin", "sale", "sale", "offline_end"])
+        self.assertEqual(self.go("offline"), 0)
+        self.assertTold(self.do(11), 0)
+        self.assertEqual(self.go("online"), 0)
+        self.assertTold(self.do(0), 0)
+
+    def test_restart(self) -> None:
+        """The same bytes are handed in after a restart."""
+        self.offline()
+        self.shop.crash()
+        self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds().count("sale"), 2)
+
+    def test_answer_lost(self) -> None:
+        """A package whose answer was lost is asked for; nothing is there twice, and the register is online."""
+        self.offline()
+        self.shop.rules({"on": "probe", "then": "accept"}, {"on": "any", "then": "lost_after"})
+        self.assertEqual(self.go("online"), 1084)
+        self.assertTold(self.sell(70, "online"), 0)
+        self.assertEqual(self.shop.kinds().count("sale"), 3)
+        self.assertEqual(self.go("offline"), 0)
+
+    def test_never_arrived(self) -> None:
+        """A package that never arrived leaves the register offline, and is handed in the next time."""
+        for then, code in (("lost_before", 1084), ("unreachable", 1050)):
+            self.shop.rules({"on": "probe", "then": "accept"}, {"on": "any", "then": then})
+            self.offline(1)
+            self.assertEqual(self.go("online"), code)
+            self.assertTold(self.sell(70), 0)
+            self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds().count("sale"), 3)
+
+    def test_no_second_package(self) -> None:
+        """A server that does not pass over known documents is handed only those that it has not."""
+        self.shop.far_end.books._passes_over_known = False
+        self.patch(tax_service, "OUTER_BYTES", MOST_BYTES - 8192)
+        self.offline(0)
+        for number in range(8):
+            self.assertTold(self.do(3, f"in {number}", cash={"type": 0, "sum": 1}), 0)
+        # The first package arrives, the second does not leave.
+        self.break_package(2)
+        self.assertEqual(self.go("online"), 1050)
+        taken = self.shop.kinds().count("cash_in")
+        self.assertTrue(0 < taken < 8, taken)
+        self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds().count("cash_in"), 8)
+
+    def break_package(self, which: int) -> None:
+        """Let the ``which``-th package from now fail before anything of it leaves."""
+        breaker = self.shop.built()._channel._server._exchange
+        inner, seen = breaker._exchange, 0
+
+        async def carry(method: str, url: str, headers: Any, body: bytes) -> Reply:
+            nonlocal seen
+            if url.endswith("/pck"):
+                seen += 1
+                if seen == which:
+                    raise NotReached("connection refused")
+            reply: Reply = await inner(method, url, headers, body)
+            return reply
+
+        breaker._exchange = carry
+
+    def test_refused(self) -> None:
+        """A package that is refused leaves the register offline with the server's own words."""
+        self.offline()
+        self.shop.far_end.block(FIRST)
+        self.assertEqual(self.go("online"), 1042)
+        self.assertEqual(self.shop.kinds(), ["open"])
+
+
+class SlowServerTests(SynchronousTestCase):
+    """A server that is slow or dead."""
+
+    def setUp(self) -> None:
+        """Two open registers."""
+        self.shop = PrroShop(self, "one", "two")
+        for name in ("one", "two"):
+            self.assertEqual(self.shop.fiscal(0, device=name)["res"], 0)
+
+    def asked(self, device: str, tag: str) -> Deferred[bytes]:
+        """The answer that is due to a sale."""
+        fiscal = {"task": 1, "receipt": sale(50)}
+        return self.shop.asked({"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": fiscal})
+
+    def test_two_registers(self) -> None:
+        """Two registers wait at the same time: after one second both are answered."""
+        self.shop.rules({"on": "sale", "then": "accept", "delay_ms": 1000, "times": 2})
+        answers = [self.asked("one", "a"), self.asked("two", "b")]
+        self.shop.clock.advance(0.999)
+        for answer in answers:
+            self.assertNoResult(answer)
+        self.shop.clock.advance(0.001)
+        self.assertEqual([json.loads(self.successResultOf(answer))["res"] for answer in answers], [0, 0])
+
+    def test_dead_server(self) -> None:
+        """A server that does not answer costs one time-out; until it is asked again the answers come at once."""
+        self.shop.rules({"on": "any", "then": "silent", "times": 0})
+        first = self.asked("one", "a")
+        self.shop.clock.advance(19.9)
+        self.assertNoResult(first)
+        self.shop.clock.advance(0.1)
+        self.assertEqual(json.loads(self.successResultOf(first))["res"], 1084)
+        for _ in range(3):
+            answer = json.loads(self.successResultOf(self.asked("one", "a")))
+            self.assertEqual((answer["res"], answer["res_action"]), (1075, 2))
+        self.shop.rules()
+        self.shop.clock.advance(30)
+        self.assertEqual(json.loads(self.successResultOf(self.asked("one", "a")))["res"], 0)
+        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+
+class BreakerTests(SynchronousTestCase):
+    """`Breaker`."""
+
+    def setUp(self) -> None:
+        """An exchange that takes a while and then fails, or answers."""
+        self.clock, self.asked = Clock(), 0
+        self.lasts, self.error = 5.0, Silent(5.0)
+        self.ways: WireError | None = self.error
+        self.breaker = Breaker(self.exchange, self.clock, 30.0)
+
+    async def exchange(self, method: str, url: str, headers: Any, body: bytes) -> Reply:
+        """Carry nothing, for a while."""
+        self.asked += 1
+        over: Deferred[None] = Deferred()
+        self.clock.callLater(self.lasts, over.callback, None)
+        await over
+        if self.ways is not None:
+            raise self.ways
+        return Reply(200, {}, b"")
+
+    def carry(self) -> Deferred[Reply]:
+        """One request."""
+        return Deferred.fromCoroutine(self.breaker("POST", "http://fs", {}, b""))
+
+    def test_left_alone(self) -> None:
+        """After a time-out nothing is asked for 30 seconds, and then once more."""
+        first = self.carry()
+        self.clock.advance(5)
+        self.failureResultOf(first, Silent)
+        self.failureResultOf(self.carry(), NotReached)
+        self.clock.advance(29.9)
+        self.failureResultOf(self.carry(), NotReached)
+        self.assertEqual(self.asked, 1)
+        self.clock.advance(0.1)
+        self.ways = None
+        second = self.carry()
+        self.clock.advance(5)
+        self.assertEqual(self.successResultOf(second).status, 200)
+
+    def test_cheap_failure(self) -> None:
+        """A failure that came at once may be tried again at once."""
+        self.lasts, self.ways = 0.1, NotReached("connection refused")
+        for _ in range(3):
+            failed = self.carry()
+            self.clock.advance(0.1)
+            self.failureResultOf(failed, NotReached)
+        self.assertEqual(self.asked, 3)
+
+
+class KeyTests(SynchronousTestCase):
+    """The register's own key."""
+
+    def setUp(self) -> None:
+        """A shop without keys."""
+        self.shop = PrroShop(self)
+
+    def opening(self) -> dict[str, Any]:
+        """The answer to an opening."""
+        return self.shop.fiscal(0, device="one")
+
+    def refusal(self, *load: Any) -> Refused:
+        """Why a key is not taken."""
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().load_key(*load)), Refused)
+        assert isinstance(failure.value, Refused)
+        return failure.value
+
+    def test_none(self) -> None:
+        """Without a key 1095, and nothing is sent."""
+        self.assertEqual(self.opening()["res"], 1095)
+        self.assertEqual(self.shop.kinds(), [])
+
+    def test_lost_secret(self) -> None:
+        """A key that cannot be opened on this machine is 1094; loading it again helps."""
+        self.shop.load_key("one", keys().cashier)
+        (self.shop.state / "secret.key").unlink()
+        self.shop.crash()
+        self.assertEqual(self.opening()["res"], 1094)
+        self.shop.load_key("one", keys().cashier)
+        self.assertEqual(self.opening()["res"], 0)
+
+    def test_restart(self) -> None:
+        """The key is there after a restart, without its password."""
+        self.shop.done(self.shop.built().load_key(container(keys().cashier, "таємно"), "таємно", []))
+        self.shop.crash()
+        self.assertEqual(self.opening()["res"], 0)
+
+    def test_at_rest(self) -> None:
+        """Neither key nor password lie open in the store."""
+        self.shop.done(self.shop.built().load_key(container(keys().cashier, "geheim-17"), "geheim-17", []))
+        (kept,) = [value for name, value in self.shop.done(self.shop.store.settings()).items() if "key" in name]
+        plain = keys().file(keys().cashier)
+        for secret in (b"geheim-17", plain, base64.b64encode(plain)[4:-4], plain[-32:]):
+            self.assertNotIn(secret, kept)
+        self.assertIn("Олена Коваль".encode(), kept)
+
+    def test_wrong(self) -> None:
+        """A wrong password, a damaged file, a missing certificate and one that has ended are 2003 with the reason."""
+        locked = container(keys().cashier, "таємно")
+        ended = keys().authority.issue("Касир", days=-0.5, age=2)
+        for load in (
+            (locked, "інше", []),
+            (b"no key", "", []),
+            (keys().file(keys().cashier), "", []),
+            (keys().file(keys().cashier), "", [keys().other.certificate.raw]),
+            (keys().file(ended), "", [ended.certificate.raw]),
+        ):
+            refused = self.refusal(*load)
+            self.assertIs(refused.res, Res.KEY_UNREADABLE)
+            self.assertTrue(refused.details[0])
+        self.assertEqual(self.opening()["res"], 1095)
+
+    def test_while_open(self) -> None:
+        """A key that works is not replaced while the register is open; afterwards it is."""
+        self.shop.load_key("one", keys().cashier)
+        self.opening()
+        given = (keys().file(keys().other), "", [keys().other.certificate.raw])
+        self.assertIs(self.refusal(*given).res, Res.KEY_IN_USE)
+        self.assertEqual(self.shop.fiscal(11, device="one")["res"], 0)
+        self.shop.done(self.shop.built().load_key(*given))
+        self.assertEqual(self.opening()["res"], 0)
+        self.assertEqual(self.shop.taken()[-1].head.cashier, "Інший касир")
+
+    def test_emergency(self) -> None:
+        """Whoever lost the key of an open shift may load another one and only close that shift with it."""
+        self.shop.load_key("one", keys().cashier)
+        self.opening()
+        (self.shop.state / "secret.key").unlink()
+        self.shop.crash()
+        self.shop.load_key("one", keys().other)
+        self.assertEqual(self.shop.fiscal(1, device="one", receipt=sale(10))["res"], 1124)
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().go_offline("uk")), Refused)
+        self.assertIs(failure.value.res, Res.KEY_REPLACED_IN_EMERGENCY)
+        for task in (11, 0):
+            self.assertEqual(self.shop.fiscal(task, device="one")["res"], 0)
+        self.assertEqual(self.shop.fiscal(1, device="one", receipt=sale(10))["res"], 0)
+
+    def test_ending(self) -> None:
+        """A key that ends soon warns in every answer, also after a restart, and forbids going offline."""
+        self.shop.load_key("one", keys().ending)
+        for _ in range(2):
+            answer = self.shop.fiscal(20, device="one")
+            self.assertEqual([warning["code"] for warning in answer["warnings"]], [1117])
+            self.shop.crash()
+        self.opening()
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().go_offline("uk")), Refused)
+        self.assertIs(failure.value.res, Res.KEY_EXPIRES_SOON)
+
+    def test_told(self) -> None:
+        """How a register stands tells whose key signs and how long, and nothing secret."""
+        self.assertEqual(self.shop.done(self.shop.built().state())["signinfo"], "")
+        self.shop.load_key("one", keys().cashier)
+        state = self.shop.done(self.shop.built().state())
+        self.assertEqual((state["signinfo"], state["key_days_left"]), ("Олена Коваль, 21.09.2027", 365))
+
+    def test_store_fails(self) -> None:
+        """A key that the store did not confirm is not signed with until the store says which one it has."""
+        self.shop.load_key("one", keys().cashier)
+        self.shop.store.broken = True
+        loading = Deferred.fromCoroutine(
+            self.shop.built().load_key(keys().file(keys().other), "", [keys().other.certificate.raw])
+        )
+        self.failureResultOf(loading)
+        self.shop.store.broken = False
+        self.assertEqual(self.opening()["res"], 0)
+        self.assertEqual(self.shop.taken()[-1].head.cashier, "Олена Коваль")
+
+
+class UploadTests(WebCase):
+    """``POST /dm/main/api/v1/prro/sign``."""
+
+    def setUp(self) -> None:
+        """A shop without keys behind the door."""
+        self.shop = self.prro = PrroShop(self)
+        self.door = Door(self.shop.core)
+        self.password = "пароль-1"
+        self.file = container(keys().cashier, self.password)
+
+    def upload(self, body: object, dev_id: str | None = None, kind: str = "") -> dict[str, Any]:
+        """What the door answers."""
+        dev_id = self.shop.core.devices.by_name("one").row.dev_id if dev_id is None else dev_id
+        path = f"/dm/main/api/v1/prro/sign?dev_id={dev_id}"
+        if kind:
+            assert isinstance(body, bytes)
+            connection = self.connect()
+            connection.ask("POST", path, body, [("Content-Type", kind)])
+            (answer,) = connection.answers()
+        else:
+            answer = self.request("POST", path, body)
+        self.assertEqual(answer.status, 200, answer.body)
+        told: dict[str, Any] = answer.json
+        return told
+
+    def json_body(self, **members: Any) -> dict[str, Any]:
+        """The key as JSON."""
+        return {"key": base64.b64encode(self.file).decode(), "password": self.password, **members}
+
+    def test_json(self) -> None:
+        """A key as JSON with base64; afterwards the register opens."""
+        told = self.upload(self.json_body())
+        self.assertEqual((told["res"], told["errortxt"], told["signinfo"]), (0, "", "Олена Коваль, 21.09.2027"))
+        self.assertEqual(self.shop.fiscal(0, device="one")["res"], 0)
+
+    def test_certificate(self) -> None:
+        """A certificate comes along for files that hold none, alone or in a list."""
+        bare = base64.b64encode(keys().file(keys().cashier)).decode()
+        certificate = base64.b64encode(keys().cashier.certificate.raw).decode()
+        for given in (certificate, [certificate]):
+            self.assertEqual(self.upload({"key": bare, "certificate": given})["res"], 0)
+
+    def test_multipart(self) -> None:
+        """A page's form: file, password and certificate, byte for byte."""
+        key = keys().file(keys().cashier)
+        parts = [
+            b'Content-Disposition: form-data; name="file"; filename="Key-6.dat"\r\n'
+            b"Content-Type: application/octet-stream\r\n\r\n" + key,
+            b'Content-Disposition: form-data; name="password"\r\n\r\n' + self.password.encode(),
+            b'Content-Disposition: form-data; name="certificate"; filename="one.cer"\r\n\r\n'
+            + keys().cashier.certificate.raw,
+        ]
+        body = b"".join(b"--b17\r\n" + part + b"\r\n" for part in parts) + b"--b17--\r\n"
+        self.assertEqual(self.upload(body, kind="multipart/form-data; boundary=b17")["res"], 0)
+        self.assertEqual(self.shop.fiscal(0, device="one")["res"], 0)
+
+    def test_wrong_password(self) -> None:
+        """A wrong password is 2003 in the caller's language."""
+        told = self.upload(self.json_body(password="інший"))
+        self.assertEqual(told["res"], 2003)
+        self.assertIn("password", told["errortxt"])
+
+    def test_no_register(self) -> None:
+        """An unknown id, and a device that signs nothing, are 2007."""
+        test = self.shop.core.devices.by_name("test").row.dev_id
+        for dev_id in ("nobody", "", test):
+            self.assertEqual(self.upload(self.json_body(), dev_id)["res"], 2007)
+
+    def test_in_use(self) -> None:
+        """A register that is open, or at work, keeps its key: 2009."""
+        self.upload(self.json_body())
+        self.prro.rules({"on": "open", "then": "accept", "delay_ms": 1000})
+        body = {"ver": 6, "device": "one", "tag": "o", "type": 1, "fiscal": {"task": 0}}
+        opening = self.shop.asked(body)
+        self.assertEqual(self.upload(self.json_body())["res"], 2009)
+        self.shop.clock.advance(1)
+        self.assertEqual(json.loads(self.successResultOf(opening))["res"], 0)
+        self.assertEqual(self.upload(self.json_body())["res"], 2009)
+
+    def test_malformed(self) -> None:
+        """A body without a key, or that is neither form nor JSON, is 2000 with what is wrong."""
+        for body, word in (({}, "key"), ({"key": "%"}, "base64"), (b"{", "JSON"), ({"key": 5}, "key")):
+            told = self.upload(body)
+            self.assertEqual(told["res"], 2000)
+            self.assertIn(word, told["errortxt"])
+        told = self.upload(b"--b17\r\n", kind="multipart/form-data")
+        self.assertEqual(told["res"], 2000)
+
+
+class SettingsTests(SynchronousTestCase):
+    """The settings of the driver."""
+
+    def read(self, **members: Any) -> Any:
+        """The settings that ``members`` spell."""
+        return find_drivers()["register", "prro"].read(members)
+
+    def test_defaults(self) -> None:
+        """A register needs nothing but its number; then it speaks to the tax service."""
+        told = self.read(fiscal_number="4000000202")
+        self.assertIsInstance(told, PrroSettings)
+        self.assertEqual(
+            (told.server_url, told.testing, told.local_number), ("https://fs.tax.gov.ua:8643/fs", False, 1)
+        )
+
+    def test_wrong(self) -> None:
+        """What cannot be used is refused with the member that it is about."""
+        for members in (
+            {"server_url": "fs.tax.gov.ua"},
+            {"server_ca": "/nowhere/roots.pem"},
+            {"trusted_certificates": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"},
+            {"fiscal_number": "ПРРО 1"},
+            {"local_number": 0},
+            {"hat": 1},
+        ):
+            error = self.assertRaises(BadSettings, self.read, **members)
+            self.assertIn(next(iter(members)), str(error))
+
+    def test_no_number(self) -> None:
+        """A register without its fiscal number refuses with 1093."""
+        shop = PrroShop(self)
+        shop.add_register("blank", FIRST, fiscal_number="")
+        shop.load_key("blank", keys().cashier)
+        self.assertEqual(shop.fiscal(0, device="blank")["res"], 1093)
