@@ -94,6 +94,16 @@ SEEN: dict[Res, str] = {
     Res.ROUND_WITH_AUTOROUND: "a sale with `autoround` true and `round` 0.1",
     Res.SHIFT_MUST_BE_CLOSED: "other `batch` settings of a register that is open: HTTP 409",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a name that a device has: HTTP 409",
+    # cash_register: the driver `prro`
+    Res.SIGNING_FAILED: "a receipt on a `prro` register whose machine fails the self-test of signing",
+    Res.FISCAL_NUMBER_EMPTY: "task 0 on a `prro` register without `fiscal_number` in its settings",
+    Res.KEY_NOT_LOADED: "task 0 on a `prro` register with a key, after `secret.key` was taken away and a restart",
+    Res.SIGNING_NOT_SET_UP: "task 0 on a `prro` register to which no key was uploaded",
+    Res.CLOCK_DIFFERS: "a sale on a `prro` register while the clock of this machine is 40 minutes wrong",
+    Res.KEY_REPLACED_IN_EMERGENCY: "a sale on an open `prro` register whose key was lost and replaced, as with 1094",
+    Res.KEY_UNREADABLE: "`prro/sign` with a wrong password",
+    Res.REGISTER_ID_NOT_FOUND: "`prro/sign` with `dev_id` of the training register",
+    Res.KEY_IN_USE: "`prro/sign` for an open `prro` register",
     # printer
     Res.PRINTER_CONNECT: "`print: unreachable` at the printer `prn`, then any print on it",
     # terminal: tasks and the line
@@ -143,8 +153,7 @@ SEEN: dict[Res, str] = {
 
 BPOS1 = "comes with the library that some banks give for BPOS1 terminals"
 CABINETS = "comes with cloud cabinets"
-OWN_DRIVER = "comes with the tax service's own driver"
-SIGNING = f"{OWN_DRIVER}: keys and signing"
+PROTOCOL_B = "comes with the tax service's other server, protocol B"
 SETTINGS_PAGES = "comes with the settings pages of registers"
 
 NOT_YET: dict[Res, str] = {
@@ -160,17 +169,8 @@ NOT_YET: dict[Res, str] = {
     Res.ONLINE_REQUEST_IMPOSSIBLE: f"{CABINETS}: here it is 1054",
     Res.X_REPORT_FAILED: f"{CABINETS}: here an X-report is refused with 1092 or made",
     Res.Z_REPORT_FAILED: f"{CABINETS}: here the tax service names what it does not like, say 1041",
-    Res.SIGNING_FAILED: SIGNING,
-    Res.KEY_NOT_LOADED: SIGNING,
-    Res.SIGNING_NOT_SET_UP: SIGNING,
-    Res.KEY_REPLACED_IN_EMERGENCY: SIGNING,
-    Res.KEY_UNREADABLE: SIGNING,
-    Res.KEY_IN_USE: SIGNING,
-    Res.FISCAL_NUMBER_EMPTY: OWN_DRIVER,
-    Res.SHIFT_ID_EMPTY: OWN_DRIVER,
-    Res.PREVIOUS_NOT_PROCESSED: OWN_DRIVER,
-    Res.CLOCK_DIFFERS: OWN_DRIVER,
-    Res.REGISTER_ID_NOT_FOUND: SETTINGS_PAGES,
+    Res.SHIFT_ID_EMPTY: PROTOCOL_B,
+    Res.PREVIOUS_NOT_PROCESSED: PROTOCOL_B,
     Res.REGISTER_OFFLINE: SETTINGS_PAGES,
     Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
     Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,

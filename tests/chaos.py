@@ -79,8 +79,7 @@ class Wire:
     """How to stand a terminal of one protocol on a desk.
 
     ``far`` makes what answers calls, ``near`` the driver under test. ``can_be_asked`` says whether the protocol has a
-    question for a lost operation. ``keeps_early`` says that an approval is stored as final before the terminal has
-    made it final: a kill between both, when the terminal takes the booking back, is more than the journal can tell.
+    question for a lost operation.
     """
 
     driver: Driver
@@ -89,7 +88,6 @@ class Wire:
     near: Near
     unreached: Res = Res.TERMINAL_UNREACHABLE
     can_be_asked: bool = True
-    keeps_early: bool = False
 
     @property
     def name(self) -> str:
@@ -179,7 +177,6 @@ WIRES: dict[str, Wire] = {
             lambda settings, endpoint, service, clock, unreached: ZvtDriver(
                 settings, endpoint, service, clock, unreached
             ),
-            keeps_early=True,
         ),
         Wire(
             ecr17.DRIVER,
@@ -476,18 +473,20 @@ class Till:
         elif fate == "cut storing":
             desk.store.fail_at(dice.randrange(1, 7), dice.random() < 0.5, desk.endpoint.hang_up)
         elif fate == "kill storing":
-            happens = dice.random() < 0.5 and not desk.wire.keeps_early
+            happens = dice.random() < 0.5
             desk.store.fail_at(dice.randrange(1, 7), happens, desk.die)
         due = desk.asked(label, kopecks)
         if fate == "kill storing":
             due.addErrback(lambda _: b"")
             came: list[bytes] = []
-            desk.endpoint.wait(due, 30.0).addCallback(came.append)
+            due.addCallback(came.append)
+            while not came and not desk.store.dead:
+                self._pass(0.5)
             if desk.store.dead:
                 self.score.kills += 1
                 desk.kill()
                 return
-            yield json.loads(came[0] if came else desk.result(due))
+            yield json.loads(came[0])
             desk.store.fail_at(0, False)
             return
         if fate in ("none", "store", "cut storing"):

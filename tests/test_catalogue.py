@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import json
 import re
 import sqlite3
@@ -22,9 +23,12 @@ from dmtwisted.results import Action, Refused, Res
 from protocols.errors import LineLost
 from protocols.printers.profiles import PROFILES
 from protocols.printers.queues import UnknownQueue
+from tests.prro_shop import PrroShop, container, keys
 from tests.shop import Shop, sale
 from tests.specification import promises
 from tests.test_printing_service import Queue
+from tests.web_case import JSON_TYPE, Connection
+from web.site import Door
 from web.terminals import ServiceMethod
 
 ROOT = Path(__file__).parent.parent
@@ -287,6 +291,79 @@ def going_offline(**settings: Any) -> Callable[[Shop], Refused | None]:
         return switch(shop, "offline")
 
     return play
+
+
+def uploaded(shop: PrroShop, password: str, device: str) -> Told:
+    """A key is uploaded for ``device``."""
+    key = base64.b64encode(container(keys().cashier, "right")).decode()
+    path = f"/dm/main/api/v1/prro/sign?dev_id={shop.core.devices.by_name(device).row.dev_id}"
+    connection = Connection(Door(shop.core), shop.clock)
+    connection.ask("POST", path, json.dumps({"key": key, "password": password}).encode(), [JSON_TYPE])
+    (answer,) = connection.answers()
+    connection.hang_up()
+    told: Told = answer.json
+    return told
+
+
+def opened_prro(shop: PrroShop) -> None:
+    """The register `one` is open with its key."""
+    shop.load_key("one", keys().cashier)
+    assert shop.fiscal(0, device="one")["res"] == 0
+
+
+def without_number(shop: PrroShop) -> Told:
+    """The register does not know its fiscal number."""
+    shop.settings("one", fiscal_number="")
+    return shop.fiscal(0, device="one")
+
+
+def lost_secret(shop: PrroShop) -> Told:
+    """The file that opens the key is gone."""
+    opened_prro(shop)
+    (shop.state / "secret.key").unlink()
+    shop.crash()
+    return shop.fiscal(1, device="one", receipt=sale())
+
+
+def emergency(shop: PrroShop) -> Told:
+    """Another key was loaded into an open register that had lost its own."""
+    lost_secret(shop)
+    shop.load_key("one", keys().other)
+    return shop.fiscal(1, device="one", receipt=sale())
+
+
+def no_signature(shop: PrroShop) -> Told:
+    """The signer does not sign."""
+    opened_prro(shop)
+    shop.done(shop.built()._key.signer()).close()
+    return shop.fiscal(1, device="one", receipt=sale())
+
+
+def wrong_clock(shop: PrroShop) -> Told:
+    """The tax service's clock is forty minutes ahead."""
+    opened_prro(shop)
+    shop.far_end.skew_s = 2400
+    return shop.fiscal(1, device="one", receipt=sale())
+
+
+def key_in_use(shop: PrroShop) -> Told:
+    """A key is uploaded for an open register."""
+    opened_prro(shop)
+    return uploaded(shop, "right", "one")
+
+
+PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
+    Res.SIGNING_FAILED: no_signature,
+    Res.FISCAL_NUMBER_EMPTY: without_number,
+    Res.KEY_NOT_LOADED: lost_secret,
+    Res.SIGNING_NOT_SET_UP: lambda shop: shop.fiscal(0, device="one"),
+    Res.CLOCK_DIFFERS: wrong_clock,
+    Res.KEY_REPLACED_IN_EMERGENCY: emergency,
+    Res.KEY_UNREADABLE: lambda shop: uploaded(shop, "wrong", "one"),
+    Res.REGISTER_ID_NOT_FOUND: lambda shop: uploaded(shop, "right", "test"),
+    Res.KEY_IN_USE: key_in_use,
+}
+"""What only a register with a key of its own can meet."""
 
 
 TAX_SERVICE: dict[Res, tuple[str, int]] = {
@@ -558,6 +635,16 @@ class ProducedTests(SynchronousTestCase):
             self.assertEqual(shop.ledger("pos", "payment"), [], res)
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
+    def test_own_driver(self) -> None:
+        """Each code that keys and signing bring is told with its published action, and nothing was sold."""
+        for res, play in PRRO_SCENES.items():
+            shop = PrroShop(self)
+            told = play(shop)
+            self.assertEqual(told["res"], res.code, told)
+            self.assertEqual(told.get("res_action", int(res.action)), int(res.action))
+            self.assertTrue(told["errortxt"])
+            self.assertNotIn("sale", shop.kinds())
+
     @promises("3.2.0.1", "3.2.0.2", "2.3.res.1", "2.3.errortxt.2")
     def test_success(self) -> None:
         """0: a task that is done has no text, and res_action 0."""
@@ -678,6 +765,7 @@ class PageTests(SynchronousTestCase):
             *PRINTER_SCENES,
             *TERMINAL_SCENES,
             *SWITCHES,
+            *PRRO_SCENES,
             Res.OK,
             Res.DEVICE_NAME_TAKEN,
             Res.SHIFT_MUST_BE_CLOSED,

@@ -12,21 +12,23 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from dmtwisted.devices.drivers import BadSettings, find_drivers
+from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.registers.channels.tax_refusals import refusal_of
-from dmtwisted.registers.drivers.prro import PrroSettings
+from dmtwisted.registers.drivers.prro import PrroSettings, over_https
 from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, Silent, WireError
 from protocols.fiscal import verdicts
 from protocols.fiscal.bodies import MOST_BYTES
 from protocols.fiscal.crypto.authority import Authority
 from protocols.fiscal.crypto.signing import sign
+from protocols.fiscal.https import HttpsExchange
 from protocols.fiscal.verdicts import Reply
+from tests.certificates import make_certificate, make_key, pem
 from tests.prro_shop import FIRST, TIN, PrroShop, container, keys
-from tests.shop import sale
+from tests.shop import MORNING, sale
 from tests.web_case import WebCase
 from web.site import Door
 
@@ -160,6 +162,16 @@ class DayTests(PrroCase):
             self.assertIs(failure.value.res, Res.SHIFT_MUST_BE_CLOSED)
         self.shop.settings("one", footer=["Дякуємо"])
         self.assertTold(self.do(11), 0)
+
+    def test_used_elsewhere(self) -> None:
+        """A register that another program has used goes on at the number where the tax service stands."""
+        self.assertTold(self.do(11), 0)
+        self.shop.add_register("moved", FIRST)
+        self.shop.load_key("moved", keys().cashier)
+        self.shop.rules({"on": "probe", "then": "unreachable", "times": 2})
+        self.assertTold(self.do(18, device="moved"), 0)
+        self.assertTold(self.do(0, device="moved"), 1043)
+        self.assertEqual(self.do(0, device="moved")["info"]["docno"], "4")
 
     def test_interface(self) -> None:
         """The channel is one."""
@@ -724,6 +736,14 @@ class SettingsTests(SynchronousTestCase):
         ):
             error = self.assertRaises(BadSettings, self.read, **members)
             self.assertIn(next(iter(members)), str(error))
+
+    def test_network(self) -> None:
+        """Over the network a register speaks HTTPS, with roots of the shop's own besides the machine's."""
+        roots = pem(make_certificate(MORNING, make_key())).decode()
+        told = self.read(fiscal_number="4000000202", server_ca=roots)
+        shop = PrroShop(self)
+        around = Surroundings(shop.clock, shop.core.clock, shop.store, shop.state)
+        self.assertIsInstance(over_https(told, around), HttpsExchange)
 
     def test_no_number(self) -> None:
         """A register without its fiscal number refuses with 1093."""

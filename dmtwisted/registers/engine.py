@@ -163,7 +163,7 @@ class SoftwareRegister:
         if self._stored is not None:
             return
         stored = await self._store.register_state(self._n)
-        self._state = totals.decode(stored) if stored else RegisterState()
+        self._state = totals.decode(stored) if stored else await self._fresh()
         self._sold = await self._store.sold_codes(self._n, self._state.shift)
         unresolved = await self._unresolved()
         differs = request is not None and any(
@@ -180,6 +180,10 @@ class SoftwareRegister:
         self._stored = totals.encode(self._state)
         if differs:
             raise Refused(Res.COLLISION_DIFFERS)
+
+    async def _fresh(self) -> RegisterState:
+        """What a register remembers that never made a document here."""
+        return RegisterState()
 
     async def _unresolved(self) -> list[OperationRow]:
         """Documents whose outcome is unknown; what others keep under this register is not ours to resolve."""

@@ -70,8 +70,7 @@ class SigningKey:
         if self._read:
             return
         kept = (await self._store.settings()).get(self._place)
-        if kept is not None:
-            self._kept = msgspec.json.decode(kept, type=KeptKey)
+        self._kept = _NONE if kept is None else msgspec.json.decode(kept, type=KeptKey)
         self._read = True
 
     async def signer(self) -> BuiltInSigner:

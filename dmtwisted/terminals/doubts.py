@@ -64,6 +64,7 @@ class Doubts:
     ) -> None:
         self._name, self._journal, self._driver, self._clock = name, journal, driver, clock
         self._progressed = progressed
+        self._early = keeps_early(driver)
         self._listened_for: dict[str, Operation] = {}
         self._asking_after = ""
         self._heard_meanwhile: dict[str, Verdict] = {}
@@ -113,7 +114,7 @@ class Doubts:
             return Undecided(f"no answer in {patience:g} s")
 
     async def _ask_again(self, operation: Operation, patience: float, persistence: float) -> Found:
-        kept, keep = operation.kept, keeping(self._journal, lambda: operation)
+        kept, keep = operation.kept, keeping(self._journal, lambda: operation, self._early)
         # The service's clock can be moved, so it is a timer that tells.
         tired = self._clock.callLater(persistence, lambda: None)
         try:
@@ -147,7 +148,7 @@ class Doubts:
             await self._journal.end(operation, verdict, heard=error is not None)
             return verdict
         kept = (await self._journal.now(operation)).kept.verdict
-        if kept is not None:
+        if kept is not None and not self._early:
             # A driver made it durable, and was then broken off.
             return kept
         if isinstance(found, NeverStarted):
@@ -211,10 +212,22 @@ class Doubts:
             await self._journal.end(operation, verdict, heard=False)
 
 
-def keeping(journal: PayJournal, operation: Callable[[], Operation]) -> Keep:
-    """What a driver makes a verdict durable with; ``operation`` tells whose it is by then."""
+def keeps_early(driver: Any) -> bool:
+    """Whether the terminal may still take back what `Keep` stored: see `ITerminal.perform`."""
+    return bool(getattr(driver, "keeps_early", False))
+
+
+def keeping(journal: PayJournal, operation: Callable[[], Operation], early: bool) -> Keep:
+    """What a driver makes a verdict durable with.
+
+    :param operation: tells whose it is by then.
+    :param early: whether the terminal may still take it back.
+    """
 
     async def keep(verdict: Verdict) -> None:
+        if early:
+            await journal.hold(operation(), verdict)
+            return
         # Nobody has heard of it yet: that is kept once more, when somebody is about to.
         await journal.end(operation(), verdict, heard=False)
 

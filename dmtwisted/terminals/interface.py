@@ -189,6 +189,8 @@ class ITerminal(Interface):
         :raises Refused: when the terminal is not there, is busy or does not answer; nothing was sent.
         """
 
+    # A driver whose terminal may still take back what `keep` stored says so by an attribute ``keeps_early``.
+
     async def perform(order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """Do it.
 

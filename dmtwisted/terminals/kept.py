@@ -83,6 +83,11 @@ class PayJournal:
         await self._store.note(operation.n, _encode(kept))
         return replace(operation, kept=kept)
 
+    async def hold(self, operation: Operation, verdict: Verdict) -> None:
+        """Keep a verdict that the terminal may still take back: the operation stays open until its end is certain."""
+        kept = msgspec.structs.replace(operation.kept, sent=True, verdict=masked(verdict), unheard=True)
+        await self._store.note(operation.n, _encode(kept))
+
     async def end(self, operation: Operation, verdict: Verdict, heard: bool = True) -> Operation:
         """Keep how it ended; ``heard`` tells whether somebody is waiting to be told."""
         verdict, kept = masked(verdict), operation.kept

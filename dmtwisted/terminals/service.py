@@ -29,7 +29,7 @@ from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
+from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping, keeps_early
 from dmtwisted.terminals.interface import (
     CANCEL,
     CONNECTING,
@@ -103,7 +103,10 @@ class TerminalService:
             return told_refusal(caller, task, self._clock.now(), refused)
         except StoreFailed as error:
             self.log.error("{device}: the store failed: {why}", device=self._name, why=str(error))
-            return told_refusal(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
+            # Under a label of the caller's there may be an operation already whose end nobody could be told.
+            action = Action.COLLISION if request.transaction_id.strip() else Action.REPEAT
+            failed = Refused(Res.STORE_FAILED, action=action, note=str(error))
+            return told_refusal(caller, task, self._clock.now(), failed)
 
     async def _perform(self, request: TaskRequest, caller: Caller) -> bytes:
         pay = request.pay
@@ -236,7 +239,7 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation)
+            keep = keeping(self._journal, lambda: run.operation, keeps_early(self.driver))
             return await self._end_of(run, self.driver.perform(kept.order, kept.snapshot, keep))
         finally:
             self._at_rest()
@@ -315,7 +318,7 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation)
+            keep = keeping(self._journal, lambda: run.operation, keeps_early(self.driver))
             read = await self.driver.read_card(kept.order, kept.snapshot, keep)
         except BaseException:
             self._at_rest()

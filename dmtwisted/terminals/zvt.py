@@ -202,6 +202,8 @@ class ZvtDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "zvt"
+    keeps_early = True
+    """A booking is final only when its slip was acknowledged too (terminals.md 7.8)."""
 
     def __init__(
         self,

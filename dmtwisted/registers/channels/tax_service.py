@@ -167,7 +167,11 @@ class TaxServiceChannel:
 
     async def submit(self, document: Document, sent: bytes) -> Outcome:
         """Hand in ``sent``: see `IFiscalChannel`."""
-        verdict = await self._server.register(sent, await self._clock.aside(_paper_in, sent))
+        try:
+            paper = await self._clock.aside(_paper_in, sent)
+        except Refused as damaged:
+            return Rejected(damaged)
+        verdict = await self._server.register(sent, paper)
         if isinstance(verdict, verdicts.Accepted):
             return Accepted(verdict.fiscal_number, _session(verdict.session))
         if isinstance(verdict, NotSent):
@@ -219,6 +223,13 @@ class TaxServiceChannel:
 
         The server is asked first how far it has them: real servers may not take a document twice.
         """
+        try:
+            return await self._upload(package)
+        except Refused as refused:
+            # The key was gone before the next package could be signed.
+            return Rejected(refused)
+
+    async def _upload(self, package: list[bytes]) -> Outcome:
         papers = await self._clock.aside(_papers_in, package)
         asked = await self._server.state(self._register.number)
         if isinstance(asked, (Lost, Nothing)):
@@ -256,6 +267,19 @@ class TaxServiceChannel:
         return Accepted(last.head.ordertaxnum or "", granted)
 
     # The key and the way
+
+    async def first_number(self) -> int:
+        """The local number with which a register goes on that was used elsewhere before (fiscal-server 6).
+
+        :raises Refused: when the server cannot be asked.
+        """
+        await self._signer()
+        asked = await self._server.state(self._register.number)
+        if isinstance(asked, Answered):
+            return max(asked.value.next_local_num, 1)
+        if isinstance(asked, Nothing):
+            return 1
+        raise _unanswered(asked)
 
     def key_days_left(self) -> int | None:
         """Whole days until the key ends; `None` while none is known."""

@@ -12,6 +12,8 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.totals import RegisterState
+from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.values import DeviceRow
@@ -107,7 +109,7 @@ class PrroRegister(SoftwareRegister):
         from dmtwisted.registers.keys import SigningKey
 
         self._key = SigningKey(row.name, row.dev_id, around.store, Secrets(around.state), around.clock)
-        channel = TaxServiceChannel(
+        self._way = channel = TaxServiceChannel(
             Register(
                 number=int(settings.fiscal_number or 0),
                 local=settings.local_number,
@@ -120,13 +122,30 @@ class PrroRegister(SoftwareRegister):
             trust_in(settings.trusted_certificates),
             around.clock,
         )
-        self._own_settings = settings
+        self._own_settings, self._unasked = settings, False
         super().__init__(row.n, row.name, settings.fiscal_number, settings, around.store, channel, around.clock)
 
     async def resolve(self) -> None:
         """As any register; which key there is belongs to what it has to know first."""
         await self._key.read()
         await super().resolve()
+
+    async def _settle(self, request: TaskRequest | None, fingerprint: bytes) -> None:
+        if self._unasked:
+            self._stored, self._unasked = None, False
+        await super()._settle(request, fingerprint)
+
+    async def _fresh(self) -> RegisterState:
+        """As any register, with the number at which the tax service stands: another program may have used it.
+
+        Until it can be asked the number is a guess, and a wrong guess is refused there.
+        """
+        try:
+            number = await self._way.first_number()
+        except Refused:
+            self._unasked = True
+            return RegisterState()
+        return RegisterState(next_number=number)
 
     async def state(self) -> dict[str, object]:
         """How the register stands, and whose key signs for it."""
