@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -107,13 +108,16 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
 
     def test_cut_after_storing(self) -> None:
         """A booking that we stored and could not acknowledge goes back: its caller hears that nothing was taken."""
-        conclude = self.store.conclude
+        note, noted = self.store.note, Counter[str]()
 
-        async def cut(outcome: Any) -> None:
-            await conclude(outcome)
-            self.endpoint.hang_up()
+        async def cut(n: int, request: bytes) -> None:
+            await note(n, request)
+            noted["note"] += 1
+            # The first one says that the request may leave, the second one is the booking.
+            if noted["note"] == 2:
+                self.endpoint.hang_up()
 
-        patch = self.patch(self.store, "conclude", cut)
+        patch = self.patch(self.store, "note", cut)
         label = str(uuid4())
         answer = self.pay(label=label)
         patch.restore()
@@ -125,20 +129,44 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
     def test_stored_before_it_is_acknowledged(self) -> None:
         """When a booking is acknowledged, the journal has it already."""
         heard: list[int] = []
-        conclude = self.store.conclude
+        note = self.store.note
 
-        async def watched(outcome: Any) -> None:
+        async def watched(n: int, request: bytes) -> None:
             heard.append(len(self.endpoint.heard[-1]))
-            await conclude(outcome)
+            await note(n, request)
 
-        self.patch(self.store, "conclude", watched)
+        self.patch(self.store, "note", watched)
         self.assertAnswer(self.pay(), 0, 0)
         # The status information, the slip and the completion are acknowledged behind it.
-        self.assertEqual(self.endpoint.heard[-1][heard[0] :], bytes.fromhex("800000") * 3)
+        self.assertEqual(self.endpoint.heard[-1][heard[1] :], bytes.fromhex("800000") * 3)
+
+    def test_killed_between_booking_and_slip(self) -> None:
+        """A kill behind the storing leaves the row open: what the terminal took back is never told as approved."""
+        note, noted = self.store.note, Counter[str]()
+
+        async def killed(n: int, request: bytes) -> None:
+            await note(n, request)
+            noted["note"] += 1
+            if noted["note"] == 2:
+                await Deferred[None]()
+
+        label = str(uuid4())
+        self.pay()
+        patch = self.patch(self.store, "note", killed)
+        self.asked(1, label, sum=77)
+        self.advance_until("authorising")
+        for _ in range(400):
+            if noted["note"] < 2:
+                self.endpoint.advance(0.1)
+        self.assertEqual(noted["note"], 2)
+        patch.restore()
+        self.restart()
+        self.assertAnswer(self.pay(17, label), 411, 2)
+        self.assertEqual((self.taken(), self.states()), ([100], ["done", "unknown"]))
 
     def test_storing_fails(self) -> None:
         """A booking that cannot be stored is refused, and the terminal takes it back."""
-        _Failing(self, ("conclude",), 1, False)
+        _Failing(self, ("note",), 2, False)
         label = str(uuid4())
         answer = self.pay(label=label)
         self.assertAnswer(answer, 1082, 1)
@@ -160,7 +188,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
     def test_cancel_that_cannot_be_stored(self) -> None:
         """A cancel is acknowledged all the same: nobody says what a refusal would do there."""
         paid = self.pay(sum=50)["info"]["cancelid"]
-        _Failing(self, ("conclude",), 1, False)
+        _Failing(self, ("note",), 2, False)
         self.assertAnswer(self.pay(3, cancelid=paid), 0, 0)
         self.assertNotIn(bytes.fromhex("846600"), self.endpoint.heard[-1])
         self.assertEqual(self.kinds(), ["payment", "payment", "cancel"])

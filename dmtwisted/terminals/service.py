@@ -103,10 +103,7 @@ class TerminalService:
             return told_refusal(caller, task, self._clock.now(), refused)
         except StoreFailed as error:
             self.log.error("{device}: the store failed: {why}", device=self._name, why=str(error))
-            # Under a label of the caller's there may be an operation already whose end nobody could be told.
-            action = Action.COLLISION if request.transaction_id.strip() else Action.REPEAT
-            failed = Refused(Res.STORE_FAILED, action=action, note=str(error))
-            return told_refusal(caller, task, self._clock.now(), failed)
+            return told_refusal(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
 
     async def _perform(self, request: TaskRequest, caller: Caller) -> bytes:
         pay = request.pay
@@ -123,7 +120,11 @@ class TerminalService:
             raise Refused(Res.TASK_NOT_SUPPORTED, pay.task)
         order = order_of(pay)
         if labelled:
-            known = await self._known(order, caller.label, request.transaction_search)
+            try:
+                known = await self._known(order, caller.label, request.transaction_search)
+            except StoreFailed as error:
+                # Under this label there may be an operation already, and nobody could say how it ended.
+                raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
             if known is not None:
                 return await self._again(known)
         if request.transaction_search == STORED_ONLY:

@@ -176,7 +176,7 @@ class AddDeviceTests(BrowserCase):
         settings = self.devices()["test"]["settings"]
         self.assertEqual((settings["shopname"], settings["header"]), ("Кав’ярня", ["Перший рядок", "Другий"]))
         self.assertEqual([group["code"] for group in settings["tax_groups"] if not group["enabled"]], [3])
-        self.assertIsNone(settings["batch"])
+        self.assertEqual((settings["batch"]["terminal"], settings["batch"]["printer"]), ("pos", "prn"))
         self.click("#delete")
         self.click("#sure-delete button[value='no']")
         self.assertIn("test", self.devices())
