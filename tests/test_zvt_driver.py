@@ -162,7 +162,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         patch.restore()
         self.restart()
         self.assertAnswer(self.pay(17, label), 411, 2)
-        self.assertEqual((self.taken(), self.states()), ([100], ["done", "unknown"]))
+        self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done", "unknown"]))
 
     def test_storing_fails(self) -> None:
         """A booking that cannot be stored is refused, and the terminal takes it back."""
