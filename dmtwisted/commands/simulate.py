@@ -6,6 +6,7 @@ serial port), a control port (`dmtwisted.commands.control`) and a file for their
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -330,6 +331,10 @@ def run(options: SimulateOptions) -> int:
     except NotStarted as error:
         print(f"dmtwisted simulate: {error}", file=sys.stderr)
         return 1
+    # A shell hides Ctrl-C from what it starts behind itself; whoever asks us to stop shall be heard all the same.
+    running_reactor.callWhenRunning(
+        signal.signal, signal.SIGINT, lambda *_: running_reactor.callFromThread(running_reactor.stop)
+    )
     # Told once signals are taken: whoever reads it may stop us at once.
     running_reactor.callWhenRunning(print, running.line, flush=True)
     running_reactor.run()
