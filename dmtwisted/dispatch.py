@@ -59,7 +59,7 @@ class Dispatcher:
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
-            request = _with_tag(read_task(read_json(body)))
+            request = _with_tag(read_task(read_json(body), batch))
             if self.events.watched:
                 self.events.begun(request)
             answer = await self._perform(request, body, language, printer, batch)

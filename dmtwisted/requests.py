@@ -8,6 +8,7 @@ else that does not fit is :class:`~dmtwisted.results.Res` 2000 and names the mem
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -397,8 +398,11 @@ def read_root(root: Members) -> TaskRequest:
     )
 
 
-def read_task(root: Members) -> TaskRequest:
+def read_task(root: Members, batch: bool = False) -> TaskRequest:
     """The whole request, typed and checked for structure; what it means is for the device to judge.
+
+    :param batch: whether ``pay`` and ``skipprint`` beside a receipt have to fit (specification 4.6, http-api 5);
+        elsewhere they may be a till's leftovers, whatever they are (http-api 0.3.14).
 
     :raises Refused: 2000 with the path of the first member that does not fit.
     """
@@ -407,10 +411,13 @@ def read_task(root: Members) -> TaskRequest:
         fiscal = root.read("fiscal", _read_fiscal)
         if fiscal is not None:
             request = msgspec.structs.replace(request, fiscal=fiscal)
-        if root.has("pay") or root.has("skipprint"):
-            # What batch mode minds beside the receipt (specification 4.6, http-api 5).
+        if batch:
             pay = root.read("pay", _read_pay_task)
             return msgspec.structs.replace(request, pay=pay, skipprint=root.flag("skipprint"))
+        if root.has("pay"):
+            # The tag of an open batch goes on at every door; what does not fit is no batch's, and nobody's business.
+            with suppress(Refused):
+                return msgspec.structs.replace(request, pay=root.read("pay", _read_pay_task))
         return request
     if request.type == TYPE_PAY:
         search = root.integer("transaction_search")

@@ -95,7 +95,7 @@ class FaultTests(_WithShop):
     def test_before_the_device(self) -> None:
         """A fault before the request was read is answered in the same way, with what can be read."""
 
-        def fail(root: object) -> None:
+        def fail(root: object, batch: bool) -> None:
             raise Mishap("the words")
 
         self.patch(dispatch, "read_task", fail)
@@ -140,6 +140,26 @@ class FaultTests(_WithShop):
             self.assertEqual(tuple(answer), ROOT, body)
             self.assertIn(answer["res"], (1058, 1091, 2000), body)
             self.assertEqual((answer["task_status"], answer["info"]), (3, {}), body)
+
+
+class LeftoverTests(_WithShop):
+    """What belongs to batch mode, in a request to a door that knows no such thing."""
+
+    def test_ignored(self) -> None:
+        """A sale is made whatever stands in ``pay`` and ``skipprint`` beside it; batch mode minds both."""
+        leftovers: tuple[dict[str, Any], ...] = (
+            {"pay": ""},
+            {"pay": []},
+            {"pay": {"task": "x"}},
+            {"pay": {"oper_action": 7}},
+            {"skipprint": "perhaps"},
+        )
+        for more in leftovers:
+            body = {"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale()}, **more}
+            self.assertEqual(self.shop.ask(body)["res"], 0, more)
+            raw = json.dumps(body).encode()
+            refused = Deferred.fromCoroutine(self.shop.core.dispatcher.execute(raw, "uk", batch=True))
+            self.assertEqual(json.loads(self.successResultOf(refused))["res"], 2000, more)
 
 
 class LabelTests(_WithShop):

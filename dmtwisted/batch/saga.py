@@ -74,7 +74,7 @@ def saga_of(row: OperationRow) -> Saga:
 
 def request_of(saga: Saga, tag: str) -> TaskRequest:
     """The request that a saga carries out, under its ``tag``: the service may have given it one."""
-    return msgspec.structs.replace(read_task(read_json(saga.body)), tag=tag)
+    return msgspec.structs.replace(read_task(read_json(saga.body), batch=True), tag=tag)
 
 
 def taking_back(saga: Saga, refused: Refused) -> Saga:

@@ -176,15 +176,15 @@ def _drop_empty(totals: ShiftTotals) -> None:
     """Take out lines that came to nothing: a report does not tell of what was taken back."""
     for name in _LINES:
         lines: dict[int, PaySum | TaxSum] = getattr(totals, name)
-        for code in [code for code, line in lines.items() if not any(_sums(line))]:
+        for code in [code for code, line in lines.items() if not any(getattr(line, name) for name in _summed(line))]:
             del lines[code]
 
 
-def _sums(line: PaySum | TaxSum) -> Iterator[int]:
+def _summed(line: PaySum | TaxSum) -> Iterator[str]:
+    """The members of a line that are sums: neither names nor rates."""
     for name in line.__struct_fields__:
-        value = getattr(line, name)
-        if isinstance(value, int) and not name.endswith("percent"):
-            yield value
+        if isinstance(getattr(line, name), int) and not name.endswith("percent"):
+            yield name
 
 
 def _cash_of(receipt: Receipt) -> int:
@@ -273,7 +273,5 @@ def _add_lines(whole: dict[int, PaySum | TaxSum], part: dict[int, PaySum | TaxSu
         if known is None:
             whole[code] = msgspec.structs.replace(line)
             continue
-        for name in line.__struct_fields__:
-            value = getattr(line, name)
-            if isinstance(value, int) and not name.endswith("percent"):
-                setattr(known, name, getattr(known, name) + value)
+        for name in _summed(line):
+            setattr(known, name, getattr(known, name) + getattr(line, name))

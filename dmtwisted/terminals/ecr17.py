@@ -20,6 +20,7 @@ from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.drivers.ecr17 import CAPABILITIES, SERVICES, Ecr17Settings
 from dmtwisted.terminals.interface import (
     CANCEL,
@@ -139,7 +140,7 @@ class Ecr17Driver:
         self._receipt_due: Deferred[None] | None = None
         # The operation whose answer did not come, and what the terminal told before it.
         self._given_up: tuple[Order, Before] | None = None
-        self._go: Deferred[int | None] | None = None
+        self._cashier = Cashier(reactor, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
         self._progressed: Callable[[Progress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
@@ -247,7 +248,7 @@ class Ecr17Driver:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
         self._progressed(Progress(WAITING_CASHIER))
-        wanted = await self._confirmed()
+        wanted = await self._cashier.confirmed()
         if wanted is None:
             return Declined.of(Res.OPERATION_CANCELLED)
         order = msgspec.structs.replace(order, corrected=wanted)
@@ -261,34 +262,18 @@ class Ecr17Driver:
             raise
         return await self._with_receipt(self._verdict(order, answer))
 
-    async def _confirmed(self) -> int | None:
-        """The sum to go on with; `None` when it is not wanted, or nobody said so in time."""
-        go: Deferred[int | None] = Deferred()
-        self._go = go
-        try:
-            return await go.addTimeout(self._settings.confirm_s, self._reactor)
-        except TimeoutError:
-            return None
-        finally:
-            self._go = None
-
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._answer_for_cashier(order.wanted)
-
-    def _answer_for_cashier(self, wanted: int | None) -> None:
-        if self._go is None or self._go.called:
-            raise Refused(Res.NOTHING_TO_CONFIRM)
-        self._go.callback(wanted)
+        self._cashier.say(order.wanted)
 
     async def interrupt(self) -> None:
         """Give up a card that waits for the cashier; a running operation only the terminal's own key stops.
 
         :raises Refused: 5029 for anything else than a waiting card.
         """
-        if self._go is None:
+        if not self._cashier.waits:
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._answer_for_cashier(None)
+        self._cashier.say(None)
 
     # After a lost answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -17,6 +17,7 @@ from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
 from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.drivers.nexo import CAPABILITIES, SERVICES, NexoSettings
 from dmtwisted.terminals.interface import (
     CANCEL,
@@ -147,7 +148,7 @@ class NexoDriver:
         self.terminal = NexoTerminal(agent, clock, wire, seal)
         # What runs now, for an abort.
         self._running: tuple[Category, str] | None = None
-        self._go: Deferred[int | None] | None = None
+        self._cashier = Cashier(clock, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
         self._progressed: Callable[[Progress], None] = lambda _: None
 
@@ -246,7 +247,7 @@ class NexoDriver:
                 return _declined(order, read.response)
             card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
             self._progressed(Progress(WAITING_CASHIER))
-            wanted = await self._confirmed()
+            wanted = await self._cashier.confirmed()
             if wanted is None:
                 await self._release()
                 return Declined.of(Res.OPERATION_CANCELLED)
@@ -268,30 +269,14 @@ class NexoDriver:
             # The terminal lets go of it by itself after a while.
             self.log.info("the card was not let go of: {error}", error=error)
 
-    async def _confirmed(self) -> int | None:
-        """The sum to go on with; `None` when it is not wanted, or nobody said so in time."""
-        go: Deferred[int | None] = Deferred()
-        self._go = go
-        try:
-            return await go.addTimeout(self._settings.confirm_s, self._clock)
-        except TimeoutError:
-            return None
-        finally:
-            self._go = None
-
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._answer_for_cashier(order.wanted)
-
-    def _answer_for_cashier(self, wanted: int | None) -> None:
-        if self._go is None or self._go.called:
-            raise Refused(Res.NOTHING_TO_CONFIRM)
-        self._go.callback(wanted)
+        self._cashier.say(order.wanted)
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`."""
-        if self._go is not None:
-            self._answer_for_cashier(None)
+        if self._cashier.waits:
+            self._cashier.say(None)
         elif self._running is None:
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
         else:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.internet.task import deferLater
@@ -32,6 +32,7 @@ from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.drivers.zvt import CAPABILITIES, SERVICES, ZvtSettings
 from dmtwisted.terminals.interface import (
@@ -231,7 +232,7 @@ class ZvtDriver:
         # The last booking that was made durable, with the name of its operation.
         self._booked: tuple[str, Receipt] | None = None
         self._interrupted = False
-        self._go: Deferred[int | None] | None = None
+        self._cashier = Cashier(reactor, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
         self._progressed: Callable[[Progress], None] = lambda _: None
 
@@ -331,7 +332,7 @@ class ZvtDriver:
                 return self._declined(order, read)
             card.callback(_approved(order, read.status, "", order.sum))
             self._progressed(Progress(WAITING_CASHIER))
-            wanted = await self._confirmed()
+            wanted = await self._cashier.confirmed()
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
             if line.gone:
@@ -343,33 +344,17 @@ class ZvtDriver:
         finally:
             self._leave()
 
-    async def _confirmed(self) -> int | None:
-        """The sum to go on with; `None` when it is not wanted, or nobody said so in time."""
-        go: Deferred[int | None] = Deferred()
-        self._go = go
-        try:
-            return await go.addTimeout(self._settings.confirm_s, self._reactor)
-        except TimeoutError:
-            return None
-        finally:
-            self._go = None
-
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._answer_for_cashier(order.wanted)
-
-    def _answer_for_cashier(self, wanted: int | None) -> None:
-        if self._go is None or self._go.called:
-            raise Refused(Res.NOTHING_TO_CONFIRM)
-        self._go.callback(wanted)
+        self._cashier.say(order.wanted)
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`. Reading a card can always be stopped, a payment where the setting says so.
 
         :raises Refused: 5029 when this operation cannot be stopped.
         """
-        if self._go is not None:
-            self._answer_for_cashier(None)
+        if self._cashier.waits:
+            self._cashier.say(None)
             return
         if self._line is None or not self._line.interrupt():
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
