@@ -68,6 +68,7 @@ class CaisseApDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "caisse-ap"
+    keeps_early = False
 
     def __init__(
         self,

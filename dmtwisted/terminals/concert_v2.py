@@ -66,6 +66,7 @@ class ConcertDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "concert-v2"
+    keeps_early = False
 
     def __init__(
         self,

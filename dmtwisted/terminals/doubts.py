@@ -64,7 +64,7 @@ class Doubts:
     ) -> None:
         self._name, self._journal, self._driver, self._clock = name, journal, driver, clock
         self._progressed = progressed
-        self._early = keeps_early(driver)
+        self._early: bool = driver.keeps_early
         self._listened_for: dict[str, Operation] = {}
         self._asking_after = ""
         self._heard_meanwhile: dict[str, Verdict] = {}
@@ -210,11 +210,6 @@ class Doubts:
         # What was closed for want of better knowledge is corrected; what is certain already stays.
         if now.open or (isinstance(verdict, Approved) and now.state is State.REFUSED):
             await self._journal.end(operation, verdict, heard=False)
-
-
-def keeps_early(driver: Any) -> bool:
-    """Whether the terminal may still take back what `Keep` stored: see `ITerminal.perform`."""
-    return bool(getattr(driver, "keeps_early", False))
 
 
 def keeping(journal: PayJournal, operation: Callable[[], Operation], early: bool) -> Keep:

@@ -114,6 +114,7 @@ class Ecr17Driver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ecr17"
+    keeps_early = False
 
     def __init__(
         self,

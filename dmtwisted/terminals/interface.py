@@ -178,6 +178,7 @@ class ITerminal(Interface):
     capabilities = Attribute("The numbers of ``pay.task`` that this terminal has; any other is 5029.")
     services = Attribute("The service methods that it has; any other is 303.")
     protocol = Attribute("The name of its protocol, for people.")
+    keeps_early = Attribute("Whether the terminal may still take back a verdict that ``keep`` has stored.")
     wait_s = Attribute("Seconds that an operation may take.")
 
     def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
@@ -188,8 +189,6 @@ class ITerminal(Interface):
 
         :raises Refused: when the terminal is not there, is busy or does not answer; nothing was sent.
         """
-
-    # A driver whose terminal may still take back what `keep` stored says so by an attribute ``keeps_early``.
 
     async def perform(order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """Do it.

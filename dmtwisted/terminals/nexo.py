@@ -125,6 +125,7 @@ class NexoDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "nexo"
+    keeps_early = False
 
     def __init__(
         self,

@@ -164,6 +164,7 @@ class PrivatbankDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "privatbank-json"
+    keeps_early = False
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping, keeps_early
+from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
 from dmtwisted.terminals.interface import (
     CANCEL,
     CONNECTING,
@@ -240,7 +240,7 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation, keeps_early(self.driver))
+            keep = keeping(self._journal, lambda: run.operation, self.driver.keeps_early)
             return await self._end_of(run, self.driver.perform(kept.order, kept.snapshot, keep))
         finally:
             self._at_rest()
@@ -319,7 +319,7 @@ class TerminalService:
         try:
             await self._send_off(run)
             kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation, keeps_early(self.driver))
+            keep = keeping(self._journal, lambda: run.operation, self.driver.keeps_early)
             read = await self.driver.read_card(kept.order, kept.snapshot, keep)
         except BaseException:
             self._at_rest()

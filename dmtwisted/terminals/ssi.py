@@ -116,6 +116,7 @@ class SsiDriver:
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ssi-json"
+    keeps_early = False
 
     def __init__(
         self,
