@@ -52,7 +52,7 @@ class Core:
         self.settings = ServiceSettings(store, self.secrets)
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
-        around = Surroundings(reactor, self.clock, store, state)
+        around = Surroundings(reactor, self.clock, store, state, self.secrets)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
         self.dispatcher = Dispatcher(self.devices, store, self.clock)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)

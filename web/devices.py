@@ -10,6 +10,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings
+from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from web.answers import json_answer, language_of, plain_answer
@@ -158,9 +159,7 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def _record(device: Device) -> dict[str, Any]:
-    settings = msgspec.to_builtins(device.settings)
-    for name in device.driver.secrets:
-        settings.pop(name, None)
+    settings = without_secrets(device.driver, msgspec.to_builtins(device.settings))
     try:
         state = await device.built.state()
     except StoreFailed:

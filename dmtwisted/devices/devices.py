@@ -11,10 +11,11 @@ import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.devices.drivers import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.devices.sealing import SettingsSeal, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import DeviceRow, NameTaken
+from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
 from dmtwisted.turns import Turns
 
 LONGEST_NAME = 200
@@ -56,12 +57,27 @@ class Devices:
         self._by_name: dict[str, Device] = {}
         self._by_id: dict[str, Device] = {}
         self._turns: dict[int, Turns] = {}
+        self._seal = SettingsSeal(around.secrets)
         self.sharing = Sharing(around.store, self.renew)
 
     async def open(self) -> None:
         """Build every device that the store knows; one that cannot be built is there all the same, and says why."""
         for row in await self._around.store.devices():
-            self._bring_in(row)
+            self._bring_in(await self._sealed(row))
+
+    async def _sealed(self, row: DeviceRow) -> DeviceRow:
+        """``row`` as it should be kept: an earlier version kept secrets as they were entered."""
+        driver = self.drivers.get((row.kind, row.driver))
+        # Where services share a database each may have a key of its own, so it waits for a change.
+        if driver is None or self.sharing.shared or not in_clear(driver, row.settings):
+            return row
+        try:
+            sealed = self._seal.seal(row.dev_id, driver, msgspec.json.decode(row.settings))
+            await self._around.store.change_device(row.n, row.name, sealed)
+        except (BadSettings, StoreFailed) as error:
+            self.log.error("{device}: its secrets stay readable: {why}", device=row.name, why=str(error))
+            return row
+        return msgspec.structs.replace(row, settings=sealed)
 
     async def renew(self, dev_id: str) -> None:
         """Build a device anew from its row as it is now: another service has worked with it meanwhile."""
@@ -73,10 +89,10 @@ class Devices:
 
     def _bring_in(self, row: DeviceRow) -> None:
         driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
-        settings = msgspec.json.decode(row.settings)
         try:
-            value = driver.read(settings)
+            value = driver.read(self._seal.open(row.dev_id, driver, row.settings))
         except BadSettings as error:
+            settings = msgspec.json.decode(row.settings)
             self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
         else:
             self._take_in(row, driver, value)
@@ -123,10 +139,10 @@ class Devices:
             known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
             raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
         value = driver.read(settings)
+        dev_id = str(uuid4())
+        sealed = self._seal.seal(dev_id, driver, settings)
         try:
-            row = await self._around.store.add_device(
-                str(uuid4()), name, kind, driver_name, msgspec.json.encode(settings)
-            )
+            row = await self._around.store.add_device(dev_id, name, kind, driver_name, sealed)
         except NameTaken:
             raise Refused(Res.DEVICE_NAME_TAKEN) from None
         return self._take_in(row, driver, value)
@@ -143,11 +159,12 @@ class Devices:
             device = self.by_id(dev_id)
             name = device.name if name is None else name
             _check_name(name)
-            settings = {**msgspec.json.decode(device.row.settings), **changes}
+            kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
+            settings = {**kept, **changes}
             value = device.driver.read(settings)
             if device.kind == REGISTER:
                 await device.built.check_change(value)
-            encoded = msgspec.json.encode(settings)
+            encoded = self._seal.seal(dev_id, device.driver, settings)
             try:
                 await self._around.store.change_device(device.row.n, name, encoded)
             except NameTaken:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.secrets import Secrets
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DeviceRow
 from protocols.members import explain
@@ -44,6 +45,8 @@ class Surroundings:
     store: IStore
     state: Path | None
     """The folder for files of a device's own; `None` keeps them in memory."""
+    secrets: Secrets = field(default_factory=lambda: Secrets(None))
+    """What seals secrets in the store."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Driver:
     capabilities: tuple[str, ...] = ()
     simulator: Callable[[Any], Any] | None = None
     secrets: tuple[str, ...] = field(default=())
-    """Settings that never leave the service."""
+    """Settings that never leave the service, and are kept sealed; texts."""
 
     def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
         """The settings that ``members`` spell.

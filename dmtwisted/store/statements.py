@@ -7,7 +7,8 @@ file does. A function neither begins nor commits: whoever calls it owns the tran
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dmtwisted.store.values import (
@@ -58,12 +59,24 @@ def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes) ->
     """:meth:`IStore.change_device`"""
     if db.execute("SELECT 1 FROM device WHERE name = ? AND n <> ?", (name, n)).fetchone():
         raise NameTaken(name)
-    db.execute("UPDATE device SET name = ?, settings = ? WHERE n = ?", (name, settings, n))
+    with _wiping(db):
+        db.execute("UPDATE device SET name = ?, settings = ? WHERE n = ?", (name, settings, n))
 
 
 def remove_device(db: sqlite3.Connection, n: int) -> None:
     """:meth:`IStore.remove_device`"""
-    db.execute("DELETE FROM device WHERE n = ?", (n,))
+    with _wiping(db):
+        db.execute("DELETE FROM device WHERE n = ?", (n,))
+
+
+@contextmanager
+def _wiping(db: sqlite3.Connection) -> Iterator[None]:
+    """What is deleted or replaced meanwhile is overwritten in the file: earlier versions kept secrets readable."""
+    db.execute("PRAGMA secure_delete=ON").fetchall()
+    try:
+        yield
+    finally:
+        db.execute("PRAGMA secure_delete=OFF").fetchall()
 
 
 def settings(db: sqlite3.Connection) -> dict[str, bytes]:

@@ -34,6 +34,7 @@ from werkzeug.exceptions import HTTPException
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
 from web.gate import base_of
@@ -281,7 +282,7 @@ class PageSite:
         """One device: how it stands, what it can be asked, its settings."""
         device = self._core.devices.by_id(dev_id)
         secrets = device.driver.secrets
-        values = {name: value for name, value in _settings_of(device).items() if name not in secrets}
+        values = without_secrets(device.driver, _settings_of(device))
         return self._pages.page(
             request,
             "device.html",

@@ -15,7 +15,6 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
-from dmtwisted.secrets import Secrets
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class PrroRegister(SoftwareRegister):
         from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
         from dmtwisted.registers.keys import SigningKey
 
-        self._key = SigningKey(row.name, row.dev_id, around.store, Secrets(around.state), around.clock)
+        self._key = SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
         self._way = channel = TaxServiceChannel(
             Register(
                 number=int(settings.fiscal_number or 0),

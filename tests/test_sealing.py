@@ -1,0 +1,249 @@
+"""Secrets among the settings of devices: readable by nobody who has the database alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from twisted.internet.defer import Deferred
+
+from dmtwisted.devices.sealing import SEALED, in_clear
+from dmtwisted.secrets import KEY_FILE
+from dmtwisted.store import writer
+from dmtwisted.terminals.drivers.nexo import DRIVER
+from tests.certificates import make_certificate, make_key, pem
+from tests.chaos import POI
+from tests.shop import MORNING
+from tests.test_service_process import ProcessCase
+from tests.test_writer import ask, run, set_up
+from tests.web_case import DEVICES, WebCase
+from web.site import Door
+
+SECRETS = {"passphrase": "сезам-відчинись", "key_identifier": "shop-key-7"}
+ROOT = pem(make_certificate(MORNING, make_key(), is_authority=True)).decode()
+SETTINGS = {"host": "192.0.2.1", "poi_id": POI, "ca": ROOT, "key_version": 3, **SECRETS}
+CARD = {"device": "card", "kind": "terminal", "driver": "nexo", "settings": SETTINGS}
+
+
+class SealingTests(WebCase):
+    """A terminal with a shared key, in a service that is restarted and loses its key file."""
+
+    def make(self, **settings: Any) -> str:
+        """The path of a new nexo terminal."""
+        answer = self.request("POST", DEVICES, {**CARD, "settings": {**SETTINGS, **settings}})
+        self.assertEqual(answer.status, 201, answer.body)
+        return f"{DEVICES}/{answer.json['dev_id']}"
+
+    def row(self) -> Any:
+        """The terminal as the store knows it."""
+        [row] = [row for row in self.done(self.shop.store.devices()) if row.name == "card"]
+        return row
+
+    def done(self, work: Any) -> Any:
+        """What comes of ``work`` at once."""
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def settings(self) -> Any:
+        """The settings that the terminal works with."""
+        return self.shop.core.devices.by_name("card").settings
+
+    def assertSealed(self) -> None:
+        """The store holds both secrets, and neither can be read."""
+        kept = msgspec.json.decode(self.row().settings)
+        for name, secret in SECRETS.items():
+            self.assertEqual(set(kept[name]), {SEALED})
+            self.assertNotIn(secret.encode(), self.row().settings)
+        self.assertFalse(in_clear(DRIVER, self.row().settings))
+
+    def restart(self) -> None:
+        """The service ends and starts again, on the same store and folder."""
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+
+    def test_added(self) -> None:
+        """What is added is sealed before the store has it; the driver works with the secret, nobody is told it."""
+        path = self.make()
+        self.assertSealed()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        told = self.request("GET", path)
+        self.assertEqual(set(told.json["settings"]) & set(SECRETS), set())
+        self.assertEqual(told.json["settings"]["key_version"], 3)
+        page = self.request("GET", f"/dm/devices/{self.row().dev_id}")
+        self.assertEqual(page.status, 200)
+        for answer in (told, page):
+            self.assertNotIn(SEALED, str(told.json["settings"]))
+            for secret in SECRETS.values():
+                self.assertNotIn(secret.encode(), answer.body)
+
+    def test_key_file(self) -> None:
+        """The key lies in the state folder, readable by its owner alone."""
+        self.make()
+        file = self.shop.state / KEY_FILE
+        if os.name == "posix":
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+
+    def test_restart(self) -> None:
+        """After a restart the driver has the secrets again."""
+        self.make()
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.assertEqual(self.settings().key_identifier, SECRETS["key_identifier"])
+        self.assertSealed()
+
+    def test_change_of_something_else(self) -> None:
+        """A change that names no secret leaves them as they were."""
+        path = self.make()
+        answer = self.request("PATCH", path, {"settings": {"host": "192.0.2.9"}})
+        self.assertEqual((answer.status, answer.json["settings"]["host"]), (200, "192.0.2.9"))
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.assertSealed()
+        self.restart()
+        self.assertEqual((self.settings().passphrase, self.settings().host), (SECRETS["passphrase"], "192.0.2.9"))
+
+    def test_change_of_a_secret(self) -> None:
+        """A new secret takes the place of the old one; an empty text takes it away."""
+        path = self.make()
+        self.assertEqual(self.request("PATCH", path, {"settings": {"passphrase": "another"}}).status, 200)
+        self.assertNotIn(b"another", self.row().settings)
+        self.restart()
+        self.assertEqual(self.settings().passphrase, "another")
+        self.request("PATCH", path, {"settings": {"passphrase": "", "key_identifier": ""}})
+        self.assertEqual(msgspec.json.decode(self.row().settings)["passphrase"], "")
+
+    def test_sealed_by_the_caller(self) -> None:
+        """A secret is a text: what looks like a sealed one is refused, so that nobody brings one from elsewhere."""
+        path = self.make()
+        sealed = msgspec.json.decode(self.row().settings)["passphrase"]
+        answer = self.request("PATCH", path, {"settings": {"passphrase": sealed}})
+        self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.passphrase"))
+        other = {**CARD, "device": "other", "settings": {**SETTINGS, "passphrase": sealed}}
+        answer = self.request("POST", DEVICES, other)
+        self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.passphrase"))
+
+    def test_moved(self) -> None:
+        """A sealed secret belongs to its device and member: copied to another row it opens nothing."""
+        self.make()
+        self.request("POST", DEVICES, {**CARD, "device": "other"})
+        rows = {row.name: row for row in self.done(self.shop.store.devices())}
+        self.done(self.shop.store.change_device(rows["other"].n, "other", rows["card"].settings))
+        self.restart()
+        self.flushLoggedErrors()
+        state = self.request("GET", f"{DEVICES}/{rows['other'].dev_id}").json["state"]
+        self.assertIn("damaged", state["error"])
+
+    def test_rows_in_clear(self) -> None:
+        """What an earlier version kept in clear works, and is sealed at the next start."""
+        store = self.shop.store
+        self.done(store.add_device("old", "card", "terminal", "nexo", json.dumps(SETTINGS).encode()))
+        self.assertTrue(in_clear(DRIVER, self.row().settings))
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.assertSealed()
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+
+    def test_rows_in_clear_and_no_disk(self) -> None:
+        """Where they cannot be sealed they stay as they were, and the terminal works."""
+        store = self.shop.store
+        self.done(store.add_device("old", "card", "terminal", "nexo", json.dumps(SETTINGS).encode()))
+        (self.shop.state / KEY_FILE).write_text("no key at all")
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.assertTrue(in_clear(DRIVER, self.row().settings))
+
+    def test_key_file_lost(self) -> None:
+        """Without the key file the terminal says so and refuses with 430; the rest of the service works."""
+        path = self.make()
+        (self.shop.state / KEY_FILE).unlink()
+        self.restart()
+        self.flushLoggedErrors()
+        self.assertIn(KEY_FILE, self.request("GET", path).json["state"]["error"])
+        self.assertNotIn(SEALED, self.request("GET", path).json["settings"].__repr__())
+        answer = self.execute({"device": "card", "type": 3, "pay": {"task": 1, "sum": 1}})
+        self.assertEqual((answer["res"], answer["info"]), (430, {}))
+        self.assertIn(KEY_FILE, answer["errortxt"])
+        self.assertEqual(self.open_shift()["res"], 0)
+        # Nothing that leaves a lost secret lost is taken for a change.
+        answer = self.request("PATCH", path, {"settings": {"passphrase": "new"}})
+        self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.key_identifier"))
+
+    def test_entered_anew(self) -> None:
+        """A lost key is mended by entering the secrets anew, or by the file when it is found."""
+        path = self.make()
+        file = self.shop.state / KEY_FILE
+        kept = file.read_bytes()
+        file.unlink()
+        self.restart()
+        file.write_bytes(kept)
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        file.unlink()
+        self.restart()
+        self.assertEqual(self.request("PATCH", path, {"settings": SECRETS}).status, 200)
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.assertSealed()
+        self.restart()
+        self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
+        self.flushLoggedErrors()
+
+    def test_driver_gone(self) -> None:
+        """Of a device whose driver is gone nothing secret is told, sealed or in clear."""
+        settings = json.dumps({"host": "h", "password": "246813", "passphrase": {SEALED: "s1.x"}}).encode()
+        self.done(self.shop.store.add_device("gone", "card", "terminal", "gone", settings))
+        self.restart()
+        self.flushLoggedErrors()
+        answer = self.request("GET", f"{DEVICES}/gone")
+        self.assertIn("no driver", answer.json["state"]["error"])
+        for secret in (b"246813", b"s1.x"):
+            self.assertNotIn(secret, answer.body)
+
+
+class FileTests(ProcessCase):
+    """The files that a service leaves behind."""
+
+    def test_no_secret(self) -> None:
+        """Added, kept over a restart and changed: no file of the service holds a secret but the key's own."""
+        service = self.run_service()
+        status, told = service.request("POST", DEVICES, CARD)
+        self.assertEqual(status, 201, told)
+        service.process.terminate()
+        service.wait()
+        service = self.run_service()
+        path = service.device("card")
+        self.assertEqual(json.loads(service.request("GET", path)[1])["state"].get("error"), None)
+        self.assertEqual(service.request("PATCH", path, {"settings": {"key_version": 4}})[0], 200)
+        service.process.kill()
+        service.wait()
+        found = [file for file in self.folder.rglob("*") if file.is_file()]
+        self.assertTrue(any(b"192.0.2.1" in file.read_bytes() for file in found))
+        for secret in SECRETS.values():
+            self.assertEqual([file for file in found if secret.encode() in file.read_bytes()], [])
+
+
+class WipingTests(ProcessCase):
+    """What an earlier version left readable."""
+
+    def test_replaced(self) -> None:
+        """The text that a sealed one replaces is overwritten in the file, however long; a removed device's too."""
+        file: Path = self.folder / "dm.db"
+        database = writer.connect(str(file))
+        self.addCleanup(database.close)
+        set_up(database)
+        for size in (100, 20_000):
+            clear = json.dumps({"password": "246813", "ca": "x" * size}).encode()
+            run(database, ask(1, "add_device", f"a{size}", f"a{size}", "terminal", "zvt", clear))
+            run(database, ask(2, "add_device", f"b{size}", f"b{size}", "terminal", "zvt", clear))
+        self._checkpoint(database)
+        self.assertEqual(file.read_bytes().count(b"246813"), 4)
+        for n in (1, 3):
+            run(database, ask(3, "change_device", n, f"c{n}", b"{}"), ask(4, "remove_device", n + 1))
+        self._checkpoint(database)
+        self.assertEqual(file.read_bytes().count(b"246813"), 0)
+
+    @staticmethod
+    def _checkpoint(database: Any) -> None:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
