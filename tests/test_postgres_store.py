@@ -46,27 +46,13 @@ from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, 
 T = TypeVar("T")
 
 DATABASE, FRESH = "tills", "fresh"
-_EMPTY = "; ".join(
-    [
-        f"DELETE FROM {table}"
-        for table in ("document", "operation", "device", "setting", "register", "sold_code", "claim")
-    ]
-    + [f"ALTER SEQUENCE {table}_n_seq RESTART" for table in ("document", "operation", "device")]
-)
-"""As if nothing had been there; quicker than to make new files for all tables."""
-
 QUICK = Patience(connect=2.0, statement=0.4, answer=0.8, free=0.3, recovery=5.0, takeover=0.4, restart=2.0)
 """So that tests of what takes too long are over soon."""
 
 
 def _empty_database() -> None:
     """Make the database, or empty the one that is there."""
-    ours = server()
-    if ours.run(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"):
-        ours.run(_EMPTY, DATABASE)
-    else:
-        ours.run(f"CREATE DATABASE {DATABASE}")
-        upgrade(ours.url(DATABASE))
+    server().empty(DATABASE)
 
 
 def _asked(question: Awaitable[T]) -> Deferred[T]:

@@ -50,7 +50,7 @@ TELLING = (
 
 
 @cache
-def _empty_database() -> bytes:
+def empty_database() -> bytes:
     """A file that is up to date and holds nothing: made once, for opening is quick without a migration."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "empty.db")
@@ -154,7 +154,7 @@ class _SqliteCase(StoreCase):
 
     async def opened_sqlite(self) -> SqliteStore:
         """A store on an empty database."""
-        store = self.store(self.file(_empty_database()))
+        store = self.store(self.file(empty_database()))
         await store.open()
         return store
 
@@ -203,7 +203,7 @@ class OpenTests(_SqliteCase, TestCase):
     @promises("1.1.2")
     async def test_nothing_to_migrate(self) -> None:
         """A file that is up to date is served at once by one process, started in a way that Windows has too."""
-        store = self.store(self.file(_empty_database()))
+        store = self.store(self.file(empty_database()))
         self.assertIs(store.writer_pid, None)
         for _ in range(2):
             await store.open()
@@ -244,7 +244,7 @@ class OpenTests(_SqliteCase, TestCase):
 
     async def test_newer_version(self) -> None:
         """A file that a newer version has changed is not touched by this one."""
-        path = self.file(_empty_database())
+        path = self.file(empty_database())
         self.bypass("UPDATE alembic_version SET version_num = '9999'")
         before = path.read_bytes()
         self.assertEqual(await self.cannot_open(path), f"{path} was made by a newer version (revision 9999)")
@@ -265,7 +265,7 @@ class OpenTests(_SqliteCase, TestCase):
 
     async def test_writer_does_not_start(self) -> None:
         """When the writer cannot open the file, or dies, the store fails, leaves nothing, and can be opened later."""
-        path = self.file(_empty_database())
+        path = self.file(empty_database())
         lock = path.parent / "tills.db.lock"
         lock.mkdir()
         store = self.store(path)
@@ -284,7 +284,7 @@ class OpenTests(_SqliteCase, TestCase):
 
     async def test_no_process(self) -> None:
         """Where the system starts no more processes the store fails, and can be opened later."""
-        for content in (None, _empty_database()):
+        for content in (None, empty_database()):
             store = self.store(self.file(content))
             self.reactor.full = True
             self.assertIn("no more processes", str(await self.refused(store.open(), StoreFailed)))
@@ -374,7 +374,7 @@ class CloseTests(_SqliteCase, TestCase):
 
     async def test_while_opening(self) -> None:
         """A store that is closed while it opens, with a migration or without, has no process afterwards."""
-        for content in (None, _empty_database()):
+        for content in (None, empty_database()):
             store = self.store(self.file(content))
             opening = _asked(store.open()).addErrback(lambda reason: reason.trap(StoreFailed))
             self.assertEqual(len(self.reactor.running), 1)

@@ -15,7 +15,7 @@ from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone, ConnectionLost
-from twisted.internet.task import Clock
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.testing import StringTransport
 from twisted.logger import globalLogPublisher
 from twisted.python.failure import Failure
@@ -89,7 +89,7 @@ def chunked(body: bytes, size: int) -> bytes:
 class Connection:
     """A client's end of one connection to the door."""
 
-    def __init__(self, door: Door, clock: Clock) -> None:
+    def __init__(self, door: Door, clock: IReactorTime) -> None:
         self._protocol: Any = door.buildProtocol(IPv4Address("TCP", "127.0.0.1", 50000))
         # The site takes the time of connections from the reactor of the process.
         self._protocol.callLater = clock.callLater

@@ -1,0 +1,60 @@
+"""The same service on every database: one suite of promises, held on each backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import skipIf
+
+from twisted.internet import reactor
+from twisted.trial.unittest import TestCase
+
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.postgres import PostgresStore
+from dmtwisted.store.sqlite import SqliteStore
+from tests.behaviour import Behaviour
+from tests.postgres_server import MISSING, server
+from tests.test_sqlite_store import empty_database
+
+DATABASE = "behaviour"
+
+
+class MemoryBehaviourTests(Behaviour, TestCase):
+    """In memory."""
+
+    async def setUp(self) -> None:  # type: ignore[override]
+        """One store for all starts."""
+        self._kept = MemoryStore()
+        await super().setUp()
+
+    def make_store(self) -> IStore:
+        """The same one."""
+        return self._kept
+
+
+class SqliteBehaviourTests(Behaviour, TestCase):
+    """On a file."""
+
+    async def setUp(self) -> None:  # type: ignore[override]
+        """An empty file."""
+        self._file = Path(self.mktemp()).absolute()
+        self._file.write_bytes(empty_database())
+        await super().setUp()
+
+    def make_store(self) -> IStore:
+        """A store with a writer process of its own."""
+        return SqliteStore(reactor, self._file)
+
+
+@skipIf(MISSING, MISSING)
+class PostgresBehaviourTests(Behaviour, TestCase):
+    """On a server."""
+
+    async def setUp(self) -> None:  # type: ignore[override]
+        """An empty database."""
+        server().empty(DATABASE)
+        await super().setUp()
+
+    def make_store(self) -> IStore:
+        """A store with sessions of its own, under the same installation at each start."""
+        return PostgresStore(reactor, server().url(DATABASE), "shop", size=2)
