@@ -104,6 +104,11 @@ SEEN: dict[Res, str] = {
     Res.KEY_UNREADABLE: "`prro/sign` with a wrong password",
     Res.REGISTER_ID_NOT_FOUND: "`prro/sign` with `dev_id` of the training register",
     Res.KEY_IN_USE: "`prro/sign` for an open `prro` register",
+    # cash_register: `POST /dm/main/api/v1/prro`
+    Res.CLOUD_TOKEN_INVALID: "`POST …/prro` with a `token` that is no text, or holds a line break",
+    Res.REGISTER_OFFLINE: "other `tax_groups` by `POST …/prro`, or `prro/sign`, for a `prro` register closed offline",
+    Res.REGISTER_NOT_IN_USE: "`POST /dm/api/v3/devices/{dev_id}/go-offline` before the first opening: HTTP 409",
+    Res.REGISTER_NOT_CONFIGURED: "`POST …/prro` with `tax_groups` `[]`",
     # printer
     Res.PRINTER_CONNECT: "`print: unreachable` at the printer `prn`, then any print on it",
     # terminal: tasks and the line
@@ -154,14 +159,12 @@ SEEN: dict[Res, str] = {
 BPOS1 = "comes with the library that some banks give for BPOS1 terminals"
 CABINETS = "comes with cloud cabinets"
 PROTOCOL_B = "comes with the tax service's other server, protocol B"
-SETTINGS_PAGES = "comes with the settings pages of registers"
 
 NOT_YET: dict[Res, str] = {
     Res.CABINET_ERROR: CABINETS,
     Res.CABINET_WRONG_HASH: CABINETS,
     Res.REGISTER_TOKEN_INVALID: CABINETS,
     Res.CLOUD_BALANCE_LOW: CABINETS,
-    Res.CLOUD_TOKEN_INVALID: CABINETS,
     Res.CABINET_UNREACHABLE: CABINETS,
     Res.VERSION_UNSUPPORTED: f"{CABINETS}: they say which versions they still serve",
     Res.TAX_BASE_DIFFERS: f"{CABINETS}: this service reckons the tax bases itself, so here 1102 comes before it",
@@ -171,9 +174,6 @@ NOT_YET: dict[Res, str] = {
     Res.Z_REPORT_FAILED: f"{CABINETS}: here the tax service names what it does not like, say 1041",
     Res.SHIFT_ID_EMPTY: PROTOCOL_B,
     Res.PREVIOUS_NOT_PROCESSED: PROTOCOL_B,
-    Res.REGISTER_OFFLINE: SETTINGS_PAGES,
-    Res.REGISTER_NOT_IN_USE: SETTINGS_PAGES,
-    Res.REGISTER_NOT_CONFIGURED: SETTINGS_PAGES,
     Res.COM_PORT_NOT_OPEN: BPOS1,
 }
 """Why a code cannot be produced yet."""

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.devices.drivers import PRINTER, REGISTER
 from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
@@ -43,6 +43,7 @@ class Watching:
         self._devices, self._events, self._clock = devices, events, clock
         self._known: dict[str, bytes] = {}
         self._jobs: dict[str, object] = {}
+        self._offline: dict[str, bool] = {}
         self._progress: dict[str, tuple[Any, Callable[[], None]]] = {}
         self._next: IDelayedCall | None = None
         self._watching = False
@@ -68,6 +69,7 @@ class Watching:
         self._progress.clear()
         self._known.clear()
         self._jobs.clear()
+        self._offline.clear()
 
     def _heard(self, event: Event) -> None:
         if event.kind in ("task_begun", "task_ended"):
@@ -87,6 +89,7 @@ class Watching:
     def _forget(self, dev_id: str) -> None:
         del self._known[dev_id]
         self._jobs.pop(dev_id, None)
+        self._offline.pop(dev_id, None)
         if dev_id in self._progress:
             self._progress.pop(dev_id)[1]()
         self._events.publish("device", dev_id=dev_id, gone=True)
@@ -113,11 +116,15 @@ class Watching:
         self._known[dev_id] = encoded
         job, had = state.get("last_job"), self._jobs.get(dev_id)
         self._jobs[dev_id] = job
+        offline, was = bool(state.get("online_status")), self._offline.get(dev_id, False)
+        self._offline[dev_id] = offline
         if first:
             return
         self._events.publish("device", **told)
         if device.kind == PRINTER and job != had and job is not None:
             self._events.publish("job", device=device.name, dev_id=dev_id, job=job)
+        if device.kind == REGISTER and offline != was:
+            self._events.publish("offline", device=device.name, dev_id=dev_id, offline=offline)
 
     def _follow(self, device: Device) -> None:
         """Hear of the progress of a terminal; a device that was set up anew is another one to listen to."""

@@ -352,6 +352,32 @@ def key_in_use(shop: PrroShop) -> Told:
     return uploaded(shop, "right", "one")
 
 
+def asked_of_door(shop: Shop, path: str, body: object) -> Told:
+    """The answer of the door to ``body``."""
+    connection = Connection(Door(shop.core), shop.clock)
+    connection.ask("POST", path, json.dumps(body).encode(), [JSON_TYPE])
+    (answer,) = connection.answers()
+    connection.hang_up()
+    told: Told = answer.json
+    return told
+
+
+def closed_offline(shop: PrroShop) -> Told:
+    """The tax groups of a register change that is offline, its shift closed."""
+    opened_prro(shop)
+    shop.done(shop.built().go_offline("uk"))
+    assert shop.fiscal(11, device="one")["res"] == 0
+    dev_id = shop.core.devices.by_name("one").row.dev_id
+    groups = [{"code": 1, "name": "ПДВ", "letter": "А"}]
+    return asked_of_door(shop, "/dm/main/api/v1/prro", {"dev_id": dev_id, "tax_groups": groups})
+
+
+def never_opened(shop: PrroShop) -> Told:
+    """A register that was never opened is sent offline."""
+    dev_id = shop.core.devices.by_name("one").row.dev_id
+    return asked_of_door(shop, f"/dm/api/v3/devices/{dev_id}/go-offline", {})
+
+
 PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
     Res.SIGNING_FAILED: no_signature,
     Res.FISCAL_NUMBER_EMPTY: without_number,
@@ -362,6 +388,14 @@ PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
     Res.KEY_UNREADABLE: lambda shop: uploaded(shop, "wrong", "one"),
     Res.REGISTER_ID_NOT_FOUND: lambda shop: uploaded(shop, "right", "test"),
     Res.KEY_IN_USE: key_in_use,
+    Res.CLOUD_TOKEN_INVALID: lambda shop: asked_of_door(
+        shop, "/dm/main/api/v1/prro", {"device": "new", "token": "a\nb"}
+    ),
+    Res.REGISTER_OFFLINE: closed_offline,
+    Res.REGISTER_NOT_IN_USE: never_opened,
+    Res.REGISTER_NOT_CONFIGURED: lambda shop: asked_of_door(
+        shop, "/dm/main/api/v1/prro", {"device": "new", "tax_groups": []}
+    ),
 }
 """What only a register with a key of its own can meet."""
 

@@ -315,6 +315,18 @@ class StreamTests(WebCase):
         self.assertEqual(self.request("DELETE", f"{DEVICES}/nobody").status, 404)
         self.assertEqual(stream.kinds(), [])
 
+    def test_offline(self) -> None:
+        """A register that goes offline is told of, and when it comes back; nothing of it on a stream that begins."""
+        self.open_shift()
+        stream = _Stream(self)
+        path = f"{DEVICES}/{self.dev_id}"
+        for way, offline in (("go-offline", True), ("go-online", False)):
+            self.assertEqual(self.request("POST", f"{path}/{way}").status, 200)
+            self.shop.clock.advance(PAUSE)
+            told = [data for _, kind, data in stream.events() if kind == "offline"]
+            self.assertEqual([(data["device"], data["offline"]) for data in told], [("test", offline)])
+            self.assertNotIn("offline", _Stream(self).kinds())
+
     def test_print_job(self) -> None:
         """A print job is told of with its fate."""
         stream = _Stream(self)

@@ -86,6 +86,17 @@ def chunked(body: bytes, size: int) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in [*pieces, b""])
 
 
+def multipart(**parts: bytes) -> tuple[bytes, str]:
+    """A form with a file or text for each of ``parts``, and its content type."""
+    body = b"".join(
+        b'--b17\r\nContent-Disposition: form-data; name="%b"; filename="x"\r\n\r\n%b\r\n' % (name.encode(), part)
+        if name not in ("password", "names")
+        else b'--b17\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (name.encode(), part)
+        for name, part in parts.items()
+    )
+    return body + b"--b17--\r\n", "multipart/form-data; boundary=b17"
+
+
 class Connection:
     """A client's end of one connection to the door."""
 

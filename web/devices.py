@@ -101,6 +101,9 @@ class DeviceApi:
             device = self._devices.by_id(dev_id)
             if device.kind != REGISTER:
                 raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")
+            state = await device.built.state()
+            if state.get("docno") == 0 and "error" not in state:
+                raise Refused(Res.REGISTER_NOT_IN_USE, dev_id)
             await getattr(device.built, way)(language_of(request, self.default_language))
         return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
 

@@ -16,6 +16,7 @@ shift          a shift was opened or closed                device, open
 warning        an answer carried a warning                 device, code, text
 device         a device stands otherwise, came or went     device, dev_id, kind, state; or dev_id, gone
 job            a print job began, or its fate is known     device, dev_id, job
+offline        a register went offline, or came back       device, dev_id, offline
 progress       a terminal does something else              device, dev_id, state, text
 unfinished     a batch stays open until a person acts        operation, tag, why
 changed        somebody changed what the service keeps     method, path

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.core import Core
+from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import StoreFailed
 from protocols.members import explain
-from web.answers import json_answer, language_of
+from web.answers import language_of
 from web.management import answer_errors, lasting
+from web.prro import register_of, told_in_body
 
 PATH = b"/dm/main/api/v1/prro/sign"
 
@@ -36,45 +38,26 @@ class KeyApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, devices: Devices, default_language: str) -> None:
-        self._devices, self.default_language = devices, default_language
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._core, self.default_language = core, default_language
 
     @app.route("/dm/main/api/v1/prro/sign", methods=["POST"])
     async def load(self, request: IRequest) -> bytes:
         """Load or replace a register's key; HTTP 200 whatever comes of it, ``res`` tells (design 10)."""
         language = language_of(request, self.default_language)
-        try:
-            device = self._register(request)
-            info = await lasting(_load(device.row.dev_id, self._devices, _upload(request)))
-        except BadSettings as error:
-            refused = Refused(Res.MALFORMED, str(error))
-        except StoreFailed as error:
-            refused = Refused(Res.STORE_FAILED, note=str(error))
-        except Refused as error:
-            refused = error
-        else:
-            return json_answer(request, 200, {"res": 0, "errortxt": "", "signinfo": info})
-        return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+        return await lasting(told_in_body(request, language, self._load(request)))
 
-    def _register(self, request: IRequest) -> Device:
-        """The register that ``dev_id`` names.
-
-        :raises Refused: 2007 when there is none with a key of its own.
-        """
-        dev_id = request.args.get(b"dev_id", [b""])[-1].decode("utf-8", "replace")
-        try:
-            device = self._devices.by_id(dev_id)
-        except Refused:
-            raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64]) from None
+    async def _load(self, request: IRequest) -> Mapping[str, Any]:
+        device = register_of(self._core, request)
         if not hasattr(device.built, "load_key"):
-            raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64])
-        return device
+            raise Refused(Res.REGISTER_ID_NOT_FOUND, device.row.dev_id)
+        return {"signinfo": await _load(device.row.dev_id, self._core.devices, _upload(request))}
 
 
 async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
     """Load the key in the device's turn; what may be told of it.
 
-    :raises Refused: 2009 while a task runs, and as the register refuses.
+    :raises Refused: 2009 while a task runs, 2013 while the register is offline, and as the register refuses.
     """
     device = devices.by_id(dev_id)
     try:
@@ -85,6 +68,10 @@ async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
         raise Refused(Res.KEY_IN_USE, device.name) from None
     try:
         built = devices.by_id(dev_id).built
+        state = await built.state()
+        if state.get("online_status") and not state.get("shift_status") and (state.get("key_days_left") or 0) > 0:
+            # What was made offline is handed in by the key that still can; afterwards another one may come.
+            raise Refused(Res.REGISTER_OFFLINE, dev_id)
         await built.load_key(upload.key, upload.password, upload.certificate)
         return str((await built.state()).get("signinfo") or "")
     finally:

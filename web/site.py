@@ -29,6 +29,8 @@ from web.pages.dry_check import PATH as DRY_CHECK
 from web.pages.dry_check import DryCheck
 from web.pages.site import PageSite, is_page
 from web.pages.static import PREFIX, StaticFiles
+from web.prro import PATH as PRRO
+from web.prro import PrroApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.tasks import TaskResource
@@ -190,9 +192,14 @@ class Door(Site):
             **{path: ServiceMethod(name, core.devices, core.clock, language) for path, name in PATHS.items()},
         }
         events = core.dispatcher.events
-        devices = Announcing(Management(DeviceApi(core.devices, language).app.resource(), language), events)
-        lists = JournalApi(core.store, core.devices, core.dispatcher.batch, core.dispatcher.papers, language)
-        journal = Announcing(Management(lists.app.resource(), language), events)
+
+        def announced(api: Any) -> IResource:
+            return Announcing(Management(api.app.resource(), language), events)
+
+        devices = announced(DeviceApi(core.devices, language))
+        journal = announced(
+            JournalApi(core.store, core.devices, core.dispatcher.batch, core.dispatcher.papers, language)
+        )
         # Beside the other paths of a device, whose own module knows nothing of terminals.
         self._interrupt: IResource = Management(InterruptApi(core.devices, language).app.resource(), language)
         self._starts: list[tuple[bytes, IResource]] = [
@@ -202,12 +209,12 @@ class Door(Site):
             (b"/dm/api/v3/drivers", devices),
         ]
         sessions = Management(SessionApi(core.access, language).app.resource(), language)
-        settings = Management(SettingsApi(core, language).app.resource(), language)
-        keys = Management(ApiKeyApi(core.access.keys, language).app.resource(), language)
+        settings, keys = announced(SettingsApi(core, language)), announced(ApiKeyApi(core.access.keys, language))
         self._starts += [
             (b"/login", sessions),
             (b"/logout", sessions),
-            (SIGNING_KEY, Management(KeyApi(core.devices, language).app.resource(), language)),
+            (SIGNING_KEY, announced(KeyApi(core, language))),
+            (PRRO, announced(PrroApi(core, language))),
             (b"/dm/main/api/v1", settings),
             (b"/dm/api/v1/sys_info", settings),
             (b"/dm/api/v3/api-keys", keys),

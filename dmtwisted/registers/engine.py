@@ -205,6 +205,8 @@ class SoftwareRegister:
             "shift": state.shift,
             "opened_at": state.opened_at,
             "online_status": int(state.offline is not None),
+            "offline_since": state.offline.since if state.offline is not None else 0,
+            "offline_numbers": state.offline_numbers_left,
             "collision": self._stored is None and bool(await self._unresolved()),
             "safe": amount(state.safe),
             "docno": state.last.number,

@@ -1,0 +1,291 @@
+"""``/dm/main/api/v1/prro``: registers read, made and changed by programs that know this interface (http-api 6.4).
+
+The bodies of the original are not known, so whatever `GET` tells is taken back: the name, the fiscal number, the
+print forms by the names of the service's settings, and every setting of the driver, beside the others or under
+``settings``. Every answer is HTTP 200; ``res`` and ``errortxt`` tell what came of it (design 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.clock import stamp14
+from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
+from dmtwisted.devices.drivers import REGISTER, BadSettings, Driver
+from dmtwisted.results import Refused, Res
+from dmtwisted.secrets import SecretsError
+from dmtwisted.service_settings import LONGEST_SECRET
+from dmtwisted.store.values import StoreFailed
+from web.answers import json_answer, language_of
+from web.management import answer_errors, lasting, read_object
+
+PATH = b"/dm/main/api/v1/prro"
+
+MINUTE, HOUR = 60_000, 3_600_000
+"""In milliseconds."""
+
+REAL, TRAINING = "prro", "training"
+"""The drivers that ``prro_type`` 1 and 0 stand for."""
+
+PRINT_FORMS = {"pf_charcount": "pf_charcount", "pf_astext": "pf_text", "pf_asimage": "pf_image", "pf_aspdf": "pf_pdf"}
+"""Print forms by the names that clients know, and by those of a register's settings."""
+
+SAME = {"fisid": "fiscal_number"}
+"""Members that tell a setting under a name of their own."""
+
+T = TypeVar("T")
+
+_FLAGS: dict[object, bool] = {"1": True, "true": True, "0": False, "false": False, 1: True, 0: False}
+
+
+async def told_in_body(request: IRequest, language: str, work: Awaitable[Mapping[str, Any]]) -> bytes:
+    """What ``work`` tells, or why it could not be done, as programs know it: HTTP 200, ``res``, ``errortxt``."""
+    try:
+        told = await work
+    except BadSettings as error:
+        refused = Refused(Res.MALFORMED, str(error))
+    except SecretsError as error:
+        refused = Refused(Res.INTERNAL, str(error))
+    except StoreFailed as error:
+        refused = Refused(Res.STORE_FAILED, note=str(error))
+    except Refused as error:
+        refused = error
+    else:
+        return json_answer(request, 200, {"res": 0, "errortxt": "", **told})
+    return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+
+
+def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
+    """The register that ``dev_id`` names, of the body or else of the address.
+
+    :raises Refused: 2007 when there is none.
+    """
+    dev_id = dev_id or request.args.get(b"dev_id", [b""])[-1].decode("utf-8", "replace")
+    try:
+        device = core.devices.by_id(dev_id)
+    except Refused:
+        raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64]) from None
+    if device.kind != REGISTER:
+        raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64])
+    return device
+
+
+async def row_of(core: Core, device: Device) -> dict[str, Any]:
+    """A register as the dashboard shows it (http-api 6.1)."""
+    now = core.clock.now()
+    try:
+        state = await device.built.state()
+    except StoreFailed as error:
+        state = {"error": str(error)}
+    is_open = bool(state.get("shift_status"))
+    opened_at = int(state.get("opened_at") or 0) if is_open else 0
+    offline_since = int(state.get("offline_since") or 0)
+    return {
+        "device": device.name,
+        "dev_id": device.row.dev_id,
+        "prro_type": int(state.get("dtype") or 0),
+        "fisid": str(state.get("fisid") or ""),
+        "token": "",
+        "signinfo": str(state.get("signinfo") or ""),
+        "shiftdt": stamp14(opened_at) if is_open else "",
+        "shiftterm": max(0, now - opened_at) // HOUR if is_open else 0,
+        "prro_status": 2 if "error" in state else int(state.get("online_status") or 0),
+        "prro_info": str(state.get("error") or ""),
+        "offline_time1": max(0, now - offline_since) // MINUTE if offline_since else 0,
+        "offline_time2": int(state.get("offline_month_min") or 0),
+    }
+
+
+class PrroApi:
+    """Registers for programs."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._core, self.default_language = core, default_language
+
+    @app.route("/dm/main/api/v1/prro", methods=["GET"])
+    async def read(self, request: IRequest) -> bytes:
+        """One register: how it stands, its print forms, its settings without secrets."""
+        language = language_of(request, self.default_language)
+
+        async def told() -> Mapping[str, Any]:
+            return await self._record(register_of(self._core, request))
+
+        return await told_in_body(request, language, told())
+
+    @app.route("/dm/main/api/v1/prro", methods=["POST"])
+    async def write(self, request: IRequest) -> bytes:
+        """A new register, or with ``dev_id`` another name or other settings of one; what is not named stays."""
+        language = language_of(request, self.default_language)
+        return await lasting(told_in_body(request, language, self._write(request)))
+
+    @app.route("/dm/main/api/v1/prro/groups", methods=["GET"])
+    async def groups(self, request: IRequest) -> bytes:
+        """The tax groups of one register that are enabled."""
+        language = language_of(request, self.default_language)
+
+        async def told() -> Mapping[str, Any]:
+            settings = register_of(self._core, request).settings
+            found = [
+                {"gr_id": group.code, "caption": group.name, "tg_print": group.letter}
+                for group in getattr(settings, "tax_groups", ())
+                if group.enabled
+            ]
+            return {"fis_groups": found}
+
+        return await told_in_body(request, language, told())
+
+    async def _record(self, device: Device) -> dict[str, Any]:
+        settings = msgspec.to_builtins(device.settings)
+        for name in device.driver.secrets:
+            settings.pop(name, None)
+        defaults = self._core.settings.now
+        return {
+            **await row_of(self._core, device),
+            "driver": device.row.driver,
+            "printforms": {
+                "pf_charcount": int(getattr(device.settings, "pf_charcount", defaults.pf_charcount)),
+                "pf_charwidth": defaults.pf_charwidth,
+                **{
+                    known: bool(getattr(device.settings, own, False))
+                    for known, own in PRINT_FORMS.items()
+                    if known != "pf_charcount"
+                },
+            },
+            "settings": settings,
+        }
+
+    async def _write(self, request: IRequest) -> Mapping[str, Any]:
+        # Known clients spell members in more than one way (http-api 6.3).
+        members = {name.lower(): value for name, value in read_object(request, dict[str, Any]).items()}
+        named = members.get("dev_id") or request.args.get(b"dev_id", [b""])[-1]
+        _check_token(members)
+        device = await (self._change(request, members) if named else self._create(members))
+        return await self._record(device)
+
+    async def _create(self, members: Mapping[str, Any]) -> Device:
+        name = _name(members)
+        if name is None:
+            raise BadSettings("device", "a name is expected")
+        driver = self._driver(members)
+        settings = _changes(members, driver)
+        _check_configured(driver, settings)
+        return await self._core.devices.add(name, REGISTER, driver.name, settings)
+
+    def _driver(self, members: Mapping[str, Any]) -> Driver:
+        """The driver that is asked for: by its name, by ``prro_type``, else what a service of this kind is for."""
+        named = members.get("driver")
+        if named is None:
+            training = self._core.config.service.training and not members.get("fisid")
+            kind = members.get("prro_type")
+            named = (TRAINING if training else REAL) if kind in (None, "") else REAL if _flag(kind) else TRAINING
+        driver = self._core.devices.drivers.get((REGISTER, named)) if isinstance(named, str) else None
+        if driver is None:
+            raise BadSettings("driver", "the name of a driver for registers is expected")
+        return driver
+
+    async def _change(self, request: IRequest, members: Mapping[str, Any]) -> Device:
+        device = register_of(self._core, request, str(members.get("dev_id") or ""))
+        dev_id = device.row.dev_id
+        changes = _changes(members, device.driver)
+        if changes:
+            _check_configured(device.driver, {**msgspec.to_builtins(device.settings), **changes})
+        try:
+            return await self._core.devices.change(dev_id, _name(members), changes)
+        except Refused as refused:
+            if refused.res is Res.SHIFT_MUST_BE_CLOSED:
+                state = await device.built.state()
+                if state.get("online_status") and not state.get("shift_status"):
+                    raise Refused(Res.REGISTER_OFFLINE, dev_id) from None
+            raise
+
+
+def _name(members: Mapping[str, Any]) -> str | None:
+    """The name of the device; `None` when there is none."""
+    for member in ("device", "name"):
+        value = members.get(member)
+        if value not in (None, ""):
+            if not isinstance(value, str):
+                raise BadSettings(member, "a text is expected")
+            return value
+    return None
+
+
+def _check_token(members: Mapping[str, Any]) -> None:
+    """See that the token of a cloud cabinet could be one; nothing here has a use for it, and it is not kept.
+
+    :raises Refused: 2001 when it could not.
+    """
+    token = members.get("token")
+    if token is None:
+        return
+    if not isinstance(token, str) or len(token) > LONGEST_SECRET or not (token.isascii() and token.isprintable()):
+        raise Refused(Res.CLOUD_TOKEN_INVALID)
+
+
+def _check_configured(driver: Driver, settings: Mapping[str, Any]) -> None:
+    """See that a register with ``settings`` could make a receipt.
+
+    :raises BadSettings: when a setting does not fit.
+    :raises Refused: 2014 when no tax group or no payment type would be enabled.
+    """
+    value = driver.read(settings)
+    for name in ("tax_groups", "pay_types"):
+        if not any(one.enabled for one in getattr(value, name, ())):
+            raise Refused(Res.REGISTER_NOT_CONFIGURED)
+
+
+def _changes(members: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
+    """The settings that ``members`` name, by the driver's own names; what nobody knows is passed over.
+
+    :raises BadSettings: when a member does not fit.
+    """
+    known = {field.name: field for field in msgspec.structs.fields(driver.settings)}
+    given: dict[str, tuple[str, Any]] = {}
+    forms = members.get("printforms")
+    if forms is not None and not isinstance(forms, dict):
+        raise BadSettings("printforms", "an object is expected")
+    for name, value in (forms or {}).items():
+        if name in PRINT_FORMS:
+            given[PRINT_FORMS[name]] = (f"printforms.{name}", value)
+    for name, value in members.items():
+        # `name` is the register's here, while a setting of that name is the taxpayer's.
+        own = SAME.get(name, name)
+        if name != "name" and own in known:
+            given[own] = (name, value)
+    changes = {
+        own: _spelled(path, value, known[own].default)
+        for own, (path, value) in given.items()
+        if own in known and value is not None and not (value == "" and not isinstance(known[own].default, str))
+    }
+    settings = members.get("settings")
+    if settings is not None and not isinstance(settings, dict):
+        raise BadSettings("settings", "an object is expected")
+    return {**changes, **(settings or {})}
+
+
+def _spelled(path: str, value: Any, default: object) -> Any:
+    """``value`` as the kind of value that ``default`` is: numbers and booleans may be spelled as text."""
+    if isinstance(default, bool):
+        return value if isinstance(value, bool) else _flag(value, path)
+    if isinstance(default, int | float) and isinstance(value, str):
+        try:
+            return type(default)(value)
+        except ValueError:
+            raise BadSettings(path, "a number is expected") from None
+    return value
+
+
+def _flag(value: object, path: str = "prro_type") -> bool:
+    key = value.strip().lower() if isinstance(value, str) else value
+    if not isinstance(key, str | int) or key not in _FLAGS:
+        raise BadSettings(path, "1 or 0 is expected")
+    return _FLAGS[key]
