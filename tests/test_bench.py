@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands import bench
+from dmtwisted.commands import bench, bench_sign
 from dmtwisted.commands.bench import BenchOptions, Round, Share, numbers, row_of, table
+from dmtwisted.commands.bench_sign import Report, as_json, signing_report, typical_receipt
+from dmtwisted.commands.bench_sign import words as told_by
 from dmtwisted.commands.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
 from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
 from dmtwisted.commands.load import Load
@@ -22,6 +26,10 @@ from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.migrate import ddl
 from dmtwisted.store.statements import conclude, reserve
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
+from protocols.fiscal.check_xml import Check
+from protocols.fiscal.crypto.arithmetic import PLAIN
+from protocols.fiscal.document_xml import decode
+from protocols.simulators.fiscal_arithmetic import receipt_faults
 
 
 class OptionsTests(SynchronousTestCase):
@@ -203,3 +211,48 @@ class KeepSalesTests(SynchronousTestCase):
         first = self.successResultOf(Deferred.fromCoroutine(store.find(1, "fiscal", f"1-{1:036d}")))
         assert first is not None
         self.assertEqual(len(first.answer), USUAL_SIZES.answer)
+
+
+class SignTests(SynchronousTestCase):
+    """``dmtwisted bench sign``"""
+
+    def test_report(self) -> None:
+        """Both ways sign the same receipt in turns; the words say what was signed and how far rounds differ."""
+        ticks = iter(range(0, 10**9, 10**6))
+        report = signing_report(2, 3, lambda: next(ticks))
+        self.assertEqual(
+            [(row.p50_ms, row.p95_low_ms, row.p95_high_ms) for row in report.rows], [(1, 1, 1)] * len(report.rows)
+        )
+        self.assertEqual(report.rows[0].by, "plain Python")
+        self.assertEqual(len(report.rows) == 1, bool(report.why_plain))
+        told = told_by(report)
+        for part in (f"{report.receipt_bytes} bytes", "m = 257", "3 rounds of 2", "plain Python", "1.00 to 1.00 ms"):
+            self.assertIn(part, told)
+
+    def test_receipt(self) -> None:
+        """What is signed is a receipt that keeps to the schema and adds up."""
+        check = decode(typical_receipt())
+        assert isinstance(check, Check)
+        self.assertEqual(list(receipt_faults(check)), [])
+
+    def test_alone(self) -> None:
+        """Where the library cannot be used plain Python is measured alone, and why is told."""
+        self.patch(bench_sign, "ways", lambda: ([PLAIN], "it has no curves"))
+        report = signing_report(1, 1)
+        self.assertEqual(len(as_json(report)["rows"]), 1)
+        self.assertIn("not used: it has no curves", told_by(report))
+
+    def test_run(self) -> None:
+        """The command measures as often as it is told."""
+        options = BenchOptions()
+        options.parseOptions(["sign", "--count", "3", "--rounds", "2", "--json"])
+        asked: list[tuple[int, int]] = []
+
+        def measured(count: int, rounds: int) -> Report:
+            asked.append((count, rounds))
+            return Report(1, 2, 257, count, rounds, [])
+
+        self.patch(bench_sign, "signing_report", measured)
+        with redirect_stdout(StringIO()) as out:
+            self.assertEqual(bench.run(options), 0)
+        self.assertEqual((asked, json.loads(out.getvalue())["count"]), ([(3, 2)], 3))

@@ -339,10 +339,10 @@ class SelfTestTests(SynchronousTestCase):
         def wrong_hash(data: bytes) -> bytes:
             return hashlib.sha256(data).digest()
 
-        def says_yes(self: PublicKey, hash: bytes, signature: bytes) -> bool:
+        def says_yes(self: PublicKey, hash: bytes, signature: bytes, by: object = None) -> bool:
             return True
 
-        def says_no(self: PublicKey, hash: bytes, signature: bytes) -> bool:
+        def says_no(self: PublicKey, hash: bytes, signature: bytes, by: object = None) -> bool:
             return False
 
         def wrong_block(self: Gost28147, data: bytes) -> bytes:

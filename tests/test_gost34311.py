@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from protocols.fiscal.crypto import passwords
 from protocols.fiscal.crypto.errors import Malformed, Unsupported
 from protocols.fiscal.crypto.gost28147 import DKE1, SBox
-from protocols.fiscal.crypto.gost34311 import Gost34311, digest
+from protocols.fiscal.crypto.gost34311 import HEAD, Gost34311, digest
 from tests.vectors.fiscal_crypto import HASHES, IIT_KEY_3, PBKDF2_5, TEST_SBOX, ascending
 
 
@@ -31,6 +31,14 @@ class HashTests(SynchronousTestCase):
             fed.update(piece)
             fed.digest()
         self.assertEqual(fed.digest(), digest(b"".join(pieces)))
+
+    def test_heads(self) -> None:
+        """Texts that begin alike, or not, have the hashes that they have piece by piece."""
+        for head in (b"a" * HEAD, b"b" * HEAD):
+            for rest in (b"", b"c", b"d" * 100):
+                pieces = Gost34311(head)
+                pieces.update(rest)
+                self.assertEqual(digest(head + rest), pieces.digest())
 
     def test_copy(self) -> None:
         """A copy goes on by itself."""

@@ -107,24 +107,39 @@ class WriterOptions(usage.Options):
     ]
 
 
+class SignOptions(usage.Options):
+    """``dmtwisted bench sign``"""
+
+    synopsis = "Usage: dmtwisted bench sign [options]"
+    longdesc = "Signing a typical receipt, in plain Python and by the machine's libcrypto where it can be used."
+    optParameters = [  # noqa: RUF012
+        ["count", "c", 100, "Signatures in each round.", _count],
+        ["rounds", "r", 5, "How often each way has its turn.", _count],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
 class BenchOptions(usage.Options):
     """``dmtwisted bench``"""
 
-    synopsis = "Usage: dmtwisted bench sales|writer [options]"
+    synopsis = "Usage: dmtwisted bench sales|writer|sign [options]"
     subCommands = [  # noqa: RUF012
         ["sales", None, SalesOptions, "Durable sales over HTTP, next to their ceilings."],
         ["writer", None, WriterOptions, "The store's writer alone."],
+        ["sign", None, SignOptions, "Signing a receipt for the tax service."],
     ]
 
     def postOptions(self) -> None:
         """One of the measurements has to be named."""
         if not self.subCommand:
-            raise usage.UsageError("say what to measure: sales or writer")
+            raise usage.UsageError("say what to measure: sales, writer or sign")
 
 
 def run(options: BenchOptions) -> int:
     """Measure what was asked for; 1 with one clear line when it cannot be measured."""
     chosen: Any = options.subOptions
+    if options.subCommand == "sign":
+        return _sign(chosen)
     with ended_by_signals():
         try:
             with scratch_folder(chosen["state"]) as folder:
@@ -143,6 +158,14 @@ def run(options: BenchOptions) -> int:
         print(json.dumps({"filesystem": disk, "rows": [asdict(row) for row in rows]}))
     else:
         print(f"{table(rows)}\n\nThe database lay on {disk}.")
+    return 0
+
+
+def _sign(chosen: Any) -> int:
+    from dmtwisted.commands.bench_sign import as_json, signing_report, words
+
+    report = signing_report(chosen["count"], chosen["rounds"])
+    print(json.dumps(as_json(report)) if chosen["json"] else words(report))
     return 0
 
 

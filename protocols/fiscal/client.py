@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
@@ -52,9 +52,22 @@ It raises `protocols.errors.NotReached` when nothing was written, and any other 
 SERVER = "https://fs.tax.gov.ua:8643/fs"
 """The fiscal server; test documents go there too."""
 
+T = TypeVar("T")
 AnAnswer = TypeVar("AnAnswer", bound=Answer)
 
 Asked = Answered[AnAnswer] | Nothing | Refused | Lost
+
+
+class Aside(Protocol):
+    """Does work elsewhere that would keep everybody else waiting: checking a signature takes milliseconds."""
+
+    def __call__(self, work: Callable[..., T], /, *arguments: object) -> Awaitable[T]:
+        """What ``work`` returns."""
+
+
+async def at_once(work: Callable[..., T], /, *arguments: object) -> T:
+    """What ``work`` returns, done here and now."""
+    return work(*arguments)
 
 
 def _fresh_uid() -> str:
@@ -67,6 +80,7 @@ class FiscalServer:
     :param base: its address, like `SERVER`.
     :param sign: signs commands; documents and packages come here signed.
     :param open: verifies what the server signed.
+    :param aside: where answers are verified: in a thread, when there is one.
     """
 
     def __init__(
@@ -76,8 +90,9 @@ class FiscalServer:
         open: Open,
         base: str = SERVER,
         fresh_uid: Callable[[], str] = _fresh_uid,
+        aside: Aside = at_once,
     ) -> None:
-        self._exchange, self._sign, self._open = exchange, sign, open
+        self._exchange, self._sign, self._open, self._aside = exchange, sign, open, aside
         self._base, self._fresh_uid = base.rstrip("/"), fresh_uid
 
     async def register(self, sent: bytes, document: Document) -> Accepted | Refused | Lost:
@@ -85,7 +100,8 @@ class FiscalServer:
         reply = await self._post(lambda: document_post(sent))
         if not isinstance(reply, Reply):
             return reply
-        return verdicts.of_document(reply, self._open, document.head.uid, document.head.ordernum)
+        head = document.head
+        return await self._aside(verdicts.of_document, reply, self._open, head.uid, head.ordernum)
 
     async def hand_in(self, package: bytes) -> PackageTaken | Refused | Lost:
         """Hand in a signed package of offline documents (see `packages`)."""
@@ -103,7 +119,7 @@ class FiscalServer:
         """The registered document with the local ``number``, as the server signed it."""
         kind = commands.ZRep if z_report else commands.Check
         reply = await self._command(kind(uid=self._fresh_uid(), registrar_num_fiscal=register, num_local=number))
-        return verdicts.of_fetch(reply, self._open) if isinstance(reply, Reply) else reply
+        return await self._aside(verdicts.of_fetch, reply, self._open) if isinstance(reply, Reply) else reply
 
     async def state_of_server(self) -> Asked[StateOfServer]:
         """Whether the server answers, and its time."""

@@ -91,7 +91,7 @@ class TaxServiceChannel:
         clock: ServiceClock,
     ) -> None:
         self._register, self._key, self._trust, self._clock = register, key, trust, clock
-        self._server = FiscalServer(exchange, self._sign, self._opened, address)
+        self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._outlet: Outlet | None = None
         self.desk = str(register.local)
         self.dtype = 0 if register.testing else 1

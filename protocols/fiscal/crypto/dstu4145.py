@@ -11,7 +11,8 @@ Whoever learns one e, or sees two signatures with the same e, has the key. So e 
 machine's randomness together: a broken generator of random numbers alone gives nothing away, and neither does a fault
 that shows in repeated signatures of one text.
 
-The times of plain Python's integers depend on their values; docs/cryptography.md says what follows.
+The times of plain Python's integers depend on their values; docs/cryptography.md says what follows. Points are
+multiplied by whoever `arithmetic.current` names.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from protocols.fiscal.crypto.arithmetic import Arithmetic, current
 from protocols.fiscal.crypto.curves import BLINDING, DSTU_257, Curve, Point
 from protocols.fiscal.crypto.errors import Malformed
 
@@ -51,11 +53,12 @@ class PublicKey:
         """The compressed point."""
         return self.curve.compress(self.point)
 
-    def verify(self, hash: bytes, signature: bytes) -> bool:
+    def verify(self, hash: bytes, signature: bytes, by: Arithmetic | None = None) -> bool:
         """Whether ``signature`` was made over ``hash`` with the private key to this one.
 
         :param hash: bytes as the hash function gives them.
         :param signature: r || s.
+        :param by: who multiplies; the machine's choice when absent.
         """
         half, odd = divmod(len(signature), 2)
         if odd or not half:
@@ -63,7 +66,7 @@ class PublicKey:
         r, s = int.from_bytes(signature[:half], "little"), int.from_bytes(signature[half:], "little")
         if not (0 < r < self.curve.n and 0 < s < self.curve.n):
             return False
-        point = self.curve.combine(s, r, self.point)
+        point = (by or current()).combine(self.curve, s, r, self.point)
         return point is not None and _truncated(self.curve, hash, point) == r
 
 
@@ -87,20 +90,23 @@ class PrivateKey:
         # 16 bytes more than the number needs leave no measurable lean towards small ones.
         return cls(curve, int.from_bytes(random(curve.scalar_size + 16), "little") % (curve.n - 1) + 1)
 
-    def public(self, random: Randomness = secrets.token_bytes) -> PublicKey:
+    def public(self, random: Randomness = secrets.token_bytes, by: Arithmetic | None = None) -> PublicKey:
         """The public key; some milliseconds."""
-        point = self.curve.base_multiple(self.d, int.from_bytes(random(BLINDING // 8), "little"))
+        blind = int.from_bytes(random(BLINDING // 8), "little")
+        point = (by or current()).base_multiple(self.curve, self.d, blind)
         if point is None:
             raise Malformed("the private number does not belong to its curve")
         return PublicKey(self.curve, self.curve.negative(point))
 
-    def sign(self, hash: bytes, random: Randomness = secrets.token_bytes) -> bytes:
+    def sign(self, hash: bytes, random: Randomness = secrets.token_bytes, by: Arithmetic | None = None) -> bytes:
         """The signature r || s over ``hash``.
 
         :param random: where e comes from, together with key and hash.
+        :param by: who multiplies; the machine's choice when absent.
         """
         while True:
-            made = self.sign_with(hash, self._nonce(hash, random), int.from_bytes(random(BLINDING // 8), "little"))
+            blind = int.from_bytes(random(BLINDING // 8), "little")
+            made = self.sign_with(hash, self._nonce(hash, random), blind, by)
             if made is not None:
                 return made
 
@@ -111,13 +117,13 @@ class PrivateKey:
         # 512 bits for an order of at most 430: too long to lean. The shorter curves have more to spare.
         return int.from_bytes(drawn, "little") % (self.curve.n - 1) + 1
 
-    def sign_with(self, hash: bytes, e: int, blind: int = 0) -> bytes | None:
+    def sign_with(self, hash: bytes, e: int, blind: int = 0, by: Arithmetic | None = None) -> bytes | None:
         """The signature with this very ``e``; ``None`` when another one must be taken. Only vectors call it directly.
 
         :param blind: see `Curve.base_multiple`.
         """
         n, size = self.curve.n, self.curve.scalar_size
-        point = self.curve.base_multiple(e, blind)
+        point = (by or current()).base_multiple(self.curve, e, blind)
         if point is None or not point[0]:
             return None
         r = _truncated(self.curve, hash, point)

@@ -5,6 +5,7 @@ A wrong signature is refused by the tax service, and a wrong one of a certain ki
 
 from __future__ import annotations
 
+from protocols.fiscal.crypto.arithmetic import PLAIN, Arithmetic
 from protocols.fiscal.crypto.curves import DSTU_257
 from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
 from protocols.fiscal.crypto.errors import SelfTestFailed
@@ -19,8 +20,15 @@ _POINT = "4b6cc619bf3c209207a76fcb7d5e0d602fd18ec3419b4bca0905a343d793fd6200"
 """A private number on the curve of m = 257 and its public key, compressed (jkurwa)."""
 
 
+_SIGNER = "24e8fd07616f356ad13c8bb1e5f2c391b66e836eca0e41414c6fcc3054799dd201"
+_SIGNED = bytes((7 * at + 1) % 256 for at in range(32))
+_R = "22ce339d6910e99b8a264dd636b50953c83f52778761bfcf49ada6abedfc39f7"
+_S = "18a38bb82477716eca9cce1718452bd3176523e1c06fa260bd817fdfe6f6a107"
+"""A public key on that curve, a hash, and the signature over it (BouncyCastle 1.72)."""
+
+
 def self_test() -> None:
-    """Check hash, cipher, curve and signature against known answers.
+    """Check hash, cipher, curve and signature against known answers, all of them in plain Python.
 
     :raises SelfTestFailed: when one is wrong; nothing may be signed then.
     """
@@ -30,12 +38,26 @@ def self_test() -> None:
     cipher = Gost28147(bytes(range(32)))
     if cipher.decrypt_ecb(cipher.encrypt_ecb(message)) != message:
         raise SelfTestFailed("GOST 28147")
+    known_answers(PLAIN)
+
+
+def known_answers(by: Arithmetic) -> None:
+    """Check curve and signature, multiplied by ``by``.
+
+    :raises SelfTestFailed: when one is wrong.
+    """
     key = PrivateKey(DSTU_257, int(_D, 16))
-    public = key.public()
+    public = key.public(by=by)
     if public.packed.hex() != _POINT or PublicKey(DSTU_257, DSTU_257.expand(public.packed)) != public:
         raise SelfTestFailed("the curve of m = 257")
-    hash = digest(message)
-    signature = key.sign(hash)
-    # The comb signed; windows and comb together check, so two ways of reckoning meet here.
-    if not public.verify(hash, signature) or public.verify(digest(hash), signature):
+    known = PublicKey(DSTU_257, DSTU_257.expand(bytes.fromhex(_SIGNER)))
+    r, s = (int(half, 16).to_bytes(DSTU_257.scalar_size, "little") for half in (_R, _S))
+    if not known.verify(_SIGNED, r + s, by) or known.verify(_SIGNED, s + r, by):
+        raise SelfTestFailed("a published signature")
+    hash = digest(_SIGNED)
+    signature = key.sign(hash, by=by)
+    # One way of reckoning signs and another one checks.
+    if not public.verify(hash, signature, by) or public.verify(digest(hash), signature, by):
         raise SelfTestFailed("DSTU 4145")
+    if not public.verify(hash, signature, PLAIN):
+        raise SelfTestFailed("DSTU 4145, by plain Python")

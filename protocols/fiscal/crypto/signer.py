@@ -14,6 +14,7 @@ from functools import cache
 
 from zope.interface import Interface, implementer
 
+from protocols.fiscal.crypto.arithmetic import choose
 from protocols.fiscal.crypto.certificates import SECONDS_A_DAY, Certificate
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import CryptoError, NoKey
@@ -89,6 +90,7 @@ class ISigner(Interface):
 def _tested() -> None:
     """The known answers, asked for once a process; a failure is not kept and so happens again."""
     self_test()
+    choose()
 
 
 @implementer(ISigner)

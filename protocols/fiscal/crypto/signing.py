@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import Enum
 
 from protocols.fiscal.crypto import der, oids
+from protocols.fiscal.crypto.arithmetic import Arithmetic
 from protocols.fiscal.crypto.certificates import Certificate
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import Malformed, NoKey
@@ -50,11 +51,13 @@ def sign(
     signing_time: datetime | None = None,
     named_by: NamedBy = NamedBy.ISSUER_AND_SERIAL,
     content_type: str = oids.DATA,
+    by: Arithmetic | None = None,
 ) -> bytes:
     """The signed message around ``content``.
 
     :param signing_time: the signer's own word on when; left out by default, as the official samples do.
     :param certificate: of this very key; `protocols.fiscal.crypto.signer` makes sure of that once, not each time.
+    :param by: who multiplies points; the machine's choice when absent.
     :raises NoKey: when the certificate's key is not even on the same curve.
     """
     if certificate.public_key is None or certificate.public_key.curve != key.curve:
@@ -67,7 +70,7 @@ def sign(
     if signing_time is not None:
         attributes.append(_attribute(oids.SIGNING_TIME, der.time(signing_time)))
     signed = der.set_of(*attributes)
-    signature = key.sign(digest(signed))
+    signature = key.sign(digest(signed), by=by)
     if named_by is NamedBy.KEY_IDENTIFIER:
         who = der.element(der.context(0), der.octets(certificate.key_id))
     else:
