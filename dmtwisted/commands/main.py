@@ -24,6 +24,12 @@ class MainOptions(usage.Options):
     subCommands: ClassVar = [
         ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
         ["simulate", None, _options("dmtwisted.commands.simulate", "SimulateOptions"), "Be a printer or a terminal."],
+        [
+            "db",
+            None,
+            _options("dmtwisted.commands.database", "DatabaseOptions"),
+            "Look at, check or move the data.",
+        ],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
@@ -42,6 +48,7 @@ class MainOptions(usage.Options):
 RUN = {
     "run": "dmtwisted.commands.run",
     "simulate": "dmtwisted.commands.simulate",
+    "db": "dmtwisted.commands.database",
     "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",
 }

@@ -44,6 +44,17 @@ def head() -> str:
     return max(match[0] for name in names if (match := re.match(r"\d+", name.name)))
 
 
+MOVING = "moving"
+"""What stands for a revision while rows are being moved into a database: no service works with such a one."""
+
+
+def unfit(revision: str) -> str:
+    """What is in the way of working with a database of this revision, as a predicate; empty when nothing is."""
+    if revision == MOVING:
+        return "is the target of a move that is not finished; run `dmtwisted db move` once more"
+    return f"was made by a newer version (revision {revision})" if revision > head() else ""
+
+
 def sqlite_revision(path: Path) -> str | None:
     """The revision of a SQLite file; `None` when it is absent or empty.
 

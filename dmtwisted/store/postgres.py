@@ -24,7 +24,7 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import URL_VARIABLE, head
+from dmtwisted.store.migrate import URL_VARIABLE, head, unfit
 from dmtwisted.store.postgres_sessions import AWAY, Lost, Patience, Pool, Session, bury, read_url
 from dmtwisted.store.postgres_statements import VERBS, Attempt, once_more
 from dmtwisted.store.values import StoreFailed
@@ -135,9 +135,8 @@ class PostgresStore(Verbs):
     async def _bring_up_to_date(self, session: Session) -> None:
         [(known,)] = await session.ask(REVISION)
         current = [row[0] for row in await session.ask(VERSION)] if known else []
-        newer = [revision for revision in current if revision > head()]
-        if newer:
-            raise StoreFailed(f"the database was made by a newer version (revision {newer[0]})")
+        for why in filter(None, map(unfit, current)):
+            raise StoreFailed(f"the database {why}")
         if current != [head()]:
             await self._migrate()
 

@@ -24,7 +24,7 @@ from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import SQLITE, head, sqlite_revision
+from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
 from dmtwisted.store.values import NameTaken, StoreFailed
 from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
 
@@ -64,8 +64,8 @@ class SqliteStore(Verbs):
                 current = sqlite_revision(self._path)
             except (OSError, sqlite3.Error) as error:
                 raise StoreFailed(f"{self._path}: {error}") from error
-            if current is not None and current > head():
-                raise StoreFailed(f"{self._path} was made by a newer version (revision {current})")
+            if current is not None and unfit(current):
+                raise StoreFailed(f"{self._path} {unfit(current)}")
             if current != head():
                 await self._migrate()
             await self._start()

@@ -1,0 +1,53 @@
+"""How far long work has come: a bar that is drawn anew on a terminal, lines now and then anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import IO
+
+WIDTH = 30
+"""Signs of the bar."""
+
+REDRAW, LINE = 0.1, 10.0
+"""Seconds between two pictures of the bar, and between two lines where there is no terminal."""
+
+
+class Progress:
+    """Call it with what is being done, how much is done and how much there is."""
+
+    def __init__(self, unit: str = "rows", stream: IO[str] | None = None) -> None:
+        self._unit, self._stream = unit, stream or sys.stderr
+        self._bar = self._stream.isatty()
+        self._begun = time.monotonic()
+        self._first = 0
+        self._shown = self._begun - (REDRAW if self._bar else 0.0)
+        self._drawn = False
+        self._doing = ""
+
+    def __call__(self, doing: str, done: int, total: int) -> None:
+        """Show it, if it is time to."""
+        now = time.monotonic()
+        if not self._doing:
+            self._first, self._begun = done, now
+        if now - self._shown < (REDRAW if self._bar else LINE):
+            self._doing = doing
+            return
+        self._doing, self._shown = doing, now
+        share = min(done / total, 1.0) if total else 1.0
+        pace = (done - self._first) / max(now - self._begun, 0.001)
+        text = f"{share:4.0%}  {done:,} of {total:,} {self._unit}, {pace:,.0f}/s  {doing}"
+        if self._bar:
+            full = round(share * WIDTH)
+            self._stream.write(f"\r[{'#' * full}{'.' * (WIDTH - full)}] {text}\x1b[K")
+            self._drawn = True
+        else:
+            self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    def done(self) -> None:
+        """Leave the line to others."""
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = False

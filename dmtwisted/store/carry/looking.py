@@ -1,0 +1,92 @@
+"""What there is in a database, told while the service works with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dmtwisted.store.carry.rows import CarryError, Rows
+from dmtwisted.store.carry.shapes import shapes
+from dmtwisted.store.migrate import head, unfit
+
+UNFINISHED = (
+    'SELECT d.name, o.kind, o."key", o.state, o.at FROM operation o LEFT JOIN device d ON d.n = o.device_n '
+    "WHERE o.state IN ('intended', 'unknown') ORDER BY o.n"
+)
+CLAIMS = (
+    "SELECT d.name, c.instance, c.released FROM claim c LEFT JOIN device d ON d.n = c.device_n ORDER BY c.device_n"
+)
+PERIOD = "SELECT min(at), max(at) FROM document"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """An operation whose outcome is open; ``at`` is in milliseconds since 1970."""
+
+    device: str
+    kind: str
+    key: str
+    state: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """Which service works with a device, or did so last."""
+
+    device: str
+    instance: str
+    released: bool
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is; times are milliseconds since 1970, `None` when there is no document."""
+
+    name: str
+    revision: str | None
+    size: int
+    rows: dict[str, int] = field(default_factory=dict)
+    oldest: int | None = None
+    newest: int | None = None
+    unfinished: list[Unfinished] = field(default_factory=list)
+    claims: list[Claimed] = field(default_factory=list)
+
+
+def look(rows: Rows) -> Status:
+    """Look at a database; one of another revision is told by its name and size alone.
+
+    :raises CarryError: when it cannot be read.
+    """
+    revision = rows.revision()
+    if revision != head():
+        return Status(rows.name, revision, rows.size())
+    [(oldest, newest)] = rows.ask(PERIOD)
+    return Status(
+        rows.name,
+        revision,
+        rows.size(),
+        {shape.name: rows.count(shape) for shape in shapes()},
+        oldest,
+        newest,
+        [Unfinished(row[0] or "(deleted device)", *row[1:]) for row in rows.ask(UNFINISHED)],
+        [Claimed(name or "(deleted device)", instance, bool(free)) for name, instance, free in rows.ask(CLAIMS)],
+    )
+
+
+def fitness(revision: str | None) -> str:
+    """What is in the way of working with a database, as a predicate; empty when nothing is."""
+    if revision == head():
+        return ""
+    if revision is None:
+        return "is no database of this service"
+    return unfit(revision) or "is of an older version; `dmtwisted db upgrade` brings it up to date"
+
+
+def expect_fit(rows: Rows) -> None:
+    """Complain of a database that is not of this version.
+
+    :raises CarryError: when it is not.
+    """
+    unfit = fitness(rows.revision())
+    if unfit:
+        raise CarryError(f"{rows.name} {unfit}")

@@ -1,0 +1,170 @@
+"""Move a database: every row into another one, which may be of another kind.
+
+Portions of rows go over in the order of their keys. With each portion, in the same transaction, the target notes
+how far it has come: killed at any moment, the next run goes on after the last portion that was committed. Until the
+end the target bears the revision `MOVING`, so no service works with it. At the end both sides are read once more
+from the first row to the last and their sums compared; only then the target becomes a database like any other. The
+source is read and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dmtwisted.store.carry.looking import expect_fit, fitness
+from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.shapes import Key, Shape, Sum, all_tables, shapes
+from dmtwisted.store.migrate import MOVING, head
+
+PATIENCE = 10.0
+"""Seconds to wait for whoever is just ending: a killed run of our own, at a server that has not noticed."""
+
+Report = Callable[[str, int, int], None]
+"""Told what is being done, how many rows are done and how many there are."""
+
+Make = Callable[[], None]
+"""Makes the schema in an empty database."""
+
+SOURCE = "source"
+"""The note that says which database the rows come from."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a move has brought over: rows and sum of each table, and how many rows this run carried."""
+
+    sums: dict[str, Sum]
+    carried: int
+
+
+def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = False) -> Moved:
+    """Bring every row of ``source`` into ``target``.
+
+    :param make: makes the schema in the target.
+    :param anew: take out first what an earlier run has brought.
+    :raises CarryError: when one of them is in use, the target holds something else, or the sums are not equal.
+    """
+    source.keep_others_out(PATIENCE)
+    target.keep_others_out(PATIENCE)
+    expect_fit(source)
+    if target.revision() == MOVING and NOTES in target.tables():
+        _take_up(source, target, anew)
+    else:
+        _begin(source, target, make)
+    source.freeze()
+    carried = _carry(source, target, report)
+    with target.transaction():
+        for shape in shapes():
+            if shape.numbered:
+                target.set_counter(shape, source.counter(shape))
+    sums = compare(source, target, report)
+    target.end_notes(head())
+    return Moved(sums, carried)
+
+
+def _begin(source: Rows, target: Rows, make: Make) -> None:
+    """Make an empty target ready.
+
+    :raises CarryError: when it is not empty.
+    """
+    there = target.tables()
+    strange = sorted(there - all_tables() - {"alembic_version"})
+    if strange:
+        raise CarryError(f"{target.name} holds tables of others ({', '.join(strange[:3])}); give an empty one")
+    if there and target.revision() is None:
+        raise CarryError(f"{target.name} holds tables of others under our names; give an empty one")
+    if there and target.revision() != head():
+        raise CarryError(f"{target.name} {fitness(target.revision())}; give an empty one")
+    if not there:
+        make()
+    for name in sorted(all_tables()):
+        if target.ask(f'SELECT count(*) FROM "{name}"')[0][0]:
+            raise CarryError(f"{target.name} holds data already (in {name}); give an empty one")
+    target.begin_notes()
+    with target.transaction():
+        target.note(SOURCE, source.name)
+
+
+def _take_up(source: Rows, target: Rows, anew: bool) -> None:
+    """Go on with a target that an earlier run has begun with.
+
+    :raises CarryError: when that was another move.
+    """
+    begun = target.notes().get(SOURCE, source.name)
+    if anew:
+        with target.transaction():
+            target.clear()
+            for shape in shapes():
+                target.note(shape.name, "{}")
+            target.note(SOURCE, source.name)
+    elif begun != source.name:
+        raise CarryError(f"{target.name}: a move from {begun} is not finished; `--anew` begins from the first row")
+
+
+def _carry(source: Rows, target: Rows, report: Report) -> int:
+    """Bring over what is not there yet; how many rows that was."""
+    notes = target.notes()
+    places = {shape.name: _read(notes.get(shape.name, "{}")) for shape in shapes()}
+    total = sum(source.count(shape) for shape in shapes())
+    done = sum(rows for _, rows in places.values())
+    carried = 0
+    for shape in shapes():
+        after, there = places[shape.name]
+        report(shape.name, done, total)
+        while page := source.page(shape, after, PAGE):
+            after, there = shape.key_of(page[-1]), there + len(page)
+            with target.transaction():
+                target.add(shape, page)
+                target.note(shape.name, json.dumps({"after": after, "rows": there}))
+            done, carried = done + len(page), carried + len(page)
+            report(shape.name, done, total)
+    return carried
+
+
+def _read(note: str) -> tuple[Key | None, int]:
+    """The key of the last row that is there, and how many there are."""
+    noted = json.loads(note)
+    return (tuple(noted["after"]), noted["rows"]) if noted else (None, 0)
+
+
+def compare(source: Rows, target: Rows, report: Report) -> dict[str, Sum]:
+    """The sums of all tables, when they are equal.
+
+    :raises CarryError: when they are not: it names the first row that differs.
+    """
+    total = 2 * sum(source.count(shape) for shape in shapes())
+    sums, done = {}, 0
+    for shape in shapes():
+        both = []
+        for side in (source, target):
+            found = Sum()
+            for page in side.walk(shape):
+                found.add(page)
+                report(f"compare {shape.name}", min(done + found.rows, total), total)
+            done += found.rows
+            both.append(found)
+        if both[0] != both[1]:
+            raise CarryError(
+                f"{_first_difference(source, target, shape)}: not the same on both sides. The source was changed "
+                "while the move was broken off; `--anew` begins from the first row"
+            )
+        sums[shape.name] = both[0]
+    return sums
+
+
+def _first_difference(source: Rows, target: Rows, shape: Shape) -> str:
+    after: Key | None = None
+    while True:
+        ours, theirs = source.page(shape, after), target.page(shape, after)
+        for one, other in zip(ours, theirs, strict=False):
+            if one != other:
+                return shape.name_of(min(shape.key_of(one), shape.key_of(other)))
+        longer = ours if len(ours) > len(theirs) else theirs
+        shorter = min(len(ours), len(theirs))
+        if len(ours) != len(theirs):
+            return shape.name_of(shape.key_of(longer[shorter]))
+        if not ours:
+            return shape.name
+        after = shape.key_of(ours[-1])

@@ -1,0 +1,118 @@
+"""What the tables hold, as whoever carries their rows has to know it: taken from the one schema."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+Row = tuple[Any, ...]
+"""One row, its values in the order of the columns: `int`, `str`, `bytes` or `None`."""
+
+Key = tuple[Any, ...]
+"""The values of a row's primary key."""
+
+OWN_BUSINESS = frozenset({"claim"})
+"""Tables that say which service works with what at this moment: that is not carried anywhere."""
+
+_SPACE = 1 << 256
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One table: its columns with the types of their values, and its key.
+
+    ``wide`` tells for each column whether its numbers take eight bytes, ``numbered`` whether the database gives
+    the rows their numbers by itself.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[type, ...]
+    wide: tuple[bool, ...]
+    key: tuple[str, ...]
+    numbered: bool
+
+    def key_of(self, row: Row) -> Key:
+        """The key of a row."""
+        return tuple(row[self.columns.index(name)] for name in self.key)
+
+    def name_of(self, key: Key) -> str:
+        """A row as it is told to people: ``operation n=17``."""
+        return f"{self.name} {' '.join(f'{name}={value}' for name, value in zip(self.key, key, strict=True))}"
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Every table that holds something of the shop's, each after those that its rows refer to."""
+    from dmtwisted.store.schema import metadata
+
+    found = []
+    for table in metadata.sorted_tables:
+        if table.name in OWN_BUSINESS:
+            continue
+        key = tuple(column.name for column in table.primary_key)
+        found.append(
+            Shape(
+                table.name,
+                tuple(column.name for column in table.columns),
+                tuple(column.type.python_type for column in table.columns),
+                tuple(column.type.__visit_name__ == "big_integer" for column in table.columns),
+                key,
+                # SQLAlchemy's own default is "auto", which means yes for the one number of a key.
+                len(key) == 1 and table.columns[key[0]].autoincrement is True,
+            )
+        )
+    return tuple(found)
+
+
+def all_tables() -> frozenset[str]:
+    """The names of all tables of the schema."""
+    return frozenset(shape.name for shape in shapes()) | OWN_BUSINESS
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Sum:
+    """What the content of a table amounts to: how many rows there are, and the sum of their hashes.
+
+    The same for the same rows, in whatever order and in whatever portions they came, in every database.
+    """
+
+    def __init__(self, rows: int = 0, total: int = 0) -> None:
+        self.rows, self._total = rows, total
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Count these rows in."""
+        total = 0
+        for row in rows:
+            total += int.from_bytes(hashlib.sha256(_encode(row)).digest())
+            self.rows += 1
+        self._total = (self._total + total) % _SPACE
+
+    @property
+    def hex(self) -> str:
+        """The sum as 64 digits."""
+        return f"{self._total:064x}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sum) and (self.rows, self._total) == (other.rows, other._total)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def pages(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    """``rows`` in portions."""
+    page: list[Row] = []
+    for row in rows:
+        page.append(row)
+        if len(page) == size:
+            yield page
+            page = []
+    if page:
+        yield page

@@ -1,0 +1,188 @@
+"""The rows of a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
+from dmtwisted.store.migrate import MOVING, sqlite_revision
+from dmtwisted.store.writer import Locked, take_lock
+
+CACHE_KIB = 262144
+"""Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
+
+
+class SqliteRows(Rows):
+    """The file ``path``.
+
+    :param reading: open it for reading only, as may be done while the service writes.
+    """
+
+    def __init__(self, path: str | Path, reading: bool = False) -> None:
+        self._path = Path(path)
+        self.name = f"SQLite file {self._path}"
+        self._lock: IO[str] | None = None
+        self._reading = reading
+        self._opened: sqlite3.Connection | None = None
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """The file, opened at the first question: whoever keeps others out does so first."""
+        if self._opened is None:
+            if self._reading and not self._path.exists():
+                raise CarryError(f"{self._path}: there is no such file")
+            try:
+                mode = "ro" if self._reading else "rwc"
+                uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+                self._opened = db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
+                if not self._reading:
+                    db.execute("PRAGMA journal_mode=WAL")
+                    # With the log NORMAL cannot damage the file; how far a move came is in the same transaction.
+                    db.execute("PRAGMA synchronous=NORMAL")
+                    db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                    db.execute("PRAGMA foreign_keys=ON")
+                else:
+                    # One moment of it, whatever the service writes meanwhile.
+                    db.execute("BEGIN")
+            except sqlite3.Error as error:
+                raise CarryError(f"{self._path}: {error}") from error
+        return self._opened
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def keep_others_out(self, patience: float) -> None:
+        """Take the lock that a service holds while it runs."""
+        if self._lock is None:
+            try:
+                self._lock = take_lock(f"{self._path}.lock", patience)
+            except Locked:
+                raise CarryError(f"{self._path}: a service or another command works with it; stop it first") from None
+            except OSError as error:
+                raise CarryError(f"{self._path}: {error.strerror or error}") from None
+
+    def freeze(self) -> None:
+        """Who has the lock is alone with the file."""
+
+    def revision(self) -> str | None:
+        """The revision of the file."""
+        try:
+            return sqlite_revision(self._path)
+        except (OSError, sqlite3.Error) as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def tables(self) -> set[str]:
+        """All tables but those of SQLite itself."""
+        return {
+            name for (name,) in self.ask("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if not name.startswith("sqlite_")
+        }  # fmt: skip
+
+    def size(self) -> int:
+        """Bytes of the file and its log."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """The answer of the file."""
+        try:
+            return self._db.execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
+        """The next rows."""
+        key = ", ".join(f'"{name}"' for name in shape.key)
+        where = "" if after is None else f"WHERE ({key}) > ({', '.join('?' * len(after))})"
+        statement = f"SELECT {_columns(shape)} FROM {shape.name} {where} ORDER BY {key} LIMIT {limit}"
+        try:
+            return self._db.execute(statement, after or ()).fetchall()
+        except sqlite3.Error as error:
+            begin = "its first row" if after is None else shape.name_of(after)
+            raise CarryError(f"{self._path}: {shape.name}, after {begin}: {error}") from error
+
+    def add(self, shape: Shape, rows: list[Row]) -> None:
+        """Put rows in."""
+        places = ", ".join("?" * len(shape.columns))
+        try:
+            self._db.executemany(f"INSERT INTO {shape.name} ({_columns(shape)}) VALUES ({places})", rows)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise CarryError(f"{self._path}: {shape.name}: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One transaction."""
+        self.ask("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.ask("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def counter(self, shape: Shape) -> int:
+        """What SQLite remembers of the numbers that it gave."""
+        found = self.ask(f"SELECT seq FROM sqlite_sequence WHERE name = '{shape.name}'")
+        return int(found[0][0]) if found else 0
+
+    def set_counter(self, shape: Shape, number: int) -> None:
+        """Let SQLite remember the number."""
+        number = max(number, self.counter(shape))
+        self.ask(f"DELETE FROM sqlite_sequence WHERE name = '{shape.name}'")
+        self.ask(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{shape.name}', {number})")
+
+    def begin_notes(self) -> None:
+        """Notes, and a revision that nobody knows."""
+        with self.transaction():
+            self.ask(f"CREATE TABLE {NOTES} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+
+    def notes(self) -> dict[str, str]:
+        """The notes."""
+        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
+
+    def note(self, name: str, value: str) -> None:
+        """Keep one."""
+        self._db.execute(f"INSERT OR REPLACE INTO {NOTES} (name, value) VALUES (?, ?)", (name, value))
+
+    def end_notes(self, revision: str) -> None:
+        """The last step of a move."""
+        # Through to the disk, with all that went before.
+        self._db.execute("PRAGMA synchronous=FULL")
+        with self.transaction():
+            self.ask(f"DROP TABLE {NOTES}")
+            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
+        self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def clear(self) -> None:
+        """Empty tables."""
+        for shape in reversed(shapes()):
+            self.ask(f"DELETE FROM {shape.name}")
+        self.ask("DELETE FROM claim")
+
+    def faults(self) -> Iterator[str]:
+        """What ``integrity_check`` and ``foreign_key_check`` find."""
+        try:
+            for (line,) in self._db.execute("PRAGMA integrity_check(20)"):
+                if line != "ok":
+                    yield line
+            for table, n, parent, _ in self._db.execute("PRAGMA foreign_key_check").fetchmany(20):
+                yield f"{table} n={n}: the row of {parent} that it belongs to is missing"
+        except sqlite3.Error as error:
+            yield str(error)
+
+
+def _columns(shape: Shape) -> str:
+    return ", ".join(f'"{name}"' for name in shape.columns)

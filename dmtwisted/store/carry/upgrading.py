@@ -1,0 +1,29 @@
+"""The revisions that a database has not seen, run one by one."""
+
+from __future__ import annotations
+
+import re
+
+from dmtwisted.store import migrate
+from dmtwisted.store.carry.rows import CarryError
+
+
+def due(revision: str | None) -> list[str]:
+    """The revisions after this one, oldest first."""
+    names = (migrate.HERE / "versions").glob("[0-9]*.py")
+    known = sorted(match[0] for name in names if (match := re.match(r"\d+", name.name)))
+    return [step for step in known if revision is None or step > revision]
+
+
+def upgrade_to(url: str, revision: str) -> None:
+    """Bring the database at ``url`` to a revision: all of it or nothing.
+
+    :raises CarryError: when that cannot be done.
+    """
+    # Like the process that migrates at a start: nobody else loads what this takes.
+    try:
+        migrate.upgrade(url, revision)
+    except Exception as error:
+        lines = str(getattr(error, "orig", None) or error).splitlines()
+        why = lines[0] if lines else type(error).__name__
+        raise CarryError(f"the database could not be brought up to date: {why}") from error

@@ -1,0 +1,62 @@
+"""A history of receipts of any length, kept by the store's own statements: ``python -m tests.filler FILE COUNT``."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from dmtwisted.store.migrate import SQLITE, upgrade
+from dmtwisted.store.statements import VERBS
+from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
+from dmtwisted.store.writer import connect
+
+BEGIN = 1_700_000_000_000
+"""The time of the first receipt."""
+
+PORTION = 5000
+"""Receipts in one transaction."""
+
+
+def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, document: int = 1100) -> None:
+    """Make a database with so many receipts, whose contents take so many bytes."""
+    upgrade(f"{SQLITE}{path}")
+    made = random.Random(1)
+    with closing(connect(str(path))) as db:
+        db.execute("PRAGMA synchronous=OFF")
+        db.execute("BEGIN")
+        for n in range(1, registers + 1):
+            VERBS["add_device"](db, f"id-{n}", f"Каса {n}", "register", "training", b"{}")
+        VERBS["change_settings"](db, {"language": b'"uk"', "retention": b"40"})
+        for number in range(receipts):
+            register = number % registers + 1
+            local = number // registers + 1
+            at = BEGIN + number * 1000
+            body = made.randbytes(document // 2).hex().encode()
+            paper = DocumentIntent(local, "sale", local // 500 + 1, at, 12550, body, made.randbytes(90))
+            key = f"{made.getrandbits(128):032x}"
+            intent = Intent(register, "fiscal", 1, key, made.randbytes(16), at, [paper], b"{}")
+            reserved = VERBS["reserve"](db, intent)
+            if number % 997 == 996:
+                VERBS["conclude"](db, Outcome(reserved.n, register, State.REFUSED, at + 300, 1037, b"", {}, None))
+                continue
+            told = (made.randbytes(answer // 4).hex() + "0" * (answer // 2)).encode()
+            numbers = {local: f"TEST_{register}_{local}"}
+            state = b'{"number": %d}' % local
+            sold = {str(number % 5000): 1} if number % 50 == 0 else {}
+            outcome = Outcome(
+                reserved.n, register, State.DONE, at + 300, 0, told, numbers, state, local // 500 + 1, sold
+            )
+            VERBS["conclude"](db, outcome)
+            if number % PORTION == PORTION - 1:
+                db.execute("COMMIT")
+                db.execute("BEGIN")
+        db.execute("COMMIT")
+
+
+if __name__ == "__main__":
+    begun = time.monotonic()
+    fill(Path(sys.argv[1]), int(sys.argv[2]))
+    print(f"{time.monotonic() - begun:.0f} s, {Path(sys.argv[1]).stat().st_size / 1e6:.0f} MB")

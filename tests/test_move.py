@@ -1,0 +1,492 @@
+"""A database moves into another one: every row, once, whatever breaks off on the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, redirect_stderr, redirect_stdout
+from itertools import count
+from pathlib import Path
+from unittest import skipIf, skipUnless
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from dmtwisted.commands.main import main
+from dmtwisted.commands.progress import Progress
+from dmtwisted.store.carry import moving
+from dmtwisted.store.carry.moving import Moved, move
+from dmtwisted.store.carry.rows import NOTES, CarryError, open_rows
+from dmtwisted.store.carry.shapes import Sum, all_tables, shapes
+from dmtwisted.store.carry.upgrading import upgrade_to
+from dmtwisted.store.migrate import MOVING, head, upgrade
+from dmtwisted.store.postgres import PostgresStore
+from dmtwisted.store.schema import metadata
+from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.statements import VERBS
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.writer import connect, take_lock
+from tests.filler import fill
+from tests.postgres_server import MISSING, PASSWORD, server
+from tests.store_contract import MEGABYTE, ODD_TEXTS, TILL, intent, paper
+
+_names = count(1)
+
+KILLED_AGAIN_AND_AGAIN = """
+import os, pathlib, signal, sys
+from dmtwisted.store.carry import moving
+from dmtwisted.store.carry.rows import open_rows
+from dmtwisted.store.carry.upgrading import upgrade_to
+
+source, target, portion = sys.argv[1], sys.argv[2], int(sys.argv[3])
+moving.PAGE = portion
+runs = 0
+
+def run(kill_at):
+    left = kill_at
+
+    def step(*_):
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with open_rows(source) as ours, open_rows(target) as theirs:
+        note = theirs.note
+        theirs.note = lambda *given: (step(), note(*given), step())
+        ended = theirs.end_notes
+        theirs.end_notes = lambda revision: (step(), ended(revision))
+        moved = moving.move(ours, theirs, lambda: upgrade_to(target, "head"), step)
+    print(moved.carried)
+
+for kill_at in [*map(int, sys.argv[4:]), 0]:
+    child = os.fork()
+    if not child:
+        run(kill_at)
+        sys.stdout.flush()
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if kill_at and status != signal.SIGKILL:
+        sys.exit(f"was not killed at {kill_at}: {status}")
+    if not kill_at and status:
+        sys.exit(f"the last run ended with {status}")
+"""
+"""Move, killed at the given steps of as many runs, then once to the end."""
+
+
+def nobody(doing: str, done: int, total: int) -> None:
+    """Nobody looks on."""
+
+
+def sums(url: str) -> dict[str, Sum]:
+    """What every table of a database amounts to."""
+    found = {}
+    with open_rows(url, reading=True) as rows:
+        for shape in shapes():
+            found[shape.name] = Sum()
+            for page in rows.walk(shape):
+                found[shape.name].add(page)
+    return found
+
+
+class MoveCase(SynchronousTestCase):
+    """A SQLite file with a short history, and empty databases to move it to."""
+
+    def setUp(self) -> None:
+        """The history."""
+        self.folder = Path(self.mktemp()).absolute()
+        self.folder.mkdir()
+        self.path = self.folder / "tills.db"
+        self.url = f"sqlite:///{self.path}"
+
+    def fill(self, receipts: int) -> None:
+        """So many receipts of some hundred bytes, and what a database may find hard to keep."""
+        fill(self.path, receipts, answer=200, document=100)
+        with closing(connect(str(self.path))) as db:
+            for n, text in enumerate(ODD_TEXTS):
+                VERBS["add_device"](db, f"odd-{n}", text, "printer", "training", b"\x00\xff")
+                VERBS["reserve"](db, intent(TILL, text, paper(10**9 + n)))
+            VERBS["reserve"](db, intent(TILL, "long", paper(10**12, value=MEGABYTE)))
+            # The newest row is gone: its number must not be given once more.
+            VERBS["remove_device"](db, VERBS["add_device"](db, "gone", "gone", "printer", "training", b"").n)
+
+    def other(self) -> str:
+        """The URL of another file."""
+        return f"sqlite:///{self.folder}/other {next(_names)}.db"
+
+    def postgres(self) -> str:
+        """The URL of an empty database on a server."""
+        name = f"moved{next(_names)}"
+        server().run(f"CREATE DATABASE {name}")
+        self.addCleanup(server().run, f"DROP DATABASE {name} WITH (FORCE)")
+        return server().url(name)
+
+    def move(self, source: str, target: str, anew: bool = False) -> Moved:
+        """Move it."""
+        with open_rows(source) as ours, open_rows(target) as theirs:
+            return move(ours, theirs, lambda: upgrade_to(target, "head"), nobody, anew)
+
+    def refused(self, source: str, target: str) -> str:
+        """Why it is not moved."""
+        return str(self.assertRaises(CarryError, self.move, source, target))
+
+
+class FileTests(MoveCase):
+    """From file to file."""
+
+    def test_every_row(self) -> None:
+        """Every row of every table arrives as it was, with the numbers that were ever given."""
+        self.fill(50)
+        target = self.other()
+        moved = self.move(self.url, target)
+        self.assertEqual(sums(target), sums(self.url))
+        self.assertEqual(moved.sums, sums(self.url))
+        self.assertEqual(moved.carried, sum(found.rows for found in moved.sums.values()))
+        with open_rows(self.url) as ours, open_rows(target) as theirs:
+            for shape in shapes():
+                if shape.numbered:
+                    self.assertEqual(theirs.counter(shape), ours.counter(shape), shape.name)
+            self.assertNotIn(NOTES, theirs.tables())
+
+    def test_nothing_forgotten(self) -> None:
+        """Each table of the schema is carried, but for the one that says who works with what just now."""
+        self.assertEqual(all_tables(), set(metadata.tables))
+        self.assertEqual({shape.name for shape in shapes()}, set(metadata.tables) - {"claim"})
+
+    def test_source_untouched(self) -> None:
+        """The source is read and nothing else."""
+        self.fill(20)
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        before = self.path.read_bytes()
+        self.move(self.url, self.other())
+        self.assertEqual(self.path.read_bytes(), before)
+
+    def test_in_use(self) -> None:
+        """While a service works with one of them nothing is moved."""
+        self.fill(5)
+        self.patch(moving, "PATIENCE", 0)
+        target = self.other()
+        for busy in (self.url, target):
+            with take_lock(f"{busy.removeprefix('sqlite:///')}.lock", 0):
+                self.assertIn("works with it", self.refused(self.url, target))
+        self.assertFalse(Path(target.removeprefix("sqlite:///")).exists())
+
+    def test_not_empty(self) -> None:
+        """A target with rows, with tables of others, or of a newer version is left as it is."""
+        self.fill(5)
+        full, strange, ours = self.other(), self.other(), self.other()
+        fill(Path(full.removeprefix("sqlite:///")), 1)
+        with closing(sqlite3.connect(strange.removeprefix("sqlite:///"))) as db:
+            db.execute("CREATE TABLE surgeon (name TEXT)")
+        with closing(sqlite3.connect(ours.removeprefix("sqlite:///"))) as db:
+            db.execute("CREATE TABLE operation (surgeon TEXT)")
+        before = sums(full)
+        self.assertIn("holds data already", self.refused(self.url, full))
+        self.assertIn("tables of others (surgeon)", self.refused(self.url, strange))
+        self.assertIn("tables of others", self.refused(self.url, ours))
+        self.assertEqual(sums(full), before)
+
+    def test_fresh_target(self) -> None:
+        """A target with our tables and nothing in them is taken."""
+        self.fill(5)
+        target = self.other()
+        upgrade(target)
+        self.move(self.url, target)
+        self.assertEqual(sums(target), sums(self.url))
+
+    def test_no_source(self) -> None:
+        """Where no database of ours is there is nothing to move, and none is made."""
+        self.assertIn("is no database of this service", self.refused(self.url, self.other()))
+        self.assertFalse(self.path.exists())
+
+    def test_not_finished(self) -> None:
+        """No service works with a target before it is complete, and another move does not go on with it."""
+        self.fill(20)
+        target, other = self.other(), self.other()
+        self.patch(moving, "compare", lambda *_: 1 / 0)
+        self.assertRaises(ZeroDivisionError, self.move, self.url, target)
+        with open_rows(target) as rows:
+            self.assertEqual(rows.revision(), MOVING)
+        store = SqliteStore(reactor, Path(target.removeprefix("sqlite:///")))
+        refused = self.failureResultOf(Deferred.fromCoroutine(store.open()), StoreFailed)
+        self.assertIn("dmtwisted db move", refused.getErrorMessage())
+        fill(Path(other.removeprefix("sqlite:///")), 1)
+        self.assertIn("is not finished", self.refused(other, target))
+
+    def test_changed_meanwhile(self) -> None:
+        """A source that was changed while the move was broken off is noticed; `anew` brings it over as it is."""
+        self.fill(20)
+        target = self.other()
+        compare = moving.compare
+        self.patch(moving, "compare", lambda *_: 1 / 0)
+        self.assertRaises(ZeroDivisionError, self.move, self.url, target)
+        self.patch(moving, "compare", compare)
+        with closing(connect(str(self.path))) as db:
+            VERBS["note"](db, 7, b"later")
+        self.assertIn("operation n=7: not the same", self.refused(self.url, target))
+        self.move(self.url, target, anew=True)
+        self.assertEqual(sums(target), sums(self.url))
+
+    @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
+    def test_killed_anywhere(self) -> None:
+        """Killed around each portion, each note and the last step, a move goes on; no row is lost or doubled."""
+        fill(self.path, 12, answer=20, document=20)
+        target = self.other()
+        # Each run is killed one step later than it could have come to: the one before brought at most one portion.
+        killed_again_and_again(self.url, target, 5, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
+        self.assertEqual(sums(target), sums(self.url))
+
+
+def killed_again_and_again(source: str, target: str, portion: int, kills: list[int]) -> int:
+    """Move with portions of so many rows, killed at these steps; how many rows the last run had to bring."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            KILLED_AGAIN_AND_AGAIN,
+            source,
+            target,
+            str(portion),
+            *map(str, kills),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1])
+
+
+@skipIf(MISSING, MISSING)
+class ServerTests(MoveCase):
+    """To a server and back."""
+
+    def test_there_and_back(self) -> None:
+        """SQLite, PostgreSQL, SQLite, each way killed three times on the way: the same rows, with the same hashes."""
+        self.fill(3000)
+        server_url, back = self.postgres(), self.other()
+        there = killed_again_and_again(self.url, server_url, 500, [9, 20, 12])
+        self.assertEqual(sums(server_url), sums(self.url))
+        home = killed_again_and_again(server_url, back, 500, [9, 20, 12])
+        self.assertEqual(sums(back), sums(self.url))
+        total = sum(found.rows for found in sums(self.url).values())
+        self.assertTrue(0 < there < total and 0 < home < total, (there, home, total))
+        with open_rows(self.url) as ours, open_rows(back) as theirs, open_rows(server_url) as between:
+            for shape in shapes():
+                if shape.numbered:
+                    numbers = {rows.counter(shape) for rows in (ours, theirs, between)}
+                    self.assertEqual(len(numbers), 1, shape.name)
+
+    def test_in_use(self) -> None:
+        """While a session of a service is there nothing is moved, in neither direction."""
+        self.fill(5)
+        self.patch(moving, "PATIENCE", 0)
+        url = self.postgres()
+        with closing(server().connect(url.rpartition("/")[2])) as service, service.cursor() as cursor:
+            cursor.execute("SET application_name TO 'dmtwisted 0123456789ab.1'")
+            self.assertIn("a service works with it", self.refused(self.url, url))
+            self.assertIn("a service works with it", self.refused(url, self.other()))
+
+    def test_source_frozen(self) -> None:
+        """A service that begins with the source in the middle of a move cannot write."""
+        self.fill(5)
+        url = self.postgres()
+        self.move(self.url, url)
+        name = url.rpartition("/")[2]
+        with open_rows(url) as rows:
+            rows.keep_others_out(0)
+            rows.freeze()
+            with closing(server().connect(name)) as service, service.cursor() as cursor:
+                cursor.execute("SET lock_timeout TO 50")
+                with self.assertRaisesRegex(Exception, "lock timeout"):
+                    cursor.execute("UPDATE operation SET res = 1")
+        server().run("UPDATE operation SET res = 1", name)
+
+    def test_nul(self) -> None:
+        """A text that PostgreSQL cannot keep is told with its row."""
+        self.fill(5)
+        with closing(connect(str(self.path))) as db:
+            VERBS["change_settings"](db, {"a\0b": b""})
+        complaint = self.refused(self.url, self.postgres())
+        self.assertIn("setting name=a", complaint)
+        self.assertIn("the sign NUL", complaint)
+
+    def test_away(self) -> None:
+        """A server that cannot be reached is one line, without the password."""
+        self.fill(5)
+        complaint = self.refused(self.url, f"postgresql://till:{PASSWORD}@127.0.0.1:1/tills")
+        self.assertIn("cannot be reached", complaint)
+        self.assertNotIn(PASSWORD, complaint)
+
+    def test_strange_tables(self) -> None:
+        """A database with tables of somebody else is left as it is."""
+        self.fill(5)
+        url = self.postgres()
+        server().run("CREATE TABLE surgeon (name text)", url.rpartition("/")[2])
+        self.assertIn("tables of others (surgeon)", self.refused(self.url, url))
+
+
+@skipIf(MISSING, MISSING)
+class StoreAfterMoveTests(MoveCase, TestCase):
+    """A store on what was moved."""
+
+    async def test_goes_on(self) -> None:
+        """After a move the store works with the new database; a new row gets a number that no row ever had."""
+        self.fill(20)
+        url = self.postgres()
+        self.move(self.url, url)
+        with open_rows(self.url) as rows:
+            last = {shape.name: rows.counter(shape) for shape in shapes() if shape.numbered}
+        store = PostgresStore(reactor, url, "here")
+        await store.open()
+        try:
+            added = await store.add_device("new", "new", "printer", "training", b"{}")
+            reserved = await store.reserve(intent(TILL, "new", paper(10**13)))
+        finally:
+            await store.close()
+        self.assertGreater(added.n, last["device"])
+        self.assertGreater(reserved.n, last["operation"])
+
+
+class CommandTests(MoveCase):
+    """``dmtwisted db``"""
+
+    def db(self, *arguments: str) -> tuple[int, str, str]:
+        """Status, output and complaint of the command."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), self.assertRaises(SystemExit) as ended:
+            main(["db", *arguments])
+        return int(str(ended.exception.code or 0)), out.getvalue(), err.getvalue()
+
+    def configured(self) -> tuple[str, str]:
+        """The options that name the database."""
+        file = self.folder / "desk.toml"
+        file.write_text(f"[database]\nurl = {json.dumps(self.url)}\n")
+        return "--config", str(file)
+
+    def test_move(self) -> None:
+        """It tells both sides, the sums and the line of the configuration that has to be changed."""
+        self.fill(10)
+        target = self.folder / "new.db"
+        status, out, _ = self.db("move", *self.configured(), "--to", f"sqlite:///{target}")
+        self.assertEqual(status, 0)
+        self.assertIn("moved and compared: equal", out)
+        self.assertIn(f'url = "sqlite:///{target}"', out)
+        status, _, err = self.db("move", *self.configured(), "--to", f"sqlite:///{target}")
+        self.assertEqual((status, err.count("\n")), (1, 1))
+        self.assertIn("holds data already", err)
+
+    def test_move_nowhere(self) -> None:
+        """Without a target, or with one that nobody knows, it says what is wrong."""
+        self.assertIn("--to URL", self.db("move", *self.configured())[2])
+        self.fill(1)
+        status, _, err = self.db("move", *self.configured(), "--to", "mysql://u:sesame@h/d")
+        self.assertEqual(status, 1)
+        self.assertNotIn("sesame", err)
+
+    def test_status(self) -> None:
+        """It tells rows, period and unfinished operations, also while a service works; as JSON for programs."""
+        self.fill(10)
+        with take_lock(f"{self.path}.lock", 0):
+            status, out, _ = self.db("status", *self.configured())
+            self.assertEqual(status, 0)
+            _, told, _ = self.db("status", *self.configured(), "--json")
+        self.assertIn(f"schema {head()}: it is of this version", out)
+        self.assertIn(f"{len(ODD_TEXTS) + 1} unfinished operations", out)
+        self.assertIn("documents from 2023-11-15 00:13:20", out)
+        found = json.loads(told)
+        self.assertEqual(found["rows"]["operation"], 10 + len(ODD_TEXTS) + 1)
+        self.assertEqual(found["unfinished"][0]["state"], "intended")
+
+    def test_status_of_nothing(self) -> None:
+        """Where there is no database it says so with status 1, and makes none."""
+        status, out, _ = self.db("status", *self.configured())
+        self.assertEqual((status, self.path.exists()), (1, False))
+        self.assertIn("it is no database of this service", out)
+
+    def test_check(self) -> None:
+        """A database that is whole has sums, and status 0."""
+        self.fill(10)
+        status, out, _ = self.db("check", *self.configured())
+        self.assertEqual(status, 0, out)
+        self.assertIn(sums(self.url)["operation"].hex[:32], out)
+
+    def test_check_orphan(self) -> None:
+        """A document whose operation was taken away is named, with status 1."""
+        self.fill(10)
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("DELETE FROM operation WHERE n = 5")
+        status, out, _ = self.db("check", *self.configured())
+        self.assertEqual(status, 1)
+        self.assertIn("document n=5: the row of operation that it belongs to is missing", out)
+
+    def test_check_type(self) -> None:
+        """A value of another type than its column has is named with its row."""
+        self.fill(10)
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("UPDATE document SET value = 'text' WHERE n = 3")
+        status, out, _ = self.db("check", *self.configured())
+        self.assertEqual(status, 1)
+        self.assertIn("document n=3: value is not of its type", out)
+
+    def test_check_damaged(self) -> None:
+        """Pages that were overwritten are found, and what can be read is read."""
+        self.fill(300)
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        content = bytearray(self.path.read_bytes())
+        middle = len(content) // 2 // 4096 * 4096
+        content[middle : middle + 8192] = b"\xaa" * 8192
+        self.path.write_bytes(content)
+        status, out, err = self.db("check", *self.configured())
+        self.assertEqual(status, 1, err)
+        self.assertIn("WRONG: ", out)
+
+    def test_upgrade(self) -> None:
+        """A new database is made, and one that is of this version is left as it is."""
+        status, out, _ = self.db("upgrade", *self.configured())
+        self.assertEqual(status, 0)
+        self.assertIn(f"schema none became {head()}", out)
+        before = self.path.read_bytes()
+        status, out, _ = self.db("upgrade", *self.configured())
+        self.assertEqual(status, 0)
+        self.assertIn("of this version already", out)
+        self.assertEqual(self.path.read_bytes(), before)
+
+
+class ProgressTests(SynchronousTestCase):
+    """What is seen of long work."""
+
+    def test_lines(self) -> None:
+        """Where there is no terminal short work says nothing, and long work a line now and then."""
+        told = io.StringIO()
+        progress = Progress(stream=told)
+        progress("operation", 0, 1000)
+        self.assertEqual(told.getvalue(), "")
+        progress._shown -= 100
+        progress("operation", 500, 1000)
+        progress.done()
+        line, rest = told.getvalue().split("\n", 1)
+        self.assertEqual(rest, "")
+        self.assertTrue(line.startswith(" 50%  500 of 1,000 rows"), line)
+
+    def test_bar(self) -> None:
+        """On a terminal there is a bar, which is gone at the end."""
+        told = io.StringIO()
+        told.isatty = lambda: True  # type: ignore[method-assign]
+        progress = Progress(stream=told)
+        progress("operation", 0, 1000)
+        progress._shown -= 100
+        progress("operation", 500, 1000)
+        self.assertIn("[###############...............]  50%", told.getvalue())
+        progress.done()
+        self.assertTrue(told.getvalue().endswith("\r\x1b[K"))
