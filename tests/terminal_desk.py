@@ -144,6 +144,14 @@ class DeskCase(SynchronousTestCase):
         """What comes of ``work`` at once."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
+    def advance_until(self, state: str) -> None:
+        """Let time pass until the terminal is in ``state``."""
+        for _ in range(400):
+            if str(self.terminal.state) == state:
+                return
+            self.endpoint.advance(STEP)
+        self.fail(f"never {state}: {self.terminal.state}")
+
     def rule(self, on: str, then: str, code: str = "", times: int = 1, delay_ms: int = 0) -> None:
         """What the terminal does next."""
         rules = self.terminal.scenario.document()["rules"]
@@ -410,14 +418,6 @@ class FaultPromises(DeskCase):
         self.successResultOf(Deferred.fromCoroutine(self.service.interrupt()))
         self.assertAnswer(self.wait(due), 5023, 3)
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
-
-    def advance_until(self, state: str) -> None:
-        """Let time pass until the terminal is in ``state``."""
-        for _ in range(400):
-            if str(self.terminal.state) == state:
-                return
-            self.endpoint.advance(STEP)
-        self.fail(f"never {state}: {self.terminal.state}")
 
     # In doubt
 

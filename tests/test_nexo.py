@@ -20,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from OpenSSL import SSL
 from service_identity import VerificationError
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail
-from twisted.internet.error import ConnectionDone, ConnectionRefusedError, DNSLookupError
+from twisted.internet.error import CannotListenError, ConnectionDone, ConnectionRefusedError, DNSLookupError
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
@@ -29,6 +30,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import URI, Agent, ResponseNeverReceived
 from twisted.web.iweb import IAgent, IAgentEndpointFactory, IPolicyForHTTPS
+from twisted.web.server import Site
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
@@ -44,7 +46,6 @@ from protocols.terminals.nexo.messages import (
     Diagnose,
     GetTotals,
     Header,
-    Notice,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -67,10 +68,13 @@ from protocols.terminals.nexo.messages import (
     encode_request,
     new_service_id,
 )
-from protocols.terminals.nexo.notices import Notices
+from protocols.terminals.nexo.notice import Notice, Shown, Step
+from protocols.terminals.nexo.notices import AGAIN, NoticePort, Notices
 from protocols.terminals.nexo.sealing import Keys, Seal
 from protocols.terminals.nexo.terminal import NexoTerminal, Settings, TerminalTrust, local_agent
 from protocols.terminals.nexo.tree import integer, minor, money, read, text
+from tests.certificates import key_pem, make_certificate, make_key
+from tests.certificates import pem as certificates_pem
 from tests.vectors.nexo import (
     ANSWERS,
     CIPHER_KEY,
@@ -266,7 +270,7 @@ class MessageTests(SynchronousTestCase):
         shown = {"OutputText": [{"Text": "Insert card"}], "PredefinedContent": {"ReferenceID": "event=TENDER"}}
         request = {"DisplayOutput": [{"OutputContent": shown}]}
         message = {"SaleToPOIRequest": {"MessageHeader": {"MessageCategory": "Display"}, "DisplayRequest": request}}
-        self.assertEqual(Notice.decode(json.dumps(message).encode()), Notice("Display", "Insert card event=TENDER"))
+        self.assertEqual(Notice.decode(json.dumps(message).encode()), Notice("Display", "Insert card", step="TENDER"))
 
     @given(st.binary(max_size=200))
     @settings(max_examples=200, deadline=None)
@@ -773,7 +777,7 @@ class DeviceTests(DeviceCase):
 class NoticeTests(SynchronousTestCase):
     """What terminals post to the till."""
 
-    def post(self, notices: Notices, body: bytes) -> int:
+    def post(self, notices: Notices, body: bytes, sender: str = "192.0.2.1") -> int:
         """Post ``body``; the HTTP status."""
 
         class Posted:
@@ -782,6 +786,9 @@ class NoticeTests(SynchronousTestCase):
 
             def setResponseCode(self, code: int) -> None:
                 self.code = code
+
+            def getClientAddress(self) -> IPv4Address:
+                return IPv4Address("TCP", sender, 40000)
 
         posted = Posted()
         self.assertEqual(notices.render_POST(cast(Any, posted)), b"")
@@ -798,6 +805,97 @@ class NoticeTests(SynchronousTestCase):
         self.assertEqual(self.post(Notices(told.append, seal), wire), 400)
         self.assertEqual(self.post(Notices(told.append), b"["), 400)
         self.assertEqual(len(told), 2)
+
+    def test_steps(self) -> None:
+        """A step of an operation is told with its ServiceID, as the terminal's maker writes it; words come along."""
+        wire = b"""{"SaleToPOIRequest": {"DisplayRequest": {"DisplayOutput": [{"OutputContent": {"PredefinedContent":
+            {"ReferenceID": "TransactionID=oLkO001517998574&TimeStamp=2018-02-07T10%3a16%3a14Z&event=PIN_ENTERED"},
+            "OutputFormat": "MessageRef"}, "Device": "CashierDisplay", "InfoQualify": "Status"}]}, "MessageHeader":
+            {"ProtocolVersion": "3.0", "SaleID": "POS1", "MessageClass": "Device", "MessageCategory": "Display",
+            "ServiceID": "a1", "POIID": "V400m-1", "MessageType": "Request", "DeviceID": "1517998561"}}}"""
+        self.assertEqual(Notice.decode(wire), Notice("Display", "", "a1", "PIN_ENTERED"))
+        for step in Step:
+            shown = Shown(step, "a1", "POS1", "7", "T1", "2026-09-21T09:00:00+03:00").encode(POI_ID)
+            self.assertEqual(Notice.decode(shown), Notice("Display", "", "a1", step))
+
+    def test_strangers(self) -> None:
+        """Where the terminal's address is known, nobody else is believed."""
+        told: list[Notice] = []
+        wire = Notice("CardInserted").encode(POI_ID)
+        notices = Notices(told.append, None, "192.0.2.1")
+        self.assertEqual((self.post(notices, wire, "192.0.2.2"), told), (403, []))
+        self.assertEqual((self.post(notices, wire), len(told)), (200, 1))
+
+    @given(st.binary(max_size=300))
+    def test_anything(self, body: bytes) -> None:
+        """Any bytes are told or refused."""
+        self.assertIn(self.post(Notices(lambda _: None), body), (200, 400))
+
+
+class NoticePortTests(SynchronousTestCase):
+    """Where notices are heard."""
+
+    def setUp(self) -> None:
+        """A reactor whose first port is taken as long as ``taken``."""
+        self.reactor = MemoryReactorClock()
+        self.taken = False
+        listen = self.reactor.listenTCP
+
+        def listen_unless_taken(number: int, *arguments: Any, **named: Any) -> Any:
+            if self.taken:
+                raise CannotListenError("", number, OSError("in use"))
+            return listen(number, *arguments, **named)
+
+        self.patch(self.reactor, "listenTCP", listen_unless_taken)
+
+    def test_http(self) -> None:
+        """It listens at once, and takes a notice as any HTTP server does."""
+        told: list[Notice] = []
+        port = NoticePort(self.reactor, 8888, "", "::")
+        self.assertTrue(port.why)
+        port.open(Notices(told.append))
+        [(number, site, _, interface)] = self.reactor.tcpServers
+        self.assertEqual((number, interface, port.why), (8888, "::", ""))
+        post_notice(self, cast(Any, site), Notice("CardInserted").encode(POI_ID))
+        self.assertEqual(told, [Notice("CardInserted")])
+        port.close()
+
+    def test_https(self) -> None:
+        """With a certificate it speaks HTTPS."""
+        key = make_key()
+        pem = (certificates_pem(make_certificate(1_780_000_000, key)) + key_pem(key)).decode()
+        port = NoticePort(self.reactor, 8443, pem)
+        port.open(Notices(lambda _: None))
+        self.assertEqual((len(self.reactor.sslServers), self.reactor.tcpServers), (1, []))
+
+    def test_taken(self) -> None:
+        """A port that is taken is tried again each second, until it is free or not wanted any more."""
+        self.taken = True
+        port = NoticePort(self.reactor, 8888)
+        port.open(Notices(lambda _: None))
+        self.assertIn("8888", port.why)
+        self.reactor.advance(AGAIN)
+        self.taken = False
+        self.assertEqual(self.reactor.tcpServers, [])
+        self.reactor.advance(AGAIN)
+        self.assertEqual((len(self.reactor.tcpServers), port.why), (1, ""))
+        port.close()
+        self.taken = True
+        other = NoticePort(self.reactor, 8888)
+        other.open(Notices(lambda _: None))
+        other.close()
+        self.assertEqual(self.reactor.getDelayedCalls(), [])
+
+
+def post_notice(case: SynchronousTestCase, site: Site, message: bytes) -> None:
+    """Post ``message`` to a server in memory, which has to take it."""
+    protocol: Any = site.buildProtocol(IPv4Address("TCP", "192.0.2.1", 40000))
+    transport = StringTransport(peerAddress=IPv4Address("TCP", "192.0.2.1", 40000))
+    protocol.makeConnection(transport)
+    head = f"POST /notices HTTP/1.1\r\nHost: till\r\nConnection: close\r\nContent-Length: {len(message)}\r\n\r\n"
+    protocol.dataReceived(head.encode() + message)
+    case.assertTrue(transport.value().startswith(b"HTTP/1.1 200"), transport.value())
+    protocol.connectionLost(Failure(ConnectionDone()))
 
 
 def root_certificate() -> bytes:
@@ -854,3 +952,23 @@ class TrustTests(SynchronousTestCase):
         protocol.connectionLost(Failure(ConnectionDone()))
         self.failureResultOf(due, LineLost)
         self.assertEqual(len(reactor.tcpClients), 1, "it is not sent again")
+
+    def test_no_tls(self) -> None:
+        """Whoever speaks no TLS on the terminal's port is told by the first bytes, and hears nothing of money."""
+        reactor = MemoryReactorClock()
+        agent = local_agent(reactor, [root_certificate()], "V400m-1.terminal.example")
+        verifyObject(IAgent, agent)
+        terminal = NexoTerminal(agent, reactor, Settings("https://192.0.2.1:8443/nexo", POI_ID))
+        due = Deferred.fromCoroutine(terminal.diagnose())
+        _, _, factory, _, _ = reactor.tcpClients[0]
+        transport = TcpTransport()
+        protocol = factory.buildProtocol(cast(Any, None))
+        assert protocol is not None
+        protocol.makeConnection(transport)
+        protocol.dataReceived(b"SSH-2.0-Open")
+        protocol.dataReceived(b"SSH_9.6\r\n")
+        self.assertTrue(transport.disconnecting)
+        self.assertNotIn(b"POST", transport.value())
+        protocol.connectionLost(Failure(ConnectionDone()))
+        error = self.failureResultOf(due, Garbled).value
+        self.assertIn(b"SSH-2.0".hex(" "), str(error))

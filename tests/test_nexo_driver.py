@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.drivers.nexo import DRIVER, NexoSettings
@@ -20,9 +22,13 @@ from protocols.errors import Garbled
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Card
 from protocols.terminals.nexo.messages import Condition, PaymentAnswer, Response, Result
+from protocols.terminals.nexo.notice import Notice, Shown, Step
+from protocols.terminals.nexo.notices import NoticePort
 from protocols.terminals.nexo.sealing import Seal
 from tests.chaos import NO_CERTIFICATE, POI, Channels, WireDesk
+from tests.memory_line import MemoryEndpoint
 from tests.terminal_desk import Banner, CardPromises, FaultPromises
+from tests.test_nexo import post_notice
 
 
 class NexoDesk(WireDesk):
@@ -58,8 +64,8 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.far = Elsewhere()
         began = self.clock.seconds()
         answer = self.pay()
-        self.assertIn(answer["res"], (5000, 5012))
-        self.assertIn("SSH-2.0", f"{answer['errortxt']} {answer['aq_errortxt']}")
+        self.assertAnswer(answer, 5000, 3)
+        self.assertIn(b"SSH-2.0".hex(" "), answer["errortxt"])
         self.assertLess(self.clock.seconds() - began, 15)
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
 
@@ -182,6 +188,115 @@ class SealedTests(NexoDesk):
         self.far = Channels(NexoDevice(self.terminal, self.clock, POI, Seal("other", "key", 3)).site())
         self.assertEqual(self.pay()["res"], 5000)
         self.assertEqual((self.taken(), self.states()), ([], ["refused"]))
+
+
+class ProgressTests(NexoDesk):
+    """A terminal that posts what its display shows to a port of the till."""
+
+    def device(self) -> Any:
+        """A terminal that posts to whoever listens."""
+        return Channels(NexoDevice(self.terminal, self.clock, POI, post=self.post).site())
+
+    def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> Any:
+        """The driver, with a port."""
+        self.reactor = MemoryReactorClock()
+        self.port = NoticePort(self.reactor, 8888)
+        plain = super().driver(endpoint, clock)
+        agent = plain.terminal._client._agent
+        driver = NexoDriver(plain._settings, agent, self.clock, plain._unreached, self.port)
+        self.loses = False
+        self.moments: list[float] = []
+        return driver
+
+    def post(self, message: bytes) -> None:
+        """Let a notice arrive, unless it gets lost."""
+        self.moments.append(self.clock.seconds())
+        if not self.loses:
+            post_notice(self, cast(Any, self.reactor.tcpServers[0][1]), message)
+
+    def watched(self) -> list[tuple[str, float]]:
+        """Every state from now on, with its moment."""
+        seen: list[tuple[str, float]] = []
+        self.service.watch(lambda progress: seen.append((progress.state, self.clock.seconds())))
+        return seen
+
+    def test_states(self) -> None:
+        """Card, PIN and bank are told in the moment in which the terminal is there."""
+        seen = self.watched()
+        self.assertAnswer(self.pay(), 0, 0)
+        states = [state for state, _ in seen]
+        self.assertEqual(
+            states, ["connecting", "working", "waiting_card", "card_read", "pin", "bank", "printing", "idle"]
+        )
+        told = [moment for state, moment in seen if state in ("waiting_card", "card_read", "pin", "bank", "printing")]
+        self.assertEqual(told, self.moments)
+
+    def test_status(self) -> None:
+        """``transaction-status`` tells the state with task and label."""
+        label = str(uuid4())
+        due = self.asked(1, label, sum=100)
+        self.advance_until("pin")
+        self.assertEqual(self.service.status(), {"state": "pin", "text": "", "task": 1, "transaction_id": label})
+        self.assertAnswer(self.wait(due), 0, 0)
+        self.assertEqual(self.service.status()["state"], "idle")
+
+    def test_lost(self) -> None:
+        """Notices that do not arrive cost nothing but the states."""
+        self.begin()
+        self.loses = True
+        seen = self.watched()
+        self.assertAnswer(self.pay(), 0, 0)
+        self.assertEqual([state for state, _ in seen], ["connecting", "working", "idle"])
+
+    def test_of_something_else(self) -> None:
+        """A notice of another operation, or when nothing runs, changes nothing; nor does a word that nobody knows."""
+        site = cast(Any, self.reactor.tcpServers[0][1])
+        other = Shown(Step.WAIT_FOR_PIN, "0123456789", "till", "1", "T", "2026-01-01T00:00:00Z").encode(POI)
+        post_notice(self, site, other)
+        self.assertEqual(self.service.progress.state, "idle")
+        due = self.asked(1, sum=100)
+        self.advance_until("waiting_card")
+        post_notice(self, site, other)
+        post_notice(self, site, Notice("Shutdown").encode(POI))
+        self.assertEqual(self.service.progress.state, "waiting_card")
+        running = self.terminal.running
+        assert running is not None
+        post_notice(self, site, other.replace(b"0123456789", running.reference.encode()).replace(b"WAIT_FOR", b"NO"))
+        self.assertEqual(self.service.progress.state, "working")
+        self.assertAnswer(self.wait(due), 0, 0)
+
+    def test_proves_nothing(self) -> None:
+        """A notice that all is over ends nothing: the answer alone does."""
+        self.rule("payment", "silent")
+        due = self.asked(1, sum=100)
+        self.endpoint.advance(5)
+        [row] = self.rows()
+        final = Shown(Step.TENDER_FINAL, service_id_of(operation_of(row).kept.order), "till", "1", "T", "now")
+        post_notice(self, cast(Any, self.reactor.tcpServers[0][1]), final.encode(POI))
+        self.assertNoResult(due)
+        self.assertAnswer(self.wait(due), 5014, 1)
+
+    def test_whole_card_number(self) -> None:
+        """What the display says is told without card numbers."""
+        due = self.asked(1, sum=100)
+        self.advance_until("waiting_card")
+        running = self.terminal.running
+        assert running is not None
+        self.service.driver._noticed(Notice("Display", "card 4111111111111111", running.reference, ""))
+        self.assertEqual(self.service.status()["text"], "card 411111******1111")
+        self.wait(due)
+
+    def test_port_taken(self) -> None:
+        """A port that another program has is told by the check; payments go on."""
+        self.port.why = "in use"
+        due = self.endpoint.wait(Deferred.fromCoroutine(self.service.check()))
+        self.assertIn("8888", str(self.failureResultOf(due, Refused).value))
+        self.assertAnswer(self.pay(), 0, 0)
+
+    def test_close(self) -> None:
+        """The port is let go of with the driver."""
+        self.service.close()
+        self.assertTrue(self.port.why)
 
 
 class NexoCardTests(NexoDesk, CardPromises):
@@ -346,7 +461,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.currency), (300, "UAH"))
         self.assertEqual(settings.url, "https://192.0.2.1:8443/nexo")
         self.assertEqual(settings.roots, [NO_CERTIFICATE.encode()])
-        self.assertEqual(DRIVER.secrets, ("passphrase", "key_identifier"))
+        self.assertEqual(DRIVER.secrets, ("passphrase", "key_identifier", "notices_pem"))
 
     def test_addresses(self) -> None:
         """An address of the newer kind stands in brackets; several certificates are told apart."""

@@ -218,6 +218,10 @@ class OptionsTests(SynchronousTestCase):
         for protocol in ("caisse-ap", "nexo"):
             self.assertIn("TCP", self.refusal(f"terminal --protocol {protocol} --serial /dev/ttyS0"))
         self.assertIn("--adjust", self.refusal("terminal --protocol zvt --adjust 5"))
+        for more in ("--pem x.pem", "--shared-key a:b:1", "--notices http://localhost:8888/"):
+            self.assertIn("only nexo", self.refusal(f"terminal --protocol zvt {more}"))
+        for wrong in ("secret", "secret:key", "secret:key:x", ":key:1"):
+            self.assertIn("PASSPHRASE:NAME:VERSION", self.refusal(f"terminal --protocol nexo --shared-key {wrong}"))
         self.assertIn("8 digits", self.refusal("terminal --protocol ecr17 --terminal-id POS1"))
 
     def test_numbers(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, cast
 
@@ -249,9 +250,13 @@ def _concert_v2(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
 
 
 def _nexo(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.nexo import NexoDevice
+    from protocols.simulators.nexo import NexoDevice, over_tls, posts_to
+    from protocols.terminals.nexo.sealing import Seal
 
-    return NexoDevice(device, clock, device.terminal_id).site()
+    seal = Seal(*options["shared-key"]) if options["shared-key"] else None
+    post = posts_to(options["notices"], clock) if options["notices"] else None
+    site = NexoDevice(device, clock, device.terminal_id, seal, post=post).site()
+    return over_tls(site, Path(options["pem"]).read_text("ascii")) if options["pem"] else site
 
 
 WIRES: Mapping[str, Wire] = {

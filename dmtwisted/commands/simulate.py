@@ -171,6 +171,14 @@ class IppOptions(DeviceOptions):
         return ipp(self, clock)
 
 
+def _shared_key(value: str) -> tuple[str, str, int]:
+    passphrase, _, rest = value.partition(":")
+    name, _, version = rest.partition(":")
+    if not (passphrase and name and version.isascii() and version.isdecimal()):
+        raise ValueError("PASSPHRASE:NAME:VERSION is expected")
+    return passphrase, name, int(version)
+
+
 class TerminalOptions(SerialOptions):
     """``dmtwisted simulate terminal``"""
 
@@ -181,6 +189,9 @@ class TerminalOptions(SerialOptions):
         ["hold", None, 60.0, "Seconds that a held purchase waits for the cashier.", seconds],
         ["adjust", None, None, "Seconds that a purchase stops at the card (privatbank-json only).", seconds],
         ["terminal-id", None, None, "What it calls itself."],
+        ["pem", None, None, "A file with certificate and private key, for HTTPS (nexo only)."],
+        ["shared-key", None, None, "PASSPHRASE:NAME:VERSION of the shared key (nexo only).", _shared_key],
+        ["notices", None, None, "The URL to which it posts what its display shows (nexo only)."],
     ]
 
     def getUsage(self, width: int | None = None) -> str:
@@ -195,6 +206,9 @@ class TerminalOptions(SerialOptions):
             raise usage.UsageError(f"--serial: {self['protocol']} is spoken over TCP only")
         if self["adjust"] is not None and self["protocol"] != "privatbank-json":
             raise usage.UsageError("--adjust: only privatbank-json has it")
+        for option in ("pem", "shared-key", "notices"):
+            if self[option] is not None and self["protocol"] != "nexo":
+                raise usage.UsageError(f"--{option}: only nexo has it")
         if self["protocol"] == "ecr17" and self["terminal-id"]:
             number = self["terminal-id"]
             if not (len(number) == 8 and number.isascii() and number.isdecimal()):

@@ -7,6 +7,7 @@ leaves. By it the terminal tells exactly what became of the operation, also afte
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 
 import msgspec
 from twisted.internet.defer import Deferred
@@ -17,13 +18,18 @@ from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
 from dmtwisted.results import Refused, Res
+from dmtwisted.security import mask_cards
 from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.drivers.nexo import CAPABILITIES, SERVICES, NexoSettings
 from dmtwisted.terminals.interface import (
+    BANK,
     CANCEL,
+    CARD_READ,
     DISCOUNT_CARD,
     ECHO,
     PAYMENT,
+    PIN,
+    PRINTING,
     REFUND,
     SETTLEMENT,
     TOTALS,
@@ -57,6 +63,8 @@ from protocols.terminals.nexo.messages import (
     Transaction,
     new_service_id,
 )
+from protocols.terminals.nexo.notice import Notice, Step
+from protocols.terminals.nexo.notices import NoticePort, Notices
 from protocols.terminals.nexo.sealing import Seal
 from protocols.terminals.nexo.terminal import NexoTerminal, Settings
 
@@ -93,6 +101,26 @@ WORDS: dict[str, tuple[tuple[tuple[str, ...], Res], ...]] = {
 REASON, MESSAGE = "refusalReason", "message"
 """Members of the details that tell why the bank refused."""
 
+STEPS: dict[str, str] = {
+    **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), WAITING_CARD),
+    **dict.fromkeys(
+        (
+            Step.CARD_INSERTED,
+            Step.CARD_PRESENTED,
+            Step.CARD_SWIPED,
+            Step.CARD_DETAILS_PROVIDED,
+            Step.WAIT_FOR_APP_SELECTION,
+            Step.APPLICATION_SELECTED,
+        ),
+        CARD_READ,
+    ),
+    Step.WAIT_FOR_PIN: PIN,
+    **dict.fromkeys((Step.PIN_ENTERED, Step.SIGNATURE_CHECKED), BANK),
+    **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), WAITING_CASHIER),
+    Step.PRINT_RECEIPT: PRINTING,
+}
+"""What the display shows as a state of ours; any other step is `WORKING`."""
+
 BETWEEN = "@"
 """Stands between the terminal's own name of a transaction and its time: a reversal has to name both."""
 
@@ -119,6 +147,7 @@ class NexoDriver:
     :param agent: sends the requests.
     :param clock: the time of deadlines, which nobody moves.
     :param unreached: what to say when there is no connection.
+    :param port: where the terminal posts what its display shows, if anywhere.
     """
 
     log = Logger()
@@ -133,6 +162,7 @@ class NexoDriver:
         agent: IAgent,
         clock: IReactorTime,
         unreached: Callable[[WireError], Refused],
+        port: NoticePort | None = None,
     ) -> None:
         self._settings, self._clock, self._unreached = settings, clock, unreached
         self.wait_s = settings.wait_s
@@ -152,10 +182,18 @@ class NexoDriver:
         self._cashier = Cashier(clock, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
         self._progressed: Callable[[Progress], None] = lambda _: None
+        self._port = port
+        if port is not None:
+            port.open(Notices(self._noticed, seal, _address(settings.host)))
 
     def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`; an answer comes on its request's own connection, so nothing comes late."""
         self._progressed = progress
+
+    def _noticed(self, notice: Notice) -> None:
+        """What the display shows, if it is about the operation that runs; it proves nothing (rule 11)."""
+        if self._running is not None and notice.service_id == self._running[1]:
+            self._progressed(Progress(STEPS.get(notice.step, WORKING), mask_cards(notice.details)))
 
     # Operations
 
@@ -301,11 +339,13 @@ class NexoDriver:
     # Service methods
 
     async def check(self) -> None:
-        """A diagnosis."""
+        """A diagnosis; a port for notices has to be open, too."""
         try:
             await self._diagnose(host=False)
         except WireError as error:
             raise self._not_sent(error) from error
+        if self._port is not None and self._port.why:
+            raise Refused(Res.TERMINAL_ERROR, f"port {self._port.number} for its notices: {self._port.why}")
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a diagnosis, of the line to the bank too when that is wanted."""
@@ -316,7 +356,9 @@ class NexoDriver:
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """Let go of a payment that waits for task 7; no connection is kept."""
+        """Let go of a payment that waits for task 7 and of the port for notices; no connection is kept."""
+        if self._port is not None:
+            self._port.close()
         if self._watched is not None:
             self._watched.cancel()
 
@@ -376,6 +418,14 @@ class NexoDriver:
 
     def _not_sent(self, error: WireError) -> Refused:
         return nothing_sent(error, self._unreached(error))
+
+
+def _address(host: str) -> str:
+    """``host`` when it is an address; a name may have several, so nothing is compared with it."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""
 
 
 _NOT_GRANTED = frozenset({Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE})

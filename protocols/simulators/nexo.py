@@ -5,6 +5,7 @@
 - An operation goes on when the connection breaks, and is found by its ServiceID later, over a restart too.
 - A ServiceID that was used already is refused: the same operation is not done twice.
 - A message that it cannot read, or whose seal does not fit, is answered with the event `Reject`.
+- Where it is told to, it posts each step of an operation to the till, once; one that does not get through is lost.
 
 The answer to `Abort` is empty. Codes of the scenario: the bank's, or the name of a `Condition`.
 """
@@ -13,11 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
+from io import BytesIO
 from typing import Any
 
-from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.interfaces import IAddress, IProtocolFactory, IReactorTime
+from twisted.internet.ssl import PrivateCertificate
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
+from twisted.web.client import Agent, FileBodyProducer, readBody
+from twisted.web.http_headers import Headers
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 from twisted.web.server import Request as HttpRequest
@@ -35,6 +41,7 @@ from protocols.simulators.terminal import (
     Ending,
     Operation,
     Outcome,
+    State,
     Terminal,
 )
 from protocols.terminals.nexo.messages import (
@@ -46,7 +53,6 @@ from protocols.terminals.nexo.messages import (
     Diagnose,
     GetTotals,
     Header,
-    Notice,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -67,6 +73,7 @@ from protocols.terminals.nexo.messages import (
     decode_request,
     encode_answer,
 )
+from protocols.terminals.nexo.notice import Notice, Shown, Step
 from protocols.terminals.nexo.sealing import Seal
 
 CONDITIONS = {
@@ -89,6 +96,16 @@ CONDITIONS = {
 BRANDS = {"MASTERCARD": "mc", "VISA": "visa"}
 ENTRIES = {"CONTACTLESS": "Contactless", "CHIP": "ICC"}
 
+STEPS = {
+    State.WAITING_CARD: Step.TENDER_CREATED,
+    State.PIN: Step.WAIT_FOR_PIN,
+    State.AUTHORISING: Step.PIN_ENTERED,
+    State.PRINTING: Step.PRINT_RECEIPT,
+}
+"""What it tells the till of each state; of the card, how it was read."""
+
+ENTERED = {"CONTACTLESS": Step.CARD_PRESENTED, "CHIP": Step.CARD_INSERTED}
+
 GARBAGE = b"\x00\xff{]"
 LONGEST = 1_000_000
 """Bytes of a message."""
@@ -98,14 +115,22 @@ class NexoDevice(Resource):
     """The device as a resource for ``/nexo``.
 
     :param seal: the shared key; without one it takes messages as they are, and sealed ones not at all.
+    :param post: sends one notice to the till; without it there are none.
     """
 
     isLeaf = True
 
     def __init__(
-        self, terminal: Terminal, clock: IReactorTime, poi_id: str, seal: Seal | None = None, currency: str = "UAH"
+        self,
+        terminal: Terminal,
+        clock: IReactorTime,
+        poi_id: str,
+        seal: Seal | None = None,
+        currency: str = "UAH",
+        post: Callable[[bytes], object] | None = None,
     ) -> None:
         Resource.__init__(self)
+        self._post, self._posted = post, 0
         self.terminal, self.clock, self.poi_id, self.currency = terminal, clock, poi_id, currency
         self._seal = seal
         self._card: tuple[str, Card] | None = None
@@ -185,7 +210,7 @@ class NexoDevice(Resource):
             tell(_refusal(asked, Condition.PAYMENT_RESTRICTION))
             return
         try:
-            operation = self._begin(asked, header.service_id)
+            operation = self._begin(asked, header)
         except Busy:
             tell(_refusal(asked, Condition.BUSY))
             return
@@ -194,11 +219,12 @@ class NexoDevice(Resource):
             return
         operation.ending.addCallback(self._ended, asked, reply, tell)
 
-    def _begin(self, asked: Request, service_id: str) -> Operation | None:
-        terminal = self.terminal
+    def _begin(self, asked: Request, header: Header) -> Operation | None:
+        terminal, service_id = self.terminal, header.service_id
+        shows = self._shows(header)
         match asked:
             case Payment(refund=True):
-                return terminal.refund(asked.amount, reference=service_id)
+                return terminal.refund(asked.amount, reference=service_id, progress=shows)
             case Payment():
                 card = None
                 if asked.card is not None:
@@ -206,19 +232,44 @@ class NexoDevice(Resource):
                         return None
                     card, self._card = self._card[1], None
                 goods = asked.amount - asked.cash
-                return terminal.purchase(goods, cash=asked.cash, reference=service_id, card=card)
+                return terminal.purchase(goods, cash=asked.cash, reference=service_id, card=card, progress=shows)
             case Reversal():
                 found = terminal.find_rrn(asked.original.id)
                 if found is None:
                     return None
-                return terminal.cancel(found.invoice or -1, amount=asked.amount, reference=service_id)
+                return terminal.cancel(found.invoice or -1, amount=asked.amount, reference=service_id, progress=shows)
             case ReadCard():
-                return terminal.read_card(reference=service_id)
+                return terminal.read_card(reference=service_id, progress=shows)
             case GetTotals():
                 return terminal.report(reference=service_id)
             case Reconcile():
                 return terminal.settle(reference=service_id)
         raise AssertionError("every other request is answered before")
+
+    def _shows(self, header: Header) -> Callable[[State], None]:
+        """What tells the till of each step of an operation."""
+        post = self._post
+        began = datetime.fromtimestamp(self.clock.seconds(), UTC)
+        entered = False
+
+        def shows(state: State) -> None:
+            nonlocal entered
+            step = STEPS.get(state)
+            if state is State.CARD_READ:
+                card = self.terminal.running.card if self.terminal.running is not None else None
+                step = ENTERED.get(card.entry if card is not None else "", Step.CARD_SWIPED)
+            if state is State.AUTHORISING and not entered:
+                step = None
+            entered = entered or state is State.PIN
+            if post is None or step is None:
+                return
+            self._posted += 1
+            name = f"T{int(began.timestamp())}"
+            at = began.isoformat(timespec="seconds")
+            shown = Shown(step, header.service_id, header.sale_id, f"{self._posted:010d}", name, at)
+            post(self._sealed(shown.encode(self.poi_id)))
+
+        return shows
 
     def _ended(self, ending: Ending, asked: Request, reply: _Reply, tell: Callable[[Answer], None]) -> None:
         outcome = ending.outcome
@@ -311,6 +362,36 @@ class NexoSite(Site):
         if not self._terminal.takes_call():
             return None
         return Site.buildProtocol(self, addr)
+
+
+class _TlsSite(TLSMemoryBIOFactory):
+    """A site behind TLS."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """A connection, unless the site turns the caller away."""
+        inner = self.wrappedFactory.buildProtocol(addr)
+        return None if inner is None else self.protocol(self, inner)
+
+
+def over_tls(site: NexoSite, pem: str) -> IProtocolFactory:
+    """``site`` behind TLS.
+
+    :param pem: its certificate and private key.
+    """
+    factory: IProtocolFactory = _TlsSite(PrivateCertificate.loadPEM(pem).options(), False, site)
+    return factory
+
+
+def posts_to(url: str, reactor: Any) -> Callable[[bytes], object]:
+    """What posts notices to ``url``; whether they arrive nobody asks."""
+    agent = Agent(reactor, connectTimeout=5.0)
+    headers = Headers({"Content-Type": ["application/json"]})
+
+    def post(message: bytes) -> None:
+        sent = agent.request(b"POST", url.encode(), headers, FileBodyProducer(BytesIO(message)))
+        sent.addCallback(readBody).addErrback(lambda _: b"")
+
+    return post
 
 
 class _Reply:

@@ -61,6 +61,17 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
             description="referenced: to the card of the payment that refundid names; card: to whatever card is shown"
         ),
     ] = "referenced"
+    notices_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="Port of this machine to which the terminal posts what its display shows; 0 is none",
+        ),
+    ] = 0
+    notices_pem: Annotated[
+        str, Meta(description="Certificate and private key (PEM) of that port, for HTTPS; empty is HTTP")
+    ] = ""
     confirm_s: Annotated[
         float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the card is let go")
     ] = 70.0
@@ -94,11 +105,16 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
 def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
     # HTTP client, TLS and ciphers come with these: only a shop that has such a terminal pays for them.
     from dmtwisted.terminals.nexo import NexoDriver
+    from protocols.terminals.nexo.notices import NoticePort
     from protocols.terminals.nexo.terminal import local_agent
 
     agent = local_agent(around.reactor, settings.roots, settings.server_name)
     unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = NexoDriver(settings, agent, around.reactor, unreached)
+    port = None
+    if settings.notices_port:
+        interface = "::" if ":" in settings.host else ""
+        port = NoticePort(around.reactor, settings.notices_port, settings.notices_pem, interface)
+    driver = NexoDriver(settings, agent, around.reactor, unreached, port)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
 
@@ -109,5 +125,5 @@ DRIVER = Driver(
     settings=NexoSettings,
     build=_build,
     capabilities=names_of(CAPABILITIES),
-    secrets=("passphrase", "key_identifier"),
+    secrets=("passphrase", "key_identifier", "notices_pem"),
 )

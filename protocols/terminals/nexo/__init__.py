@@ -8,6 +8,6 @@ customer takes::
     {"SaleToPOIResponse": {"MessageHeader": {… "MessageCategory": "Payment", "ServiceID": "a1"},
                            "PaymentResponse": {"Response": {"Result": "Success"}, …}}}
 
-`messages` has the messages, `sealing` their encryption, `terminal` the till's end, `notices` what terminals post to
-the till.
+`messages` has the messages, `sealing` their encryption, `terminal` the till's end, `notice` what terminals say
+unasked, `notices` where they post it.
 """

@@ -11,10 +11,20 @@ from typing import Any, ClassVar, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from protocols.errors import Garbled
-from protocols.terminals.nexo.tree import Tree, as_tree, branch, branches, integer, minor, money, read, text, write
-
-VERSION = "3.0"
-"""Of the protocol."""
+from protocols.terminals.nexo.notice import Notice
+from protocols.terminals.nexo.tree import (
+    VERSION,
+    Tree,
+    as_tree,
+    branch,
+    branches,
+    integer,
+    minor,
+    money,
+    read,
+    text,
+    write,
+)
 
 LONGEST_ID = 10
 """Characters of a ServiceID; one must not come again within about 48 hours."""
@@ -704,54 +714,3 @@ def decode_answer(message: bytes) -> tuple[Header, Answer]:
         case Category.ABORT | Category.ENABLE | Category.DIAGNOSIS:
             return header, PlainAnswer(Response.of(body), Category(header.category))
     raise Garbled(f"an answer about {header.category!r}")
-
-
-# -- what terminals say unasked -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something that the terminal says unasked: an event, or what its display shows.
-
-    ``event`` is the name of an event (``Reject``, ``CardInserted``…), or ``Display``; ``details`` its words.
-    """
-
-    event: str
-    details: str = ""
-
-    def encode(self, poi_id: str) -> bytes:
-        """The whole message of an event."""
-        header = {
-            "ProtocolVersion": VERSION,
-            "MessageClass": "Event",
-            "MessageCategory": "Event",
-            "MessageType": "Notification",
-            "POIID": poi_id,
-        }
-        notification = {"EventToNotify": self.event, "EventDetails": self.details}
-        return write({"SaleToPOIRequest": {"MessageHeader": header, "EventNotification": notification}})
-
-    @classmethod
-    def decode(cls, message: bytes) -> Notice:
-        """The notice in ``message``.
-
-        :raises Garbled: when it is none.
-        """
-        content = branch(read(message), "SaleToPOIRequest")
-        if not content:
-            raise Garbled("no notice of a terminal")
-        return cls.of(content)
-
-    @classmethod
-    def of(cls, content: Tree) -> Notice:
-        """The notice with these members."""
-        event = branch(content, "EventNotification")
-        if event:
-            return cls(text(event, "EventToNotify"), text(event, "EventDetails"))
-        shown: list[str] = []
-        for output in branches(branch(content, "DisplayRequest"), "DisplayOutput"):
-            inner = branch(output, "OutputContent")
-            shown += [text(line, "Text") for line in branches(inner, "OutputText")]
-            shown.append(text(branch(inner, "PredefinedContent"), "ReferenceID"))
-        category = text(branch(content, "MessageHeader"), "MessageCategory")
-        return cls(category, " ".join(line for line in shown if line))

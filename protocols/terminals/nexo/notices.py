@@ -1,37 +1,56 @@
-"""What terminals post to the till unasked: events, and what their display shows (terminals.md 3, rule 11)."""
+"""Where terminals post what they say unasked: a small HTTP server of the till's (terminals.md 3, rule 11).
+
+A terminal that is set up to do so posts each notice to one address of the till, over HTTP or HTTPS. It wants to hear
+that the notice came, and nothing else; a notice that did not get through does not come again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IDelayedCall, IListeningPort, IReactorTime
+from twisted.internet.ssl import PrivateCertificate
 from twisted.logger import Logger
 from twisted.web.resource import Resource
-from twisted.web.server import Request
+from twisted.web.server import Request, Site
 
 from protocols.errors import Garbled
-from protocols.terminals.nexo.messages import Notice
+from protocols.terminals.nexo.notice import Notice
 from protocols.terminals.nexo.sealing import Seal
 
 LONGEST = 100_000
 """Bytes of a notice."""
 
+QUIET = 60.0
+"""Seconds after which a connection that says nothing is closed."""
+
+AGAIN = 1.0
+"""Seconds between two tries to open a port that is taken."""
+
 
 class Notices(Resource):
-    """Takes notices and tells them to ``progress``; the terminal must be set up to post them here.
+    """Takes notices and tells them to ``progress``, whatever path they come to.
 
     A notice is no proof of anything: nothing that it says changes the outcome of an operation.
+
+    :param sender: the address that terminal has; empty believes any.
     """
 
     isLeaf = True
     log = Logger()
 
-    def __init__(self, progress: Callable[[Notice], object], seal: Seal | None = None) -> None:
+    def __init__(self, progress: Callable[[Notice], object], seal: Seal | None = None, sender: str = "") -> None:
         Resource.__init__(self)
-        self._progress, self._seal = progress, seal
+        self._progress, self._seal, self._sender = progress, seal, sender
 
     def render_POST(self, request: Request) -> bytes:
-        """Take one notice; 400 for anything else."""
+        """Take one notice; 400 for anything else, 403 for a stranger's."""
         assert request.content is not None
+        if self._sender and getattr(request.getClientAddress(), "host", "") != self._sender:
+            request.setResponseCode(403)
+            return b""
         message = request.content.read(LONGEST + 1)
         try:
             notice = Notice.decode(message if self._seal is None else self._seal.open(message))
@@ -41,3 +60,55 @@ class Notices(Resource):
             return b""
         self._progress(notice)
         return b""
+
+
+class NoticePort:
+    """A TCP port for the notices of one terminal, open as long as its driver is.
+
+    :param reactor: listens; its time is that of deadlines.
+    :param pem: certificate and private key, for HTTPS; empty for HTTP.
+    """
+
+    log = Logger()
+
+    def __init__(self, reactor: Any, number: int, pem: str = "", interface: str = "") -> None:
+        self.number = number
+        self._reactor, self._interface = reactor, interface
+        self._tls = PrivateCertificate.loadPEM(pem).options() if pem else None
+        self._port: IListeningPort | None = None
+        self._again: IDelayedCall | None = None
+        self._site: Site | None = None
+        self.why = "it is not open yet"
+        """Why it is not open; empty when it is."""
+
+    def open(self, notices: Notices) -> None:
+        """Listen; a port that is taken, say by the same device before a change, is tried again until `close`."""
+        clock: IReactorTime = self._reactor
+        self._site = Site(notices, timeout=QUIET, reactor=clock)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._again = None
+        try:
+            if self._tls is None:
+                self._port = self._reactor.listenTCP(self.number, self._site, interface=self._interface)
+            else:
+                self._port = self._reactor.listenSSL(self.number, self._site, self._tls, interface=self._interface)
+        except CannotListenError as error:
+            if self.why != str(error):
+                # Payments need none of it.
+                self.log.warn("no notices of the terminal are heard: {why}", why=str(error))
+            self.why = str(error)
+            self._again = self._reactor.callLater(AGAIN, self._listen)
+        else:
+            self.why = ""
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.why = "it is closed"
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if self._port is not None:
+            self._port.stopListening()
+            self._port = None

@@ -11,13 +11,17 @@ from OpenSSL import SSL
 from service_identity import VerificationError
 from treq.client import HTTPClient
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.error import ConnectError, ConnectionClosed, DNSLookupError, NoRouteError, TimeoutError
-from twisted.internet.interfaces import IConsumer, IReactorTime
+from twisted.internet.interfaces import IConsumer, IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
+from twisted.web._newclient import ParseError
 from twisted.web.client import (
+    URI,
     Agent,
     HTTPConnectionPool,
     RequestGenerationFailed,
@@ -26,7 +30,7 @@ from twisted.web.client import (
     ResponseNeverReceived,
 )
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgent, IBodyProducer, IPolicyForHTTPS
+from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer, IPolicyForHTTPS, IResponse
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
@@ -278,6 +282,10 @@ class NexoTerminal:
             told = "; ".join(str(reason) or type(reason).__name__ for reason in reasons)
             if _distrusted(reasons):
                 raise NotReached(f"its certificate is not accepted: {told}") from error
+            for reason in reasons:
+                if isinstance(reason, ParseError):
+                    # Rule 17: what answers there is told by its first bytes.
+                    raise Garbled("no HTTP is spoken there", reason.data or b"") from error
             raise LineLost(told) from error
         except ConnectionClosed as error:
             raise LineLost(str(error)) from error
@@ -344,13 +352,97 @@ class TerminalTrust:
         return optionsForClientTLS(self._name or hostname.decode("ascii"), self._roots)
 
 
+TLS_RECORDS = (0x14, 0x15, 0x16, 0x17)
+"""The first byte of each record of TLS."""
+
+
+class _FirstBytes(ProtocolWrapper):
+    """A line on which TLS is expected; whoever says something else first is not let through."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Pass records on; the first bytes decide."""
+        factory = cast(_TlsOnly, self.factory)
+        if factory.foreign:
+            return
+        if not factory.heard and data[0] not in TLS_RECORDS:
+            factory.foreign = data
+            assert self.transport is not None
+            self.transport.loseConnection()
+            return
+        factory.heard = True
+        super().dataReceived(data)  # type: ignore[no-untyped-call]
+
+
+class _TlsOnly(WrappingFactory):
+    """Makes one `_FirstBytes`."""
+
+    protocol = _FirstBytes
+    noisy = False
+    heard = False
+    foreign = b""
+
+
+@implementer(IStreamClientEndpoint)
+class _Listening:
+    """Opens lines, and keeps what the last one said that was no TLS."""
+
+    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
+        self._endpoint = endpoint
+        self._factory: _TlsOnly | None = None
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[Any]:
+        """Open a line."""
+        self._factory = _TlsOnly(cast(Any, factory))  # type: ignore[no-untyped-call]
+        opening: Deferred[Any] = self._endpoint.connect(cast(Any, self._factory))
+        return opening.addCallback(lambda wrapper: wrapper.wrappedProtocol)
+
+    @property
+    def foreign(self) -> bytes:
+        """The first bytes of whoever speaks no TLS there; empty when TLS was spoken, or nothing said."""
+        return b"" if self._factory is None else self._factory.foreign
+
+
+@implementer(IAgent, IAgentEndpointFactory)
+class LocalAgent:
+    """Sends requests to a terminal in the shop's own network, a new connection for each.
+
+    :param trust: which certificates are accepted.
+    """
+
+    def __init__(self, reactor: Any, trust: TerminalTrust, connect_wait: float) -> None:
+        pool = HTTPConnectionPool(reactor, persistent=False)
+        # A request that moves money goes out once, whatever happens to its connection.
+        pool.retryAutomatically = False
+        self._reactor, self._trust, self._connect_wait = reactor, trust, connect_wait
+        self._agent = Agent.usingEndpointFactory(reactor, self, pool)
+        self._lines: list[_Listening] = []
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The way to ``uri``, with TLS on it."""
+        endpoint = HostnameEndpoint(self._reactor, uri.host, uri.port, timeout=self._connect_wait)
+        self._lines.append(_Listening(endpoint))
+        way: IStreamClientEndpoint = wrapClientTLS(self._trust.creatorForNetloc(uri.host, uri.port), self._lines[-1])
+        return way
+
+    def request(
+        self, method: bytes, uri: bytes, headers: Headers | None = None, bodyProducer: IBodyProducer | None = None
+    ) -> Deferred[IResponse]:
+        """Send one request; fails with `Garbled` when no TLS is spoken there: nothing was sent then."""
+        self._lines.clear()
+        due: Deferred[IResponse] = self._agent.request(method, uri, headers, bodyProducer)
+        lines, self._lines = self._lines, []
+
+        def explain(failure: Failure) -> Failure:
+            foreign = b"".join(line.foreign for line in lines)
+            return Failure(Garbled("no TLS is spoken there", foreign)) if foreign else failure
+
+        return due.addErrback(explain)
+
+
 def local_agent(reactor: Any, roots: list[bytes], name: str, connect_wait: float = 5.0) -> IAgent:
     """Sends requests to a terminal in the shop's own network, a new connection for each.
 
     :param roots: certificates (PEM) that the terminal's own must lead to.
     :param name: the name in the terminal's certificate; empty for the host of the address.
     """
-    pool = HTTPConnectionPool(reactor, persistent=False)
-    # A request that moves money goes out once, whatever happens to its connection.
-    pool.retryAutomatically = False
-    return Agent(reactor, TerminalTrust(roots, name), connectTimeout=connect_wait, pool=pool)
+    return LocalAgent(reactor, TerminalTrust(roots, name), connect_wait)

@@ -16,6 +16,9 @@ from protocols.errors import Garbled
 Tree: TypeAlias = Mapping[str, Any]
 """A JSON object."""
 
+VERSION = "3.0"
+"""Of the protocol, in every header."""
+
 _decode = msgspec.json.Decoder(float_hook=str).decode
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
