@@ -92,6 +92,22 @@ class ApiKeys:
         await self._row.change(added)
         return made, key
 
+    async def replace(self, id: str) -> tuple[ApiKey, str] | None:
+        """Another key in the place of the key ``id``, which opens nothing any more; `None` when there is none.
+
+        :raises StoreFailed: when nobody knows which of them is kept.
+        """
+        key = secrets.token_urlsafe(KEY_BYTES)
+        hash, now = hashlib.sha256(key.encode()).hexdigest(), self._clock.now()
+
+        def replaced(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
+            return tuple(
+                msgspec.structs.replace(known, hash=hash, made_at=now) if known.id == id else known for known in keys
+            )
+
+        after = await self._row.change(replaced)
+        return next(((known, key) for known in after if known.id == id), None)
+
     async def remove(self, id: str) -> bool:
         """Forget the key ``id``; whether there was one.
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from dmtwisted.certificates import Identity, read_pem
+from dmtwisted.config import TLS_FOLDER
 from dmtwisted.secrets import write_private
 
 AUTHORITY_DAYS = 3650
@@ -157,3 +158,23 @@ def _usage(signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def authority_file(state: Path) -> Path:
+    """Where the authority's certificate is, which every machine that calls shall trust."""
+    return state / TLS_FOLDER / AUTHORITY_FILE
+
+
+TRUST = """
+Bring this file to every machine that calls the service, and let it be trusted there (its fingerprint:
+{fingerprint}). The key beside it stays here.
+
+  Windows            certutil -addstore Root authority.pem            (as administrator)
+  Debian, Ubuntu     cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates
+  Fedora             cp authority.pem /etc/pki/ca-trust/source/anchors/ && update-ca-trust
+  macOS              security add-trusted-cert -d -k /Library/Keychains/System.keychain authority.pem
+  Firefox            Settings, Certificates, Authorities, Import
+  Java               keytool -importcert -cacerts -alias dmtwisted -file authority.pem
+  Python, curl       verify="authority.pem";  curl --cacert authority.pem
+"""
+"""How the authority comes to be trusted, machine by machine."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -110,9 +111,17 @@ def read_any(file: Path, password: str = "", key: Path | None = None) -> Identit
 
     :raises BadCertificate: when it cannot be read or has no key.
     """
-    content = _content(file)
+    return read_content(file, _content(file), password, None if key is None else (key, _content(key)))
+
+
+def read_content(file: Path, content: bytes, password: str = "", key: tuple[Path, bytes] | None = None) -> Identity:
+    """What ``content`` holds, as `read_any` does; ``file`` and the name in ``key`` stand in complaints alone.
+
+    :raises BadCertificate: when it cannot be read or has no key.
+    """
     if b"-----BEGIN " in content:
-        return read_pem(file, key or file, password)
+        name, key_content = key or (file, content)
+        return _together(_certificates(file, content), _key(name, key_content, password), file)
     try:
         found, leaf, others = load_key_and_certificates(content, password.encode() or None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -143,6 +152,19 @@ def check(identity: Identity, now: float, file: Path) -> None:
             raise BadCertificate(
                 f"{file}: weak, {_common_name(one.subject)} is signed with {_hash_name(one).upper()}"
             )
+
+
+def facts(identity: Identity, now: float, key_file: Path | None = None) -> dict[str, Any]:
+    """What people want to know of it: whose it is, for which names, until when, what to see to."""
+    return {
+        "subject": identity.subject,
+        "issuer": identity.issuer,
+        "names": list(identity.names),
+        "valid_to": f"{datetime.fromtimestamp(identity.ends_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "days_left": identity.days_left(now),
+        "fingerprint": identity.fingerprint,
+        "warnings": remarks(identity, now, key_file),
+    }
 
 
 def remarks(identity: Identity, now: float, key_file: Path | None = None) -> list[str]:

@@ -100,7 +100,8 @@ class TlsConfig:
 
     certificate: str = option(
         "",
-        "The certificate with its chain, a PEM file; goes together with `key`.",
+        "The certificate with its chain, a PEM file; goes together with `key`. Without it the one that was installed"
+        " on the page or by `dmtwisted tls` is taken, when there is one.",
         "tls/desk.pem",
         is_path=True,
     )
@@ -175,6 +176,10 @@ class ServiceConfig:
     )
 
 
+TLS_FOLDER, INSTALLED = "tls", "desk.pem"
+"""Where a certificate is installed while the file names no place: in the state folder, certificate and key in one."""
+
+
 @dataclass(frozen=True)
 class Config:
     """The whole file, checked, with every path absolute."""
@@ -189,6 +194,16 @@ class Config:
     def state(self) -> Path:
         """The folder of what the service keeps in files."""
         return Path(self.service.state)
+
+    @property
+    def installed_certificate(self) -> str:
+        """The file of the certificate that is installed in the state folder, or would be."""
+        return os.path.abspath(self.state / TLS_FOLDER / INSTALLED)
+
+    @property
+    def tls_is_installed(self) -> bool:
+        """Whether the service serves that one."""
+        return self.tls.certificate == self.installed_certificate
 
     @property
     def sqlite_file(self) -> Path | None:
@@ -273,7 +288,15 @@ def _override(config: Config, overrides: Overrides) -> Config:
         service = replace(service, state=os.path.abspath(overrides.state))
     if overrides.training:
         service = replace(service, training=True)
-    return replace(config, server=server, service=service)
+    return _with_installed(replace(config, server=server, service=service))
+
+
+def _with_installed(config: Config) -> Config:
+    """``config`` with the certificate that was installed in the state folder, when it names no other."""
+    file = config.installed_certificate
+    if config.tls.given or not os.path.exists(file):
+        return config
+    return replace(config, tls=replace(config.tls, certificate=file, key=file))
 
 
 def _parse(path: Path) -> dict[str, Any]:

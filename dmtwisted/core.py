@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,10 @@ class Core:
 
     def __init__(self, config: Config, store: IStore, reactor: Any, state: Path | None) -> None:
         verifyObject(IStore, store)
-        self.config, self.store, self.reactor = config, store, reactor
+        self.config, self.store, self.reactor, self.state = config, store, reactor, state
         self.clock = ServiceClock(reactor)
+        self.log_lines: Iterable[str] = ()
+        """The newest lines of the log, oldest first; whoever keeps the log gives them."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
         self.settings = ServiceSettings(store, self.secrets)

@@ -21,6 +21,7 @@ import os
 import random
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
@@ -48,6 +49,9 @@ LEVELS = ("debug", "info", "warn", "error", "critical")
 
 INDENT = "\n    "
 """What continues an event in text form, so that no line of it passes for another event."""
+
+RECENT, LONGEST_RECENT = 500, 2000
+"""Lines that are kept for looking at, and characters of each: a megabyte at most, usually a tenth."""
 
 FILE_MODE = 0o640
 """A new log file: its owner writes, its group reads."""
@@ -125,6 +129,8 @@ class LineObserver:
         self._expected = False
         self._writing = Lock()
         self._home = get_ident()
+        self.recent: deque[str] = deque(maxlen=RECENT)
+        """The newest lines, for whoever looks at the log in a browser."""
 
     def __call__(self, event: LogEvent) -> None:
         """Write ``event``, or leave it when its level is too low."""
@@ -135,6 +141,7 @@ class LineObserver:
         if not line:
             return
         self._lines.append(line)
+        self.recent.append(line if len(line) <= LONGEST_RECENT else f"{line[:LONGEST_RECENT]}…\n")
         # What went wrong is written at once: the process may not live to the next turn. Other threads
         # cannot reach the reactor.
         if self._schedule is None or level in ("error", "critical") or get_ident() != self._home:

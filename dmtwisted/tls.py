@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from zope.interface import implementer
 
-from dmtwisted.certificates import DAY, BadCertificate, Identity, check, read_pem, remarks
+from dmtwisted.certificates import DAY, BadCertificate, Identity, check, facts, read_pem, remarks
 from dmtwisted.config import ConfigError, TlsConfig
 
 CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -117,18 +116,8 @@ class LiveCertificate:
         identity = self._identity
         if identity is None:
             return {"error": self._trouble}
-        now = self._clock.seconds()
-        return {
-            "certificate": str(self._certificate),
-            "subject": identity.subject,
-            "issuer": identity.issuer,
-            "names": list(identity.names),
-            "valid_to": f"{datetime.fromtimestamp(identity.ends_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
-            "days_left": identity.days_left(now),
-            "fingerprint": identity.fingerprint,
-            "warnings": remarks(identity, now, self._key),
-            "error": self._trouble,
-        }
+        told = facts(identity, self._clock.seconds(), self._key)
+        return {"certificate": str(self._certificate), **told, "error": self._trouble}
 
     def _look(self) -> None:
         seen = self._see()

@@ -348,6 +348,26 @@ class ApiKeyTests(AccessCase):
         answer = self.request("DELETE", f"{KEYS}/{made['id']}", headers=[cookie])
         self.assertEqual((answer.status, answer.json["res"]), (404, 2000))
 
+    def test_replaced(self) -> None:
+        """A key is replaced under its name: the new one is told once and opens, the old one opens nothing."""
+        self.switch_on()
+        cookie = self.cookie()
+        made = self.request("POST", KEYS, {"name": "till"}, [cookie]).json
+        self.shop.clock.advance(60)
+        answer = self.request("POST", f"{KEYS}/{made['id']}/replace", headers=[cookie])
+        self.assertEqual((answer.status, answer.json["id"], answer.json["name"]), (200, made["id"], "till"))
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS, headers=[("x-api-key", made["key"])])))
+        self.assertEqual(self.request("GET", DRIVERS, headers=[("x-api-key", answer.json["key"])]).status, 200)
+        listed = self.request("GET", KEYS, headers=[cookie])
+        [row] = listed.json["api_keys"]
+        self.assertEqual((row["name"], row["dt"]), ("till", "20260921090100000"))
+        self.assertNotIn(answer.json["key"].encode(), listed.body)
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertEqual(self.request("GET", DRIVERS, headers=[("x-api-key", answer.json["key"])]).status, 200)
+        unknown = self.request("POST", f"{KEYS}/nobody/replace", headers=[("x-api-key", answer.json["key"])])
+        self.assertEqual((unknown.status, unknown.json["res"]), (404, 2000))
+
     def test_brought_along(self) -> None:
         """A key that a program uses already can be kept on."""
         self.assertEqual(self.request("POST", KEYS, {"name": "old till", "key": "{OLD-KEY-OF-A-TILL}"}).status, 201)

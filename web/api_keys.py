@@ -43,14 +43,25 @@ class ApiKeyApi:
         """Every key by its name, without the keys themselves."""
         return json_answer(request, 200, {"api_keys": [_record(key) for key in self._keys]})
 
+    @app.route("/dm/api/v3/api-keys/<id>/replace", methods=["POST"])
+    async def replace(self, request: IRequest, id: str) -> bytes:
+        """Another key under the same name; the old one opens nothing from now on."""
+        made = await lasting(self._keys.replace(id))
+        if made is None:
+            return self._none(request)
+        return json_answer(request, 200, {"id": made[0].id, "name": made[0].name, "key": made[1]})
+
     @app.route("/dm/api/v3/api-keys/<id>", methods=["DELETE"])
     async def delete(self, request: IRequest, id: str) -> bytes:
         """Forget a key: from now on it opens nothing."""
         if not await lasting(self._keys.remove(id)):
-            refused = Refused(Res.MALFORMED, "there is no such key")
-            return error_answer(request, 404, refused, language_of(request, self.default_language))
+            return self._none(request)
         request.setResponseCode(204)
         return b""
+
+    def _none(self, request: IRequest) -> bytes:
+        refused = Refused(Res.MALFORMED, "there is no such key")
+        return error_answer(request, 404, refused, language_of(request, self.default_language))
 
 
 def _record(key: ApiKey) -> dict[str, Any]:

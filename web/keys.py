@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +12,12 @@ from twisted.web.iweb import IRequest
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import BadSettings
-from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from protocols.members import explain
 from web.answers import language_of
 from web.management import answer_errors, lasting
 from web.prro import register_of, told_in_body
+from web.uploads import Form, bytes_of, is_form, read_body, read_form
 
 PATH = b"/dm/main/api/v1/prro/sign"
 
@@ -84,36 +82,15 @@ def _upload(request: IRequest) -> KeyUpload:
     :raises Refused: 2000 when the body is neither.
     :raises BadSettings: when a member is missing or does not fit.
     """
-    body: bytes = request.content.read(MAX_BODY + 1)
-    if len(body) > MAX_BODY:
-        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
-    kind = (request.getHeader(b"content-type") or b"").decode("latin-1")
-    upload = _of_form(body, kind) if kind.lower().startswith("multipart/") else _of_json(body)
+    upload = _of_form(read_form(request)) if is_form(request) else _of_json(read_body(request))
     if not upload.key:
         raise BadSettings("key", "the key file is expected")
     return upload
 
 
-def _of_form(body: bytes, kind: str) -> KeyUpload:
-    from io import BytesIO
-
-    from werkzeug.formparser import FormDataParser
-    from werkzeug.http import parse_options_header
-
-    mime, options = parse_options_header(kind)
-    try:
-        parser = FormDataParser(silent=False)
-        _, form, files = parser.parse(BytesIO(body), mime, len(body), options)
-    except Exception as error:
-        # The parser names its errors in several ways; none of them may reach the log with what was sent.
-        raise Refused(Res.MALFORMED, f"the form cannot be read ({type(error).__name__})") from None
-    sent = [one.read() for name in ("file", "key") for one in files.getlist(name)]
-    certificates = [one.read() for one in files.getlist("certificate")]
-    return KeyUpload(
-        key=sent[0] if sent else b"",
-        password=form.get("password", ""),
-        certificate=tuple(one for one in certificates if one),
-    )
+def _of_form(form: Form) -> KeyUpload:
+    certificates = tuple(one for one in form.files.get("certificate", ()) if one)
+    return KeyUpload(form.file("file") or form.file("key"), form.text("password"), certificates)
 
 
 class _JsonUpload(msgspec.Struct):
@@ -132,17 +109,7 @@ def _of_json(body: bytes) -> KeyUpload:
     given: Any = told.certificate or []
     certificates = [given] if isinstance(given, str) else given
     return KeyUpload(
-        key=_bytes_of("key", told.key),
+        key=bytes_of("key", told.key),
         password=told.password,
-        certificate=tuple(_bytes_of("certificate", text) for text in certificates),
+        certificate=tuple(bytes_of("certificate", text) for text in certificates),
     )
-
-
-def _bytes_of(name: str, text: str) -> bytes:
-    """Base64 as bytes; PEM stays as it is."""
-    if "-----BEGIN" in text:
-        return text.encode()
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        raise BadSettings(name, "base64 is expected") from None

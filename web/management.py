@@ -18,12 +18,12 @@ from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from dmtwisted.devices.drivers import BadSettings
-from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from protocols.members import explain
 from protocols.simulators.scenario import ScenarioError
 from web.answers import error_answer, language_of, not_allowed, not_found
+from web.uploads import read_body
 
 T = TypeVar("T")
 log = Logger()
@@ -44,9 +44,7 @@ def read_object(request: IRequest, kind: type[T]) -> T:
     :raises Refused: 2000 when it is no JSON.
     :raises BadSettings: with its path when a member does not fit.
     """
-    body = request.content.read(MAX_BODY + 1)
-    if len(body) > MAX_BODY:
-        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
+    body = read_body(request)
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -70,6 +70,7 @@ class WholeService(Service):
     def __init__(self, core: Core, listening: socket.socket, reactor: Any, observer: LineObserver) -> None:
         self._core, self._listening, self._reactor = core, listening, reactor
         self._observer = observer
+        core.log_lines = observer.recent
         self._door = Door(core)
         self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
         self._port: IListeningPort | None = None

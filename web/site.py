@@ -18,6 +18,7 @@ from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, language_of, not_found
 from web.api_keys import ApiKeyApi
+from web.certificate import CertificateApi
 from web.devices import DeviceApi
 from web.events import Announcing, EventStream
 from web.gate import Gate
@@ -33,6 +34,8 @@ from web.prro import PATH as PRRO
 from web.prro import PrroApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
+from web.support import PATHS as SUPPORT
+from web.support import Database, SupportApi
 from web.tasks import TaskResource
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
@@ -219,17 +222,16 @@ class Door(Site):
             (b"/dm/api/v1/sys_info", settings),
             (b"/dm/api/v3/api-keys", keys),
         ]
+        database = Database(core)
+        support = announced(SupportApi(core, database, language))
+        self._starts += [(path, support) for path in SUPPORT]
         self._pages: IResource = Management(PageSite(core, language).app.resource(), language)
         self._starts += [
             (b"/dm/api/v3/events", EventStream(core.devices, events, core.clock, language)),
             (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
             (PREFIX.rstrip(b"/"), StaticFiles(language)),
         ]
-        if core.certificate is not None:
-            from web.certificate import CertificateApi
-
-            certificate = Management(CertificateApi(core.certificate, language).app.resource(), language)
-            self._starts.append((b"/dm/api/v3/tls", certificate))
+        self._starts.append((b"/dm/api/v3/tls", announced(CertificateApi(core, language))))
         if core.config.service.training:
             training = Management(TrainingApi(core.clock, language).app.resource(), language)
             self._starts.append((b"/dm/api/v3/training", training))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,13 +12,11 @@ from typing import ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.authority import AUTHORITY_FILE, issue, names_of_this_machine, open_authority
+from dmtwisted.authority import TRUST, authority_file
 from dmtwisted.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.config import INSTALLED as INSTALLED
 from dmtwisted.config import Config, ConfigError, Overrides, load
-from dmtwisted.secrets import write_private
-
-FOLDER, INSTALLED = "tls", "desk.pem"
-"""Where a certificate is installed while the configuration names no place: in the state folder, in one file."""
+from dmtwisted.tls_install import certify, install_at, remove_from
 
 _PLACE: list[list[object]] = [
     ["config", "c", None, "The configuration file (TOML)."],
@@ -74,20 +71,29 @@ class AuthorityOptions(usage.Options):
         self["names"].append(name)
 
 
+class RemoveOptions(usage.Options):
+    """``dmtwisted tls remove``"""
+
+    synopsis = "Usage: dmtwisted tls remove [options]"
+    longdesc = "Take the installed certificate away: with its next start the service speaks HTTP."
+    optParameters: ClassVar = [*_PLACE]
+
+
 class TlsOptions(usage.Options):
     """``dmtwisted tls``"""
 
-    synopsis = "Usage: dmtwisted tls install|status|authority [options]"
+    synopsis = "Usage: dmtwisted tls install|status|authority|remove [options]"
     subCommands: ClassVar = [
         ["install", None, InstallOptions, "Install a certificate."],
         ["status", None, StatusOptions, "Tell how the certificate stands."],
         ["authority", None, AuthorityOptions, "Make a local authority and a certificate of this machine."],
+        ["remove", None, RemoveOptions, "Take the installed certificate away."],
     ]
 
     def postOptions(self) -> None:
         """One of them has to be named."""
         if not self.subCommand:
-            raise usage.UsageError("say what to do: install, status or authority")
+            raise usage.UsageError("say what to do: install, status or authority, or remove")
 
 
 def run(options: TlsOptions) -> int:
@@ -96,6 +102,7 @@ def run(options: TlsOptions) -> int:
         "install": install,
         "status": status,
         "authority": authority,
+        "remove": remove,
     }
     try:
         return commands[str(options.subCommand)](options.subOptions, time.time())
@@ -137,15 +144,24 @@ def status(options: usage.Options, now: float) -> int:
 def authority(options: usage.Options, now: float) -> int:
     """Make or open the local authority, and install a certificate of this machine."""
     config = _config(options)
-    folder = config.state / FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    own, made = open_authority(folder, now)
-    check(own, now, folder / AUTHORITY_FILE)
-    identity = issue(own, [*names_of_this_machine(), *options["names"]], now)
+    own, made, identity = certify(config.state, options["names"], now)
     _install(identity, config)
     _tell(identity, now)
-    print(f"\nThe authority {'was made' if made else 'is'}: {folder / AUTHORITY_FILE}")
-    print(TRUST.format(file=folder / AUTHORITY_FILE, fingerprint=own.fingerprint))
+    file = authority_file(config.state)
+    print(f"\nThe authority {'was made' if made else 'is'}: {file}")
+    print(TRUST.format(file=file, fingerprint=own.fingerprint))
+    return 0
+
+
+def remove(options: usage.Options, now: float) -> int:
+    """Take the installed certificate away."""
+    config = _config(options)
+    if config.tls.given and not config.tls_is_installed:
+        raise ConfigError("[tls] the configuration names the certificate; take it out there")
+    if remove_from(config.state):
+        print("removed; with its next start the service speaks HTTP")
+    else:
+        print("no certificate is installed")
     return 0
 
 
@@ -157,25 +173,14 @@ def _config(options: usage.Options) -> Config:
 
 
 def _install(identity: Identity, config: Config) -> None:
-    """Write the files, and say what has to stand in the configuration when it is not there yet."""
-    secret = config.tls.passphrase
-    chain, key = identity.certificates_pem(), identity.key_pem(secret)
+    """Write the files, and say when they count."""
+    file = install_at(identity, config.tls, config.state)
     if config.tls.given:
-        file, key_file = Path(config.tls.certificate), Path(config.tls.key)
-        if file == key_file:
-            write_private(file, chain + key)
-        else:
-            write_private(key_file, key)
-            write_private(file, chain)
         print(f"installed in {file}; a running service takes it within some seconds")
         return
-    folder = config.state / FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = Path(os.path.abspath(folder / INSTALLED))
-    write_private(file, chain + key)
+    print(f"installed in {file}; with its next start the service speaks HTTPS")
     name = json.dumps(str(file), ensure_ascii=False)
-    print(f"installed in {file}; put this into the configuration and start the service again:\n")
-    print(f"[tls]\ncertificate = {name}\nkey = {name}")
+    print(f"a configuration may name it, too:\n\n[tls]\ncertificate = {name}\nkey = {name}")
 
 
 def _tell(identity: Identity, now: float, key: Path | None = None) -> None:
@@ -185,17 +190,3 @@ def _tell(identity: Identity, now: float, key: Path | None = None) -> None:
     print(f"SHA-256 {identity.fingerprint}")
     for remark in remarks(identity, now, key):
         print(f"take care: {remark}")
-
-
-TRUST = """
-Bring this file to every machine that calls the service, and let it be trusted there (its fingerprint:
-{fingerprint}). The key beside it stays here.
-
-  Windows            certutil -addstore Root authority.pem            (as administrator)
-  Debian, Ubuntu     cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates
-  Fedora             cp authority.pem /etc/pki/ca-trust/source/anchors/ && update-ca-trust
-  macOS              security add-trusted-cert -d -k /Library/Keychains/System.keychain authority.pem
-  Firefox            Settings, Certificates, Authorities, Import
-  Java               keytool -importcert -cacerts -alias dmtwisted -file authority.pem
-  Python, curl       verify="authority.pem";  curl --cacert authority.pem
-"""

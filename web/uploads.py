@@ -1,0 +1,85 @@
+"""Files that come in: forms as pages send them, base64 or PEM in JSON as programs do."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from io import BytesIO
+
+from twisted.web.iweb import IRequest
+
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.requests import MAX_BODY
+from dmtwisted.results import Refused, Res
+
+MOST_PARTS = 20
+"""Parts of a form; each costs more than its bytes."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form taken apart; what it does not hold is empty."""
+
+    files: dict[str, list[bytes]] = field(default_factory=dict, repr=False)
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def file(self, name: str) -> bytes:
+        """The first file of that name."""
+        return next(iter(self.files.get(name, ())), b"")
+
+    def text(self, name: str) -> str:
+        """The text of that name."""
+        return self.texts.get(name, "")
+
+
+def read_body(request: IRequest) -> bytes:
+    """The whole body.
+
+    :raises Refused: 2000 when it is longer than any that can be meant.
+    """
+    body: bytes = request.content.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
+    return body
+
+
+def is_form(request: IRequest) -> bool:
+    """Whether the body is a form with files."""
+    return _kind(request).lower().startswith("multipart/")
+
+
+def read_form(request: IRequest) -> Form:
+    """The form in the body.
+
+    :raises Refused: 2000 when it cannot be read.
+    """
+    from werkzeug.formparser import FormDataParser
+    from werkzeug.http import parse_options_header
+
+    body = read_body(request)
+    mime, options = parse_options_header(_kind(request))
+    try:
+        parser = FormDataParser(silent=False, max_form_parts=MOST_PARTS)
+        _, texts, files = parser.parse(BytesIO(body), mime, len(body), options)
+    except Exception as error:
+        # The parser names its errors in several ways; none of them may reach the log with what was sent.
+        raise Refused(Res.MALFORMED, f"the form cannot be read ({type(error).__name__})") from None
+    return Form({name: [one.read() for one in found] for name, found in files.lists()}, texts.to_dict())
+
+
+def bytes_of(name: str, text: str) -> bytes:
+    """Base64 as bytes; PEM stays as it is.
+
+    :raises BadSettings: when it is neither.
+    """
+    if "-----BEGIN" in text:
+        return text.encode()
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadSettings(name, "base64 is expected") from None
+
+
+def _kind(request: IRequest) -> str:
+    return (request.getHeader(b"content-type") or b"").decode("latin-1")
