@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +23,8 @@ from protocols.terminals.ecr17.answers import (
     CardAnswer,
     PaymentAnswer,
     Receipt,
+    ServiceAnswer,
+    ServicePart,
     TerminalState,
     decode_answer,
 )
@@ -46,10 +48,12 @@ from protocols.terminals.ecr17.requests import (
     PrintOnRegister,
     Report,
     ReportKind,
+    Service,
     StatusRequest,
     decode_request,
 )
 from protocols.terminals.ecr17.terminal import Ecr17Terminal
+from protocols.terminals.ecr17.ticket import read_tickets, write_ticket
 from tests.vectors.ecr17 import (
     ACKNOWLEDGEMENTS,
     ANSWERS,
@@ -58,6 +62,9 @@ from tests.vectors.ecr17 import (
     PROGRESS,
     REFUSED_PAYMENT,
     REQUESTS,
+    SERVICE,
+    SERVICE_PARTS,
+    TICKET,
 )
 
 T = TypeVar("T")
@@ -112,6 +119,33 @@ class VectorTests(SynchronousTestCase):
         answer = PaymentAnswer("00", pan="0004111111111111111")
         self.assertEqual(answer.card, "411111******1111")
         self.assertNotIn("4111111111111111", repr(answer))
+
+    def test_services(self) -> None:
+        """A question to an application, and the pieces of its answer, as the public page lays them out."""
+        request, payload = SERVICE
+        self.assertEqual((request.encode(), decode_request(payload)), (payload, request))
+        for part, payload in SERVICE_PARTS:
+            self.assertEqual(decode_answer(payload), part)
+            self.assertEqual(decode_answer(part.encode()), part)
+        self.assertRaises(ValueError, Service("x" * 1025).encode)
+        self.assertRaises(ValueError, Service("").encode)
+        for wrong in (payload[:-1], payload + b"x", payload.replace(b"K00000", b"K00009"), payload[:20]):
+            self.assertRaises(Garbled, decode_answer, wrong)
+        self.assertRaises(Garbled, decode_request, SERVICE[1] + b"x")
+
+    def test_tickets(self) -> None:
+        """A receipt is read from however many pieces; what a terminal writes is read back, long lines too."""
+        pieces, text = TICKET
+        self.assertEqual(read_tickets("".join(pieces)), text)
+        self.assertEqual(read_tickets("".join(pieces) * 2), f"{text}\n\n{text}")
+        self.assertEqual(read_tickets(""), "")
+        wide = "\x7b123456789012abc}\x5e" + "c" * 42 + "d"
+        self.assertEqual(read_tickets(wide), f"123456789012\nabc\n{'c' * 42}\nd")
+        long = "\n".join(("a" * 24, "b" * 30, "", "end")) + "\n" + "c" * 300
+        sent = write_ticket(long)
+        self.assertTrue(all(len(piece) <= 200 for piece in sent) and len(sent) > 1)
+        folded = "\n".join(("a" * 24, "b" * 24, "b" * 6, "", "end", *["c" * 24] * 12, "c" * 12))
+        self.assertEqual(read_tickets("".join(sent)), folded)
 
 
 class DeframerTests(SynchronousTestCase):
@@ -456,6 +490,52 @@ class LineTests(LineCase):
         line.dataReceived(TAKEN)
         self.assertEqual(self.successResultOf(due), Acknowledged())
 
+    def test_data_that_nobody_asked_for(self) -> None:
+        """Additional data of the bank (`U`) is acknowledged and costs the answer nothing, before it and after it."""
+        told = frame(b"123456780U000000003ABC0000000000")
+        line = self.line()
+        due = line.ask(Payment(1250), 300)
+        line.dataReceived(TAKEN)
+        self.transport.clear()
+        line.dataReceived(told + APPROVED_FRAME + told)
+        self.assertEqual((self.successResultOf(due), self.transport.value()), (APPROVED_PAYMENT, TAKEN * 3))
+
+    def service(self, *messages: ServicePart) -> Deferred[object]:
+        """A question to an application, of whose answer these pieces came."""
+        line = self.line()
+        due: Deferred[object] = cast(Any, line.ask(Service("<ecrreq/>"), 300))
+        line.dataReceived(TAKEN)
+        self.transport.clear()
+        for message in messages:
+            line.dataReceived(frame(message.encode()))
+        return due
+
+    def test_service_in_pieces(self) -> None:
+        """The answer of an application comes whole, whatever its pieces; each of them is acknowledged."""
+        due = self.service(ServicePart("<a>", 1, True), ServicePart("b", 2, True), ServicePart("</a>", 3))
+        self.assertEqual(self.successResultOf(due), ServiceAnswer("<a>b</a>"))
+        self.assertEqual(self.transport.value(), TAKEN * 3)
+        due = self.service(ServicePart("<a/>"))
+        self.assertEqual(self.successResultOf(due), ServiceAnswer("<a/>"))
+
+    def test_piece_told_twice(self) -> None:
+        """A piece whose acknowledgement was lost comes again, and counts once."""
+        due = self.service(ServicePart("<a>", 1, True), ServicePart("<a>", 1, True), ServicePart("</a>", 2))
+        self.assertEqual(self.successResultOf(due), ServiceAnswer("<a></a>"))
+        self.assertEqual(self.transport.value(), TAKEN * 3)
+
+    def test_piece_missing(self) -> None:
+        """A hole among the pieces, or no end of them: nobody knows what the application did."""
+        for parts in (
+            (ServicePart("<a>", 1, True), ServicePart("</a>", 3)),
+            (ServicePart("<a>", 2, True),),
+            tuple(ServicePart(f"{n}", n, True) for n in range(1, 70)),
+        ):
+            self.failureResultOf(self.service(*parts), Garbled)
+        due = self.service(ServicePart("<a>", 1, True))
+        self.clock.advance(300)
+        self.failureResultOf(due, Silent)
+
     def test_receipts(self) -> None:
         """Receipts after the answer are acknowledged, told, and waited for."""
         line = self.line(receipt_wait=3)
@@ -640,13 +720,24 @@ class TerminalTests(DeviceCase):
         self.assertEqual(self.sums(), [("payment", "accepted", 1250)])
 
     def test_receipts_to_the_till(self) -> None:
-        """After printing is switched over, the receipt comes to the till."""
+        """After printing is switched over, the receipt comes to the till; with the next operation no more."""
         terminal = self.till(Lrc.STD, receipt_wait=1)
         self.run_for(terminal.print_on_register(True))
         self.successResultOf(self.run_for(terminal.pay(1250)))
-        self.assertIn("EUR 12.50", self.receipts[0].text)
+        self.assertIn("EUR 12.50", read_tickets("".join(receipt.text for receipt in self.receipts)))
         self.run_for(terminal.reprint(to_register=True))
-        self.assertEqual(len(self.receipts), 2)
+        told = read_tickets("".join(receipt.text for receipt in self.receipts))
+        self.assertEqual(told.count("EUR 12.50"), 2)
+        self.receipts.clear()
+        self.successResultOf(self.run_for(terminal.pay(700)))
+        self.assertEqual(self.receipts, [])
+
+    def test_services(self) -> None:
+        """An application on the terminal answers at any length; a terminal without applications says so."""
+        self.assertIn("RESPID", self.successResultOf(self.run_for(self.terminal.service("<ecrreq/>"))).xml)
+        self.device.services = lambda xml: f"{xml}{'x' * 3000}"
+        answer = self.successResultOf(self.run_for(self.terminal.service("<ecrreq/>")))
+        self.assertEqual(answer, ServiceAnswer(f"<ecrreq/>{'x' * 3000}"))
 
 
 class RecoveryTests(DeviceCase):

@@ -62,6 +62,7 @@ from protocols.terminals.ecr17.line import Keep as WireKeep
 from protocols.terminals.ecr17.line import NotOperative, NotTaken, Settings
 from protocols.terminals.ecr17.requests import LAST_STAN
 from protocols.terminals.ecr17.terminal import Ecr17Terminal
+from protocols.terminals.ecr17.ticket import read_tickets
 
 MOST = 99_999_999
 """Hundredths that eight digits hold."""
@@ -136,7 +137,6 @@ class Ecr17Driver:
         )
         self.terminal = Ecr17Terminal(endpoint, reactor, wire, self._shown, self._printed, self._heard_late)
         self._tells = settings.tells_last
-        self._sends_receipts = False
         self._receipts: list[str] = []
         self._receipt_due: Deferred[None] | None = None
         # The operation whose answer did not come, and what the terminal told before it.
@@ -158,9 +158,9 @@ class Ecr17Driver:
         try:
             if self.terminal.lrc is None:
                 await self._find_variant()
-            if self._settings.receipts and not self._sends_receipts:
+            if self._settings.receipts:
+                # It prints by itself again whenever an operation is over.
                 await self.terminal.print_on_register(True)
-                self._sends_receipts = True
             if order.task == TOTALS:
                 return b""
             last = await self.terminal.last()
@@ -369,7 +369,7 @@ class Ecr17Driver:
             except TimeoutError:
                 break
         self._receipt_due = None
-        return msgspec.structs.replace(verdict, slip="\n\n".join(self._receipts))
+        return msgspec.structs.replace(verdict, slip=read_tickets("".join(self._receipts)))
 
     # What an answer means
 

@@ -3,6 +3,7 @@
 - While an operation runs it answers nothing, not even the status request.
 - A frame with a wrong check byte gets NAK, a right one ACK; its own answers it repeats until they are acknowledged.
 - An operation goes on when the line breaks; `G` tells its final answer later.
+- Its applications (`K`) are one function of XML; without one it knows no service. Long answers come in pieces.
 - Pre-authorisations are switched off in it, as a bank may do: they are answered with `09`.
 
 Faults come from the scenario of the `Terminal` behind it: `garbage` is an answer whose check byte is always wrong.
@@ -31,6 +32,7 @@ from protocols.terminals.ecr17.answers import (
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
+    ServicePart,
     StatusAnswer,
     TerminalState,
     TotalsAnswer,
@@ -48,6 +50,7 @@ from protocols.terminals.ecr17.frames import (
     frame,
 )
 from protocols.terminals.ecr17.requests import (
+    LONGEST_XML,
     CardCheck,
     FollowUp,
     LastResult,
@@ -59,9 +62,11 @@ from protocols.terminals.ecr17.requests import (
     Reprint,
     Request,
     Reversal,
+    Service,
     StatusRequest,
     decode_request,
 )
+from protocols.terminals.ecr17.ticket import write_ticket
 
 REPEATS = 3
 """How often the terminal sends an answer again that nobody acknowledged."""
@@ -89,6 +94,9 @@ REASONS = {
 }
 """Result code and text of a refusal that is the terminal's own."""
 
+NO_SERVICE = '<ecrres><p k="RESPID">1</p><p k="RESPMSG">SERVIZIO SCONOSCIUTO</p></ecrres>'
+"""What a terminal without applications answers."""
+
 ENTRIES = {"CONTACTLESS": "CLI", "CHIP": "ICC"}
 SPOILT = 0x55
 """What `garbage` does to a check byte."""
@@ -101,6 +109,7 @@ class Ecr17Device(Factory):
     :param lrc: the variant of the check byte that it understands.
     :param number: the terminal's number in its answers, 8 digits.
     :param closes: close the line when an answer is acknowledged, as some terminals do.
+    :param services: what its applications answer, XML in and out.
     :param ack_wait: after so many seconds it repeats an answer that was not acknowledged.
     """
 
@@ -113,9 +122,11 @@ class Ecr17Device(Factory):
         ack_wait: float = 2.0,
         state: TerminalState = TerminalState.OPERATIVE,
         closes: bool = False,
+        services: Callable[[str], str] = lambda _: NO_SERVICE,
     ) -> None:
         self.terminal, self.clock, self.lrc = terminal, clock, lrc
         self.number, self.ack_wait, self.state, self.closes = number, ack_wait, state, closes
+        self.services = services
         self.prints_on_register = False
         self.card: Card | None = None
         self._last: Outcome | None = None
@@ -216,6 +227,9 @@ class _Line(Protocol):
                 self._probed(device.final(device.last))
             case PrintOnRegister() | Reprint():
                 self._print(request)
+            case Service():
+                self._write(control(ACK, device.lrc))
+                self._send(*_pieces(device.services(request.xml), device.number))
             case _:
                 self._run(request)
 
@@ -225,7 +239,7 @@ class _Line(Protocol):
         if isinstance(request, PrintOnRegister):
             device.prints_on_register = request.on
         elif request.to_register and device.last is not None:
-            self._send(Receipt(device.slip(device.last), device.number))
+            self._send(*_tickets(device.slip(device.last), device.number))
 
     def _probed(self, answer: Message) -> None:
         """Message a query by the scenario's leave."""
@@ -308,7 +322,9 @@ class _Line(Protocol):
             return
         answers = [tell(outcome)]
         if moves_money and device.prints_on_register:
-            answers.append(Receipt(device.slip(outcome), device.number))
+            answers += _tickets(device.slip(outcome), device.number)
+            # Back at rest the terminal prints by itself again.
+            device.prints_on_register = False
         self._send(*answers, spoilt=ending.line is Then.GARBAGE)
 
     # What the outcomes of other operations look like.
@@ -381,6 +397,16 @@ class _Line(Protocol):
         timer, self._timer = self._timer, None
         if timer is not None and timer.active():
             timer.cancel()
+
+
+def _tickets(slip: str, number: str) -> list[Message]:
+    return [Receipt(piece, number) for piece in write_ticket(slip)]
+
+
+def _pieces(xml: str, number: str) -> list[Message]:
+    """``xml`` in as many messages as it needs."""
+    cut = [xml[start : start + LONGEST_XML] for start in range(0, len(xml), LONGEST_XML)] or [""]
+    return [ServicePart(piece, n, n < len(cut), number) for n, piece in enumerate(cut, 1)]
 
 
 def _why(outcome: Outcome) -> str:

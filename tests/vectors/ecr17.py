@@ -14,6 +14,7 @@ from protocols.terminals.ecr17.answers import (
     Message,
     PaymentAnswer,
     PreauthorisationAnswer,
+    ServicePart,
     TotalsAnswer,
 )
 from protocols.terminals.ecr17.frames import Lrc, Progress
@@ -32,6 +33,7 @@ from protocols.terminals.ecr17.requests import (
     Reprint,
     Request,
     Reversal,
+    Service,
     StatusRequest,
 )
 
@@ -94,6 +96,27 @@ class Framed(NamedTuple):
 def _framed(id: str, message: Request | Message | bytes, lrc: Lrc, hex: str, source: str) -> Framed:
     return Framed(id, message, lrc, bytes.fromhex(hex), source)
 
+
+XML = '<ecrreq> <p k="ECRVASID">BPAY_QR</p><p k="SUBSMPARAMS"><p k="AMOUNT">10</p><p k="PRINTER">ECR</p></p></ecrreq>'
+"""The sample of the public page on services, as it stands there."""
+
+SERVICE = (Service(XML, T, "00000001"), f"{T}0K0000000100000110{XML}".encode())
+"""Laid out by hand from the table on Nexi's public page "VAS request - K command"."""
+
+SERVICE_PARTS = (
+    (ServicePart("<ecrres>" + "x" * 1016, 1, True, T), f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode()),
+    (ServicePart("</ecrres>", 2, False, T), f"{T}0K0000000200000009</ecrres>".encode()),
+)
+"""Likewise; of the characters 19 to 22 the page says nothing."""
+
+TICKET = (
+    (
+        "BANCA}\x7fIMPORTO EUR 12.50}123456789012345678901234UNA RIGA}}FINE",
+        "}}}}}}\x1b",
+    ),
+    "BANCA\nIMPORTO EUR 12.50\n123456789012345678901234\nUNA RIGA\n\nFINE",
+)
+"""By hand from the page "Send ticket": a new line, bold letters, a line that is full, an empty line, the end."""
 
 REQUESTS = (
     _framed(

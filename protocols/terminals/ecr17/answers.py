@@ -221,6 +221,30 @@ class Receipt:
 
 
 @dataclass(frozen=True)
+class ServicePart:
+    """A piece of what an application on the terminal answers (`K`): pieces are numbered from 1."""
+
+    xml: str
+    n: int = 1
+    more: bool = False
+    terminal: str = ANY_TERMINAL
+    code: ClassVar[str] = "K"
+
+    def encode(self) -> bytes:
+        """The payload: 26 characters, of which four are told by nobody, and the XML."""
+        xml = to_bytes(self.xml)
+        return header(self.terminal, "K") + to_bytes(f"0000{self.more:d}{self.n:03d}0000{len(xml):04d}") + xml
+
+
+@dataclass(frozen=True)
+class ServiceAnswer:
+    """What an application on the terminal answered, put together."""
+
+    xml: str
+    code: ClassVar[str] = "K"
+
+
+@dataclass(frozen=True)
 class Acknowledged:
     """The terminal took a request that has no other answer."""
 
@@ -228,11 +252,18 @@ class Acknowledged:
 
 
 Message: TypeAlias = (
-    StatusAnswer | PaymentAnswer | PreauthorisationAnswer | TotalsAnswer | CloseAnswer | CardAnswer | Receipt
+    StatusAnswer
+    | PaymentAnswer
+    | PreauthorisationAnswer
+    | TotalsAnswer
+    | CloseAnswer
+    | CardAnswer
+    | Receipt
+    | ServicePart
 )
 """What travels in a frame of the terminal."""
 
-Answer: TypeAlias = Message | Acknowledged
+Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
 
 
 def mask(pan: str) -> str:
@@ -252,6 +283,11 @@ def decode_answer(payload: bytes) -> Message:
     terminal, result = text[:8], text[10:12]
     if code == "S":
         return Receipt(text[10:], terminal)
+    if code == "K":
+        flag, xml = text[14:15], text[26:]
+        if flag not in ("0", "1") or number(text[22:26]) != len(xml):
+            raise Garbled("a piece of a service's answer that is not whole")
+        return ServicePart(xml, number(text[15:18]), flag == "1", terminal)
     if code == "s":
         if text[30:31] not in {state.value for state in TerminalState}:
             raise Garbled("a status without a known state")

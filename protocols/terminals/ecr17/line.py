@@ -21,6 +21,8 @@ from protocols.terminals.ecr17.answers import (
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
+    ServiceAnswer,
+    ServicePart,
     TerminalState,
     decode_answer,
 )
@@ -99,6 +101,9 @@ DEFAULTS = Settings()
 MOVES_MONEY = (PaymentAnswer, PreauthorisationAnswer, CloseAnswer)
 """Answers that somebody may still wait for after their line was lost."""
 
+MOST_PIECES = 64
+"""Of the answer of a service; receipts are its longest part."""
+
 log = Logger()
 
 _T = TypeVar("_T")
@@ -132,6 +137,7 @@ class Ecr17Protocol(Protocol):
         self._taken = self._keeping = self._unsure = False
         self._left = 0
         self._noise = b""
+        self._pieces: list[str] = []
         self._timer: IDelayedCall | None = None
         self._deadline: IDelayedCall | None = None
         self._leaving: IDelayedCall | None = None
@@ -168,7 +174,7 @@ class Ecr17Protocol(Protocol):
         self._question, self._keep = question, keep
         self._taken = self._keeping = self._unsure = False
         self._left = self._settings.repeats if repeats is None else repeats
-        self._noise = b""
+        self._noise, self._pieces = b"", []
         self._due = due = Deferred[Answer](self._abandon)
         self._asked_at = self._clock.seconds()
         if self.gone:
@@ -284,6 +290,9 @@ class Ecr17Protocol(Protocol):
             else:
                 self._write(control(ACK, self.lrc))
             return
+        if ours and isinstance(answer, ServicePart):
+            self._piece(answer)
+            return
         if ours:
             self._store(answer)
             return
@@ -298,6 +307,20 @@ class Ecr17Protocol(Protocol):
             if self._leaving is not None and self._leaving.active():
                 self.leave(self._settings.receipt_wait)
             _tell(self._receipt, answer)
+
+    def _piece(self, part: ServicePart) -> None:
+        """Put the answer of a service together; its pieces come one after the other, each acknowledged."""
+        if self._pieces and part.n == len(self._pieces) and part.xml == self._pieces[-1]:
+            self._write(control(ACK, self.lrc))  # Our acknowledgement of it was lost.
+            return
+        if part.n != len(self._pieces) + 1 or part.n > MOST_PIECES:
+            self._fail(Garbled(f"piece {part.n} after {len(self._pieces)} of a service's answer"))
+            return
+        self._pieces.append(part.xml)
+        if part.more:
+            self._write(control(ACK, self.lrc))
+        else:
+            self._store(ServiceAnswer("".join(self._pieces)))
 
     def _hand_on(self, answer: Answer) -> None:
         """Have a late answer kept by whoever knows its question, then acknowledge it."""

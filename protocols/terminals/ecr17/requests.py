@@ -13,6 +13,10 @@ LAST_STAN = "000000"
 """Names the last operation in a reversal (terminals.md 8)."""
 
 
+LONGEST_XML = 1024
+"""Bytes of XML that one message of a service holds."""
+
+
 class CardType(Enum):
     """Which circuit the payment goes to (position 23)."""
 
@@ -214,8 +218,41 @@ class Reversal:
         return header(self.terminal, "S", self.register) + to_bytes(f"{self.stan:0>6.6}00")
 
 
+@dataclass(frozen=True)
+class Service:
+    """Ask an application on the terminal for something, in XML; what it does is the application's matter.
+
+    Some of them take money, so the question is never repeated.
+    """
+
+    xml: str
+    terminal: str = ANY_TERMINAL
+    register: str = "00000001"
+    answers: ClassVar[frozenset[str]] = frozenset("K")
+    money: ClassVar[bool] = True
+
+    def encode(self) -> bytes:
+        """The payload, 26 characters and the XML.
+
+        :raises ValueError: for XML that is longer than `LONGEST_XML`.
+        """
+        xml = to_bytes(self.xml)
+        if not 0 < len(xml) <= LONGEST_XML:
+            raise ValueError(f"{len(xml)} bytes of XML, {LONGEST_XML} are the most")
+        return header(self.terminal, "K", self.register) + to_bytes(f"0000{len(xml):04d}") + xml
+
+
 Request: TypeAlias = (
-    StatusRequest | Payment | FollowUp | CardCheck | Report | LastResult | PrintOnRegister | Reprint | Reversal
+    StatusRequest
+    | Payment
+    | FollowUp
+    | CardCheck
+    | Report
+    | LastResult
+    | PrintOnRegister
+    | Reprint
+    | Reversal
+    | Service
 )
 
 _LENGTHS = {"s": 10, "P": 167, "X": 167, "p": 167, "i": 176, "c": 176, "H": 39, "C": 26, "T": 26}
@@ -228,6 +265,11 @@ def decode_request(payload: bytes) -> Request:
     :raises Garbled: for an unknown letter, a wrong length, or something else than digits where digits belong.
     """
     text, code = opened(payload)
+    if code == "K":
+        xml = text[26:]
+        if not xml or len(xml) > LONGEST_XML or number(text[22:26]) != len(xml):
+            raise Garbled("a service whose XML is longer or shorter than it says")
+        return Service(xml, text[:8], text[10:18])
     if len(text) != _LENGTHS.get(code, -1):
         raise Garbled(f"no request {code!r} of {len(text)} characters")
     terminal, register = text[:8], text[10:18]

@@ -18,6 +18,7 @@ from protocols.terminals.ecr17.answers import (
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
+    ServiceAnswer,
     StatusAnswer,
     TerminalState,
     TotalsAnswer,
@@ -39,6 +40,7 @@ from protocols.terminals.ecr17.requests import (
     Reprint,
     Request,
     Reversal,
+    Service,
     StatusRequest,
 )
 
@@ -135,6 +137,13 @@ class Ecr17Terminal:
     async def reprint(self, to_register: bool = False) -> None:
         """Have the last receipt printed once more, or sent to `receipt`: no money moves."""
         await self._run(Reprint(to_register, terminal=self.settings.terminal), None)
+
+    async def service(self, xml: str, keep: Keep | None = None) -> ServiceAnswer:
+        """Ask an application on the terminal for something; it may take money, and `recover` cannot tell of it.
+
+        :raises ValueError: for XML that is too long; nothing was sent.
+        """
+        return _expect(await self._run(Service(xml, *self._numbers), keep), ServiceAnswer)
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
