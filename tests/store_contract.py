@@ -120,6 +120,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sold_codes": (1, 2),
     "unresolved": (None,),
     "register_state": (1,),
+    "chains": (),
+    "seals": (0, 100),
+    "concluded": (0, 100),
 }
 """Each verb with something to ask."""
 

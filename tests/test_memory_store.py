@@ -9,6 +9,7 @@ from twisted.trial.unittest import TestCase
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import State, StoreFailed
+from tests.seal_contract import SealContract
 from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
 
 
@@ -32,6 +33,10 @@ class _Memory(StoreCase):
 
 class MemoryStoreTests(_Memory, StoreContract, TestCase):
     """The contract."""
+
+
+class MemorySealTests(_Memory, SealContract, TestCase):
+    """The contract of seals."""
 
 
 class ForgettingTests(_Memory, TestCase):

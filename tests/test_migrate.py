@@ -16,11 +16,14 @@ from unittest.mock import patch
 
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.store import migrate, writer
+from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.migrate import ddl, head, main, sqlite_revision, upgrade
 from dmtwisted.store.schema import metadata
+from dmtwisted.store.verification import Flaw, Wrong, verify
 
 LETTER = b"This is a letter to the tax service. " * 100
 """What a file holds that is no database."""
@@ -42,12 +45,13 @@ def upgrade():
 """A revision that has done all sorts of things when something happens."""
 
 KILLED_ANYWHERE = """
-import os, pathlib, signal, sys
+import os, pathlib, shutil, signal, sys
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from dmtwisted.store.migrate import upgrade
 
 folder, left = pathlib.Path(sys.argv[1]), 0
+begin = folder / "begin"
 
 def step(statement):
     global left
@@ -61,6 +65,8 @@ def watch(connection, record):
 
 for steps in range(1000):
     left = steps
+    if begin.exists():
+        shutil.copy(begin, folder / str(steps))
     child = os.fork()
     if not child:
         upgrade(f"sqlite:///{folder / str(steps)}")
@@ -68,7 +74,8 @@ for steps in range(1000):
     if not os.waitpid(child, 0)[1]:
         break
 """
-"""Upgrade one new file after the other, each time killed one statement later, until one comes through."""
+"""Upgrade one new file, or copy of ``begin``, after the other, each time killed one statement later, until one comes
+through."""
 
 
 def schema(database: sqlite3.Connection) -> dict[str, Any]:
@@ -211,27 +218,89 @@ class BrokenOffTests(_DatabaseCase):
         self.assertEqual(self.ask("SELECT name FROM sqlite_master WHERE name = 'half'"), [])
         self.assertEqual(self.ask("SELECT count(*) FROM setting"), [(0,)])
 
-    @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
-    def test_killed_anywhere(self) -> None:
-        """Killed before any statement of all, a new database is empty or complete, and an upgrade completes it."""
+    def killed(self) -> list[Path]:
+        """Files whose upgrade was killed, each one statement later than the one before; the last came through."""
         subprocess.run(
             [sys.executable, "-W", "ignore", "-c", KILLED_ANYWHERE, str(self.folder)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             check=True,
             timeout=100,
         )
-        killed = [self.folder / str(steps) for steps in range(1000) if (self.folder / str(steps)).exists()]
+        return [self.folder / str(steps) for steps in range(1000) if (self.folder / str(steps)).exists()]
+
+    @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
+    def test_killed_anywhere(self) -> None:
+        """Killed before any statement, a new database is between two revisions, and an upgrade completes it."""
+        killed = self.killed()
         self.assertGreater(len(killed), len(ddl()))
-        revisions = []
+        tables: dict[str | None, set[str]] = {}
         for path in killed:
             with closing(sqlite3.connect(path)) as database:
-                tables = set(schema(database)) - {"alembic_version"}
-            revisions.append(sqlite_revision(path))
-            self.assertEqual(tables, set() if revisions[-1] is None else {*metadata.tables, "sqlite_sequence"})
-        self.assertEqual((set(revisions), revisions[-1]), ({None, head()}, head()))
+                found = set(schema(database)) - {"alembic_version"}
+            self.assertEqual(tables.setdefault(sqlite_revision(path), found), found)
+        self.assertEqual(list(tables), [None, *(f"{n:04}" for n in range(1, int(head()) + 1))])
+        self.assertEqual((tables[None], tables[head()]), (set(), {*metadata.tables, "sqlite_sequence"}))
+        self.assertEqual(sqlite_revision(killed[-1]), head())
         for path in (killed[1], killed[len(killed) // 2], killed[-2]):
             upgrade(f"sqlite:///{path}")
             self.assertEqual(sqlite_revision(path), head())
+
+    def before_seals(self, name: str, rows: int) -> None:
+        """A file with a journal from before the seals, of two registers; every fifth operation is under way."""
+        self.path = self.folder / name
+        upgrade(f"sqlite:///{self.path}", "0001")
+        with closing(sqlite3.connect(self.path)) as database, database:
+            for n in range(1, rows + 1):
+                state = ("done", "refused", "intended", "unknown", "done")[n % 5]
+                ended, answer = (None, None) if state == "intended" else (n, b"{}")
+                database.execute(
+                    "INSERT INTO operation VALUES (?, ?, 'fiscal', 1, ?, x'00', ?, ?, ?, 0, ?, NULL, NULL)",
+                    (n, 1 + n % 2, f"Ї{n}", state, n, ended, answer),
+                )
+                database.execute(
+                    "INSERT INTO document VALUES (?, ?, ?, ?, 'sale', 1, ?, 100, ?, '', x'', x'')",
+                    (n, n, 1 + n % 2, n, n, state),
+                )
+
+    def flaw(self) -> Flaw | None:
+        """The first bad row of the file."""
+        store = MemoryStore()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as store._db:
+            return self.successResultOf(Deferred.fromCoroutine(verify(store)))
+
+    def journal(self) -> list[Any]:
+        """What was there before the seals."""
+        return [self.ask("SELECT * FROM operation"), self.ask("SELECT * FROM document")]
+
+    def test_sealed_once(self) -> None:
+        """A journal from before the seals is sealed as it stands, however long it is; nothing else of it changes."""
+        self.before_seals("long", 1203)
+        before = self.journal()
+        upgrade(f"sqlite:///{self.path}")
+        self.assertEqual(self.journal(), before)
+        concluded = self.ask("SELECT n FROM operation WHERE state <> 'intended' ORDER BY n")
+        self.assertEqual(self.ask("SELECT operation_n FROM seal ORDER BY n"), concluded)
+        self.assertIs(self.flaw(), None)
+        self.ask("UPDATE document SET sum = 99 WHERE n = 1200")
+        self.assertEqual(self.flaw(), Flaw(Wrong.CHANGED, 1, 1200))
+
+    @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
+    def test_sealed_once_though_killed(self) -> None:
+        """Wherever the upgrade of such a journal was killed: it is as it was, or has all its seals, once."""
+        self.before_seals("begin", 5)
+        journal = self.journal()
+        revisions = []
+        for path in self.killed():
+            self.path = path
+            revisions.append(sqlite_revision(self.path))
+            if revisions[-1] == "0001":
+                self.assertEqual(self.ask("SELECT name FROM sqlite_master WHERE name IN ('seal', 'chain')"), [])
+            upgrade(f"sqlite:///{self.path}")
+            self.assertEqual(self.ask("SELECT operation_n FROM seal ORDER BY n"), [(1,), (3,), (4,), (5,)])
+            self.assertEqual(self.journal(), journal)
+            self.assertIs(self.flaw(), None)
+        self.assertEqual(revisions, sorted(revisions))
+        self.assertEqual((revisions[0], revisions[-1]), ("0001", head()))
 
 
 class MainTests(_DatabaseCase):

@@ -38,7 +38,9 @@ from dmtwisted.store.postgres import PostgresStore
 from dmtwisted.store.postgres_sessions import Patience, Session, Watched, read_url
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
+from dmtwisted.store.verification import verify
 from tests.postgres_server import MISSING, PASSWORD, server
+from tests.seal_contract import SealContract
 from tests.shop import sale
 from tests.specification import promises
 from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
@@ -173,6 +175,11 @@ class PostgresStoreTests(_PostgresCase, StoreContract, TestCase):
         ):
             await self.refused(asked, StoreFailed)
         self.assertIs(await store.register_state(TILL), None)
+
+
+@skipIf(MISSING, MISSING)
+class PostgresSealTests(_PostgresCase, SealContract, TestCase):
+    """The contract of seals."""
 
 
 @skipIf(MISSING, MISSING)
@@ -970,6 +977,18 @@ class ClaimTests(_WireCase, TestCase):
         while not isinstance(await self.refused(first.reserve(intent(TILL, "b")), StoreFailed), ClaimedElsewhere):
             await deferLater(reactor, 0.02)
         self.assertEqual(self.journal(), [("a", "refused")])
+
+    async def test_chain_goes_on(self) -> None:
+        """The service that takes a device over continues the chain of its seals where the other one left it."""
+        first = await self.opened_postgres(size=2)
+        await self.operation(first, "a", State.DONE, paper(1))
+        await first.close()
+        second = await self.second()
+        await self.refused(second.reserve(intent(TILL, "b")), StoreFailed)
+        await self.operation(second, "b", State.DONE, paper(2))
+        (chain,) = await second.chains()
+        self.assertEqual(chain.count, 2)
+        self.assertIs(await verify(second), None)
 
     async def test_back_in_time(self) -> None:
         """A service that comes back within the pause has its devices as before, and the pause begins anew."""

@@ -28,6 +28,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import State, StoreFailed
+from tests.seal_contract import SealContract
 from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
@@ -185,6 +186,10 @@ def _asked(question: Awaitable[T]) -> Deferred[T]:
 
 class SqliteStoreTests(_SqliteCase, StoreContract, TestCase):
     """The contract."""
+
+
+class SqliteSealTests(_SqliteCase, SealContract, TestCase):
+    """The contract of seals."""
 
 
 class OpenTests(_SqliteCase, TestCase):

@@ -7,6 +7,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from dmtwisted.store.values import (
+    ChainRow,
+    ConcludedRow,
     DeviceRow,
     DocumentQuery,
     FoundDocuments,
@@ -16,6 +18,7 @@ from dmtwisted.store.values import (
     OperationRow,
     Outcome,
     Reserved,
+    SealRow,
 )
 
 
@@ -107,4 +110,19 @@ class Verbs:
     async def register_state(self, device_n: int) -> bytes | None:
         """The state of a register."""
         found: bytes | None = await self._ask("register_state", device_n)
+        return found
+
+    async def chains(self) -> list[ChainRow]:
+        """The chain of seals of each device."""
+        found: list[ChainRow] = await self._ask("chains")
+        return found
+
+    async def seals(self, after: int, limit: int) -> list[SealRow]:
+        """The next seals, with what they stand for."""
+        found: list[SealRow] = await self._ask("seals", after, limit)
+        return found
+
+    async def concluded(self, after: int, limit: int) -> list[ConcludedRow]:
+        """The next operations that have an outcome."""
+        found: list[ConcludedRow] = await self._ask("concluded", after, limit)
         return found

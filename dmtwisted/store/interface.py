@@ -5,6 +5,8 @@ Every implementation keeps the same promises, and one contract suite holds all o
 * a verb that returned is durable: it outlives the process and, where the disk is honest, the power;
 * a verb is one transaction: all of it or nothing;
 * a verb that fails with `StoreFailed` may or may not have happened; whoever needs to know reads again;
+* an operation that has an outcome is sealed (`dmtwisted.store.seals`) by the verb that gives it one, and anew by each
+  verb that changes it afterwards;
 * what a verb returns is committed: nobody is told of a row that a crash could still take away.
 """
 
@@ -13,6 +15,8 @@ from __future__ import annotations
 from zope.interface import Interface
 
 from dmtwisted.store.values import (
+    ChainRow,
+    ConcludedRow,
     DeviceRow,
     DocumentQuery,
     FoundDocuments,
@@ -22,6 +26,7 @@ from dmtwisted.store.values import (
     OperationRow,
     Outcome,
     Reserved,
+    SealRow,
 )
 
 
@@ -99,3 +104,14 @@ class IStore(Interface):
 
     async def register_state(device_n: int) -> bytes | None:
         """The state of a register as its last operation left it."""
+
+    # What tells whether somebody else has written in it
+
+    async def chains() -> list[ChainRow]:
+        """The chain of seals of each device that has one."""
+
+    async def seals(after: int, limit: int) -> list[SealRow]:
+        """The next seals after the number ``after``, in their order, with what they stand for."""
+
+    async def concluded(after: int, limit: int) -> list[ConcludedRow]:
+        """The next operations after the number ``after`` that have an outcome, in their order."""

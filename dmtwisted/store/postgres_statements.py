@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.postgres_seals import SEALED, SEALED_WITH_PAPERS, chains, concluded, seals
 from dmtwisted.store.postgres_sessions import Rows, Session
 from dmtwisted.store.values import (
     DeviceRow,
@@ -197,7 +198,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
     """:meth:`IStore.conclude`"""
     parts = [
         f"{_MINE} op AS (UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = %s::bytea, "
-        f"request = coalesce(%s::bytea, request) WHERE n = %s AND {_UNLESS_ELSEWHERE} RETURNING n)"
+        f"request = coalesce(%s::bytea, request) WHERE n = %s AND {_UNLESS_ELSEWHERE} RETURNING *)"
     ]
     values: list[Any] = [
         outcome.device_n,
@@ -210,6 +211,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
         attempt.instance,
     ]
     numbers = outcome.fiscal_numbers
+    seal = SEALED
     if numbers or outcome.state is not State.DONE:
         accepted = f"d.number IN ({_marks(numbers)})" if numbers else "false"
         named = (
@@ -219,8 +221,10 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
         others = "false" if outcome.state is State.DONE else "d.state <> 'done'"
         parts.append(
             f"papers AS (UPDATE document d SET state = CASE WHEN {accepted} THEN 'done' ELSE %s END, "
-            f"fiscal_number = {named} FROM op WHERE d.operation_n = op.n AND ({accepted} OR {others}))"
+            f"fiscal_number = {named} FROM op WHERE d.operation_n = op.n AND ({accepted} OR {others}) "
+            "RETURNING d.*)"
         )
+        seal = SEALED_WITH_PAPERS
         values += [*numbers, outcome.state.value, *_flat(numbers.items()), *numbers]
     if outcome.sold:
         sold = [(code, group) for code, group in outcome.sold.items()]
@@ -235,6 +239,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state)"
         )
         values += [outcome.device_n, outcome.register_state]
+    parts.append(seal)
     rows = await session.ask(
         f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
         values,
@@ -246,7 +251,8 @@ async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> No
     """:meth:`IStore.note`"""
     rows = await session.ask(
         f"{_MINE_BY_OPERATION} op AS (UPDATE operation SET request = %s WHERE n = %s AND {_UNLESS_ELSEWHERE} "
-        "RETURNING n) SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        f"RETURNING *), {SEALED} "
+        "SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
         (n, request, n, attempt.instance),
     )
     _check_written(rows, attempt, n)
@@ -255,9 +261,11 @@ async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> No
 async def accept_document(session: Session, attempt: Attempt, n: int, number: int, fiscal_number: str) -> None:
     """:meth:`IStore.accept_document`"""
     rows = await session.ask(
-        f"{_MINE_BY_OPERATION} paper AS (UPDATE document SET state = 'done', fiscal_number = %s "
-        f"WHERE operation_n = %s AND number = %s AND {_UNLESS_ELSEWHERE} RETURNING n) "
-        "SELECT (SELECT n FROM paper), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        f"{_MINE_BY_OPERATION} papers AS (UPDATE document SET state = 'done', fiscal_number = %s "
+        f"WHERE operation_n = %s AND number = %s AND {_UNLESS_ELSEWHERE} RETURNING *), "
+        "op AS MATERIALIZED (SELECT * FROM operation WHERE n IN (SELECT operation_n FROM papers)), "
+        f"{SEALED_WITH_PAPERS} "
+        "SELECT (SELECT n FROM papers), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
         (n, fiscal_number, n, number, attempt.instance),
     )
     _check_written(rows, attempt, n)
@@ -464,6 +472,9 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
         sold_codes,
         unresolved,
         register_state,
+        chains,
+        seals,
+        concluded,
     )
 }
 """The verbs by their name."""

@@ -162,6 +162,29 @@ sold_code = Table(
     Column("taxgrp", Integer, nullable=False, comment="tax group under which the shift sold it"),
 )
 
+# Added to, never changed; retention removes the oldest of a device (`dmtwisted.store.seals`).
+seal = Table(
+    "seal",
+    metadata,
+    Column("n", _number, primary_key=True, autoincrement=True, comment="order of the chain"),
+    Column("device_n", _number, nullable=False, comment="the device whose chain it is in"),
+    Column("operation_n", _number, nullable=False, comment="the operation; 0: a mark of retention"),
+    Column("content", LargeBinary, nullable=False, comment="SHA-256 of the operation with its documents"),
+    Column("chain", LargeBinary, nullable=False, comment="SHA-256 of the seal before it and of this one"),
+    Index("seal_operation", "operation_n"),
+    sqlite_autoincrement=True,
+)
+
+chain = Table(
+    "chain",
+    metadata,
+    Column("device_n", _number, primary_key=True, autoincrement=False, comment="the device"),
+    Column("count", BigInteger, nullable=False, comment="how many seals it was ever given"),
+    Column("hash", LargeBinary, nullable=False, comment="chain of the newest seal"),
+    Column("anchor", LargeBinary, nullable=False, comment="chain of the last seal that retention removed"),
+    Column("removed", BigInteger, nullable=False, comment="how many seals retention removed"),
+)
+
 # Only a database that several services may share has rows here.
 claim = Table(
     "claim",

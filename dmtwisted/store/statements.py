@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dmtwisted.store.seals import DOCUMENT_COLUMNS, GENESIS, OPERATION_COLUMNS, content_hash, link
 from dmtwisted.store.values import (
+    ChainRow,
+    ConcludedRow,
     DeviceRow,
     DocumentQuery,
     DocumentRow,
@@ -24,6 +27,7 @@ from dmtwisted.store.values import (
     OperationRow,
     Outcome,
     Reserved,
+    SealRow,
     State,
 )
 
@@ -36,6 +40,16 @@ _DOCUMENT = (
     "SELECT number, kind, shift, at, sum, state, fiscal_number, value, sent FROM document "
     "WHERE operation_n = ? ORDER BY n"
 )
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+_SEALED = _columns(OPERATION_COLUMNS)
+_SEALED_OPERATION = f"SELECT {_SEALED} FROM operation WHERE n = ?"
+_STATE = OPERATION_COLUMNS.index("state")
+_SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
 
 
 def devices(db: sqlite3.Connection) -> list[DeviceRow]:
@@ -134,12 +148,11 @@ def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
 
 def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
     """:meth:`IStore.conclude`"""
-    db.execute(
-        "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ? WHERE n = ?",
-        (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.n),
-    )
-    if outcome.request:
-        note(db, outcome.n, outcome.request)
+    concluded = db.execute(
+        "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = coalesce(?, request) "
+        f"WHERE n = ? RETURNING {_SEALED}",
+        (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.request or None, outcome.n),
+    ).fetchall()
     for number, fiscal_number in outcome.fiscal_numbers.items():
         db.execute(
             "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
@@ -162,11 +175,13 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state",
             (outcome.device_n, outcome.register_state),
         )
+    _seal(db, concluded)
 
 
 def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
     """:meth:`IStore.note`"""
-    db.execute("UPDATE operation SET request = ? WHERE n = ?", (request, n))
+    noted = db.execute(f"UPDATE operation SET request = ? WHERE n = ? RETURNING {_SEALED}", (request, n)).fetchall()
+    _seal(db, noted)
 
 
 def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: str) -> None:
@@ -175,6 +190,28 @@ def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: 
         "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
         (fiscal_number, n, number),
     )
+    _seal(db, db.execute(_SEALED_OPERATION, (n,)).fetchall())
+
+
+def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
+    """Seal an operation as it is now, if it has an outcome.
+
+    :param rows: its columns, as the encoding has them; none when there is no such operation.
+    """
+    if not rows or rows[0][_STATE] == State.INTENDED:
+        return
+    row = rows[0]
+    n, device_n = row[:2]
+    content = content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,)))
+    before = db.execute("SELECT hash FROM chain WHERE device_n = ?", (device_n,)).fetchone()
+    chain = link(GENESIS if before is None else before[0], device_n, n, content)
+    db.execute(
+        "INSERT INTO seal (device_n, operation_n, content, chain) VALUES (?, ?, ?, ?)", (device_n, n, content, chain)
+    )
+    if before is None:
+        db.execute("INSERT INTO chain VALUES (?, 1, ?, ?, 0)", (device_n, chain, GENESIS))
+    else:
+        db.execute("UPDATE chain SET count = count + 1, hash = ? WHERE device_n = ?", (chain, device_n))
 
 
 def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
@@ -299,6 +336,47 @@ def register_state(db: sqlite3.Connection, device_n: int) -> bytes | None:
     return None if row is None else row[0]
 
 
+def chains(db: sqlite3.Connection) -> list[ChainRow]:
+    """:meth:`IStore.chains`"""
+    rows = db.execute("SELECT device_n, count, hash, anchor, removed FROM chain ORDER BY device_n")
+    return [ChainRow(*row) for row in rows]
+
+
+def seals(db: sqlite3.Connection, after: int, limit: int) -> list[SealRow]:
+    """:meth:`IStore.seals`"""
+    rows = db.execute(
+        "SELECT n, device_n, operation_n, content, chain, NOT EXISTS "
+        "(SELECT 1 FROM seal later WHERE later.operation_n = seal.operation_n AND later.n > seal.n) "
+        "FROM seal WHERE n > ? ORDER BY n LIMIT ?",
+        (after, limit),
+    ).fetchall()
+    return [
+        SealRow(n, device_n, operation_n, content, chain, _actual(db, operation_n), bool(newest))
+        for n, device_n, operation_n, content, chain, newest in rows
+    ]
+
+
+def _actual(db: sqlite3.Connection, n: int) -> bytes | None:
+    row = db.execute(_SEALED_OPERATION, (n,)).fetchone()
+    if row is None:
+        return None
+    try:
+        return content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,)))
+    except (ValueError, sqlite3.OperationalError):
+        # Values of kinds that no row of ours holds, or a text that is none.
+        return b""
+
+
+def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedRow]:
+    """:meth:`IStore.concluded`"""
+    rows = db.execute(
+        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n) "
+        "FROM operation WHERE n > ? AND state <> 'intended' ORDER BY n LIMIT ?",
+        (after, limit),
+    )
+    return [ConcludedRow(n, device_n, bool(sealed)) for n, device_n, sealed in rows]
+
+
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
     return OperationRow(*(*row[:-1], [DocumentRow(*paper) for paper in papers], row[-1]))
@@ -325,6 +403,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         sold_codes,
         unresolved,
         register_state,
+        chains,
+        seals,
+        concluded,
     )
 }
 """The verbs by their name, as the writer process looks them up."""

@@ -194,3 +194,41 @@ class FoundDocuments(msgspec.Struct, frozen=True, array_like=True):
 
     total: int
     documents: list[FoundDocument]
+
+
+class ChainRow(msgspec.Struct, frozen=True, array_like=True):
+    """The chain of seals of a device (`dmtwisted.store.seals`).
+
+    ``count`` seals were ever made, the ``removed`` oldest of them are gone in order; ``anchor`` is the chain hash of
+    the last that is gone, ``hash`` that of the newest.
+    """
+
+    device_n: int
+    count: int
+    hash: bytes
+    anchor: bytes
+    removed: int
+
+
+class SealRow(msgspec.Struct, frozen=True, array_like=True):
+    """A seal, and what it stands for.
+
+    ``actual`` is the content hash of its operation as the rows are now: empty when they hold what no row of ours
+    holds, `None` when the operation is gone; ``newest`` tells that the operation has no later seal.
+    """
+
+    n: int
+    device_n: int
+    operation_n: int
+    content: bytes
+    chain: bytes
+    actual: bytes | None
+    newest: bool
+
+
+class ConcludedRow(msgspec.Struct, frozen=True, array_like=True):
+    """An operation that has an outcome, and so has to be sealed."""
+
+    n: int
+    device_n: int
+    sealed: bool

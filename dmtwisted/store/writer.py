@@ -30,6 +30,9 @@ READS = frozenset(
         "sold_codes",
         "unresolved",
         "register_state",
+        "chains",
+        "seals",
+        "concluded",
     }
 )
 """Verbs that change nothing; they are served even when the disk takes no more writes."""

@@ -1,0 +1,148 @@
+"""Whether the journal is what we wrote: the first row that does not fit its seal (`dmtwisted.store.seals`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.seals import GENESIS, link
+from dmtwisted.store.values import ChainRow, SealRow
+
+PAGE = 200
+"""Seals in one step of `verify`: some milliseconds, which no sale feels."""
+
+
+class Wrong(StrEnum):
+    """What can be wrong with a journal."""
+
+    CHANGED = "changed"
+    """An operation or one of its documents is not what was sealed."""
+    REMOVED = "removed"
+    """An operation was sealed and is not there."""
+    UNSEALED = "unsealed"
+    """A concluded operation was never sealed: nobody of us wrote it."""
+    BROKEN = "broken"
+    """A seal does not follow from the one before it: it was changed, moved or put in, or others are missing."""
+    CUT = "cut"
+    """The chain does not end as it did: its last rows are missing, or rows were put after them."""
+
+
+_WORDS = {
+    Wrong.CHANGED: "it or one of its documents was changed after it was kept",
+    Wrong.REMOVED: "it was removed",
+    Wrong.UNSEALED: "it was put in from outside",
+    Wrong.BROKEN: "its seal does not follow from the one before: rows were changed, removed, put in or moved here",
+    Wrong.CUT: "it is the last one of its device that fits; what came after it was removed or put in from outside",
+}
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """The first bad row. ``operation_n`` is 0 where no operation can be named."""
+
+    wrong: Wrong
+    device_n: int
+    operation_n: int
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        row = f"operation {self.operation_n}" if self.operation_n else "its chain of seals"
+        return f"device {self.device_n}, {row}: {_WORDS[self.wrong]}"
+
+
+class Walk:
+    """Follows the chains of all devices, seal by seal; without I/O, for `verify` and for offline tools.
+
+    :param chains: the rows of `chain`, read before the first seal was.
+    """
+
+    def __init__(self, chains: Iterable[ChainRow]) -> None:
+        self.chains = {chain.device_n: chain for chain in chains}
+        self._ends = {n: chain.anchor for n, chain in self.chains.items()}
+        self._last: dict[int, int] = {}
+        self.after = 0
+        self.seen = 0
+
+    def take(self, seals: Iterable[SealRow]) -> Flaw | None:
+        """The next seals, in the order of their ``n``; the first one that is wrong, if any."""
+        for seal in seals:
+            before = self._ends.get(seal.device_n, GENESIS)
+            if link(before, seal.device_n, seal.operation_n, seal.content) != seal.chain:
+                return Flaw(Wrong.BROKEN, seal.device_n, seal.operation_n)
+            if seal.newest and seal.operation_n and seal.actual != seal.content:
+                wrong = Wrong.REMOVED if seal.actual is None else Wrong.CHANGED
+                return Flaw(wrong, seal.device_n, seal.operation_n)
+            self._ends[seal.device_n] = seal.chain
+            self._last[seal.device_n] = seal.operation_n
+            self.after = seal.n
+            self.seen += 1
+        return None
+
+    def end(self, chains: Iterable[ChainRow]) -> Flaw | None:
+        """Whether the chains end where they should.
+
+        :param chains: the rows of `chain`, read before it was found that there are no more seals.
+        """
+        ends = {chain.device_n: chain.hash for chain in chains}
+        for device_n in sorted({*ends, *self._ends}):
+            known = self.chains.get(device_n)
+            walked = self._ends.get(device_n, GENESIS if known is None else known.anchor)
+            if ends.get(device_n) != walked:
+                return Flaw(Wrong.CUT, device_n, self._last.get(device_n, 0))
+        return None
+
+
+async def verify(store: IStore, page: int = PAGE) -> Flaw | None:
+    """The first bad row of the journal; `None` when there is none. The store may be at work meanwhile."""
+    walking = Verification(store, page)
+    while not await walking.step():
+        pass
+    return walking.flaw
+
+
+class Verification:
+    """`verify` in steps, for whoever shows how far it is: ``walk.seen`` of so many seals as ``total``."""
+
+    def __init__(self, store: IStore, page: int = PAGE) -> None:
+        self._store, self._page = store, page
+        self.walk: Walk | None = None
+        self.flaw: Flaw | None = None
+        self._concluded_after = 0
+
+    @property
+    def total(self) -> int:
+        """How many seals there were at the begin; 0 before the first step."""
+        return 0 if self.walk is None else sum(chain.count - chain.removed for chain in self.walk.chains.values())
+
+    async def step(self) -> bool:
+        """Look at the next rows; whether that was all, or a bad one is found."""
+        chains = await self._store.chains()
+        if self.walk is None:
+            self.walk = Walk(chains)
+        seals = await self._store.seals(self.walk.after, self._page)
+        flaw = self.walk.take(seals) if seals else self.walk.end(chains)
+        if flaw is not None:
+            if await self._moved():
+                # Retention went on while we looked: what is missing was removed in order.
+                self.walk = None
+                return False
+            self.flaw = flaw
+            return True
+        if seals:
+            return False
+        concluded = await self._store.concluded(self._concluded_after, self._page)
+        self.flaw = next((Flaw(Wrong.UNSEALED, row.device_n, row.n) for row in concluded if not row.sealed), None)
+        if concluded:
+            self._concluded_after = concluded[-1].n
+        return self.flaw is not None or not concluded
+
+    async def _moved(self) -> bool:
+        """Whether the begin of a chain is not where it was."""
+        assert self.walk is not None
+        known = self.walk.chains
+        return any(
+            chain.anchor != (GENESIS if chain.device_n not in known else known[chain.device_n].anchor)
+            for chain in await self._store.chains()
+        )
