@@ -142,6 +142,7 @@ class PageCase(WebCase):
             "/dm/main/console",
             "/dm/main/codes",
             "/dm/main/settings",
+            "/dm/api",
             "/dm/",
             "/dm/devices/new",
             "/dm/devices/new?kind=other",

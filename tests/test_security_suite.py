@@ -134,7 +134,7 @@ class BlockedTests(AccessCase):
     def raw(self, host: str) -> HttpAnswer:
         """The answer to a blocked request with this ``Host``."""
         connection = self.connect()
-        connection._asked.append("GET")
+        connection.asked("GET", DRIVERS)
         connection.send(f"GET {DRIVERS} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         [answer] = connection.answers()
         return answer
@@ -419,7 +419,7 @@ class HostileRequestTests(AccessCase):
         self.switch_on()
         for path in ("/dm/main/%0d%0aSet-Cookie:x=1", "/dm/main/\r x", "/login?next=/dm/%0d%0aX:1"):
             connection = self.connect()
-            connection._asked.append("GET")
+            connection.asked("GET", path)
             connection.send(request_bytes("GET", path))
             for answer in connection.answers():
                 names = {name for name, _ in answer.headers}
@@ -496,7 +496,7 @@ class HardenedTests(AccessCase):
         ):
             raw = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nX-Api-Key: {key[1]}\r\n"
             connection = self.connect()
-            connection._asked.append("POST")
+            connection.asked("POST", path)
             connection.send(f"{raw}Content-Length: 2\r\n\r\n{{}}".encode())
             [answer] = connection.answers()
             self.assertEqual(answer.status, 403, (path, host))
@@ -505,7 +505,7 @@ class HardenedTests(AccessCase):
         """Our own names and listed ones are let in."""
         for host in ("localhost:3939", "127.0.0.1:3939", "[::1]:3939", "DESK.shop.local:3939"):
             connection = self.connect()
-            connection._asked.append("GET")
+            connection.asked("GET", "/health/live")
             connection.send(f"GET /health/live HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             [answer] = connection.answers()
             self.assertEqual(answer.status, 200, host)

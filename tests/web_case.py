@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.logs import observer
+from tests.contract import contract
 from tests.shop import Shop
 from web.site import Door
 
@@ -107,7 +108,7 @@ class Connection:
         self._transport = StringTransport(peerAddress=IPv4Address("TCP", "127.0.0.1", 50000), lenient=True)
         self._protocol.makeConnection(self._transport)
         self._over = False
-        self._asked: list[str] = []
+        self._asked: list[tuple[str, str]] = []
 
     @property
     def is_open(self) -> bool:
@@ -122,18 +123,29 @@ class Connection:
 
     def ask(self, method: str, path: str, body: bytes = b"", headers: Headers = ()) -> None:
         """Send a whole request."""
-        self._asked.append(method)
+        self.asked(method, path)
         self.send(request_bytes(method, path, body, headers))
 
+    def asked(self, method: str, path: str) -> None:
+        """Say what is asked by the bytes that are sent next."""
+        self._asked.append((method, path))
+
     def answers(self) -> list[HttpAnswer]:
-        """Every answer that came since the last call."""
+        """Every answer that came since the last call.
+
+        Each is held to the document of the interface: no test gets one that an integrator could not expect.
+        """
         rest = self._transport.value()
         self._transport.clear()
         found = []
         while rest:
-            answer, rest = _take(rest, self._asked[0] if self._asked else "")
+            method, path = self._asked[0] if self._asked else ("", "")
+            answer, rest = _take(rest, method)
             if answer.status >= 200 and self._asked:
                 self._asked.pop(0)
+                kind = answer.header("content-type")
+                wrong = contract().check(method, path, answer.status, kind, answer.body)
+                assert not wrong, wrong
             found.append(answer)
         return found
 

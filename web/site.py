@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -26,6 +27,7 @@ from web.health import Health
 from web.journal import JournalApi
 from web.keys import PATH as SIGNING_KEY
 from web.keys import KeyApi
+from web.openapi.resource import OPENAPI, POSTMAN, DocumentApi
 from web.pages.dry_check import PATH as DRY_CHECK
 from web.pages.dry_check import DryCheck
 from web.pages.site import PageSite, is_page
@@ -227,6 +229,8 @@ class Door(Site):
         self._starts += [(path, support) for path in SUPPORT]
         self._pages: IResource = Management(PageSite(core, language).app.resource(), language)
         self._starts += [
+            (OPENAPI, Management(DocumentApi(self.resources, language).app.resource(), language)),
+            (POSTMAN, Management(DocumentApi(self.resources, language).app.resource(), language)),
             (b"/dm/api/v3/events", EventStream(core.devices, events, core.clock, language)),
             (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
             (PREFIX.rstrip(b"/"), StaticFiles(language)),
@@ -235,6 +239,13 @@ class Door(Site):
         if core.config.service.training:
             training = Management(TrainingApi(core.clock, language).app.resource(), language)
             self._starts.append((b"/dm/api/v3/training", training))
+
+    def resources(self) -> Iterator[tuple[bytes, IResource]]:
+        """Everything behind the door, each with the start of its path."""
+        yield from self._exact.items()
+        yield from self._starts
+        yield b"/dm/api/v3/devices", self._interrupt
+        yield b"/dm/main", self._pages
 
     def getResourceFor(self, request: Request) -> IResource:
         """Where ``request`` leads."""

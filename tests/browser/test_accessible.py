@@ -42,6 +42,7 @@ class _EveryPage(BrowserCase):
             "/dm/main/console",
             "/dm/main/codes",
             "/dm/main/settings",
+            "/dm/api",
             "/dm/main/nope",
             "/dm/",
             "/dm/devices/new",
@@ -60,6 +61,8 @@ class _Axe(_EveryPage):
         source = AXE.read_text("utf-8")
         for path in self.paths():
             self.go(path)
+            if path == "/dm/api":
+                self.see("#interface section")
             self.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
             # By the debugger's way, which the page's own policy does not stand before.
             self.page.evaluate(source)

@@ -355,6 +355,21 @@ class TryingTests(BrowserCase):
         self.click("#console button.main")
         self.see("#body[aria-invalid='true']")
 
+    def test_interface(self) -> None:
+        """The page of the interface shows every task; an example goes to the console, where a person sends it."""
+        self.open_shift(self.service)
+        self.go("/dm/api")
+        self.click("summary:has-text('POST /dm/execute ')")
+        self.assertIn("Sale by card, with a discount", self.text())
+        self.click("details[open] summary:has-text('Sale by card, with a discount')")
+        self.click("details[open] details[open] a[href^='/dm/main/console']")
+        self.page.wait_for_url("**/dm/main/console**")
+        self.assertIn('"Чай, кг"', self.page.input_value("#body"))
+        self.assertEqual(self.service.sales(), [])
+        self.click("#console button.main")
+        self.see("#meaning h2:has-text('Готово')")
+        self.assertEqual(len(self.service.sales()), 1)
+
     def test_language(self) -> None:
         """A person switches the language once, and every page keeps to it."""
         self.go("/dm/")

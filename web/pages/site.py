@@ -13,6 +13,7 @@ path                                             page
 /dm/main/settings                                settings of the service
 /dm/                                             devices
 /dm/devices/new, /dm/devices/{dev_id}            a device added; looked at, tried, changed
+/dm/api                                          the interface for programs
 ================================================ ==========================================================
 
 A page only reads. Whatever changes something is asked of the JSON interfaces by the page's scripts, under the rules
@@ -58,13 +59,16 @@ MOVED = {
 }
 """Addresses that people type, and where they lead."""
 
+API = b"/dm/api"
+"""The page of the interface for programs, which stands beside the interface itself."""
+
 STARTS = (b"/dm/main", b"/dm/devices")
 """Where pages are, besides the addresses of `MOVED` and ``/dm/``."""
 
 
 def is_page(path: bytes) -> bool:
     """Whether ``path`` is a page's."""
-    return path == b"/dm/" or path in MOVED or any(path.startswith(start + b"/") for start in STARTS)
+    return path in (b"/dm/", API) or path in MOVED or any(path.startswith(start + b"/") for start in STARTS)
 
 
 class PageSite:
@@ -297,6 +301,13 @@ class PageSite:
         return [
             {"name": device.name, "dev_id": device.row.dev_id} for device in self._core.devices if device.kind == kind
         ]
+
+    # The interface for programs
+
+    @app.route("/dm/api", methods=["GET"])
+    async def interface(self, request: IRequest) -> bytes:
+        """Every path, task and result code of the interface, with examples to try."""
+        return self._pages.page(request, "api.html")
 
     # What goes wrong
 

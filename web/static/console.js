@@ -97,4 +97,18 @@ async function show(answer, raw) {
   text.textContent = pretty(raw);
 }
 
-put(0);
+/** A request that another page hands over, after the `#`: `{path, body}`. It is put in, and sent by a person alone. */
+function handedOver() {
+  try {
+    const { path, body: asked } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+    if (![...$("#where").options].some((option) => option.value === path)) return false;
+    $("#where").value = path;
+    for (const name of ["tag", "transaction_id"]) if (asked[name] && asked.type !== 0) asked[name] = key;
+    body.value = JSON.stringify(asked, null, 2);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+if (!handedOver()) put(0);

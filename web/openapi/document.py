@@ -1,0 +1,230 @@
+"""The document itself: routes, entries and schemas put together as OpenAPI 3.1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+import dmtwisted
+from web.gate import Rule, rule_of
+from web.openapi import shapes
+from web.openapi.paths import Entry
+from web.openapi.recorder import Schema, ref
+from web.openapi.routes import Route
+from web.openapi.schemas import components
+from web.openapi.tasks import of_path
+from web.openapi.words import INTRO, TAGS
+
+Document = dict[str, Any]
+
+STATUSES = {
+    200: "Done.",
+    201: "Made.",
+    204: "Done; there is nothing to tell.",
+    302: "Elsewhere: the address is in `Location`.",
+    303: "Done; the page to go on with is in `Location`.",
+    304: "The caller has it already.",
+    400: "The body is not JSON, or too long.",
+    401: "Wrong login; or the service is hardened and wants a right `x-api-key`.",
+    403: "Pages of this origin, or callers of this address, are not let in.",
+    404: "There is no such thing.",
+    405: "Not with this method; `Allow` names those that can be.",
+    409: "It cannot be done now: `res` says why.",
+    413: "The body is too long.",
+    415: "Not this media type.",
+    422: "A member does not fit: `errors` names it.",
+    429: "Too many tries; `Retry-After` says when to come back.",
+    500: "A fault of the service.",
+    503: "Not now: the store does not answer, or there are too many listeners.",
+}
+"""What each status means."""
+
+JSON = "application/json"
+BINARY: Schema = {"type": "string", "format": "binary"}
+
+
+def make_document(routes: Iterable[Route]) -> Document:
+    """The document of a service with these routes; a route without an entry is left out."""
+    known = [(route, route.entry) for route in routes if route.entry is not None]
+    paths: dict[str, dict[str, Any]] = {}
+    for route, entry in known:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, entry)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "dmtwisted",
+            "version": dmtwisted.__version__,
+            "description": INTRO,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": components(_structs(entry for _, entry in known)),
+            "securitySchemes": {
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "DMUIToken",
+                    "description": "Set by POST /login; lasts 15 minutes without requests.",
+                },
+                "key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "x-api-key",
+                    "description": "Made by POST /dm/api/v3/api-keys or on the settings page.",
+                },
+            },
+        },
+    }
+
+
+def executed() -> dict[str, tuple[Any, Any]]:
+    """Request and answer of every example, as they were on the day of the tests."""
+    told = json.loads((files("web.openapi") / "examples.json").read_text("utf-8"))
+    return {key: (request, answer) for key, request, answer in told}
+
+
+def _structs(entries: Iterable[Entry]) -> list[type[msgspec.Struct]]:
+    """Every struct that ``entries`` mention."""
+    found: dict[type[msgspec.Struct], None] = {shapes.Error: None}
+    for entry in entries:
+        for shape in (entry.body, *entry.answers.values()):
+            for each in shape if isinstance(shape, tuple) else (shape,):
+                if isinstance(each, type):
+                    found[each] = None
+    return list(found)
+
+
+def _operation(route: Route, entry: Entry) -> dict[str, Any]:
+    words = route.text or entry.text
+    summary = words.split(". ")[0].split("; ")[0].rstrip(".")
+    operation: dict[str, Any] = {
+        "operationId": _id_of(route),
+        "tags": [entry.tag],
+        "summary": summary,
+        "description": words,
+        "parameters": [*_path_parameters(route), *_query_parameters(entry)],
+        "responses": {str(status): _response(route, status, shape) for status, shape in _answers(route, entry)},
+        "security": _security(route),
+    }
+    if entry.body is not None:
+        operation["requestBody"] = _body(route, entry)
+    if not operation["parameters"]:
+        del operation["parameters"]
+    return operation
+
+
+def _id_of(route: Route) -> str:
+    words = route.path.replace("{", "").replace("}", "").replace(".", "_").replace("-", "_").split("/")
+    # Some pages are found with a slash at the end and without.
+    end = ["index"] if route.path.endswith("/") else []
+    return "_".join([route.method.lower(), *filter(None, words), *end])
+
+
+def _path_parameters(route: Route) -> Iterator[dict[str, Any]]:
+    for name in route.parts:
+        schema: Schema = {"type": "integer", "minimum": 0} if name in route.numbers else {"type": "string"}
+        text = _PARTS.get(name, name)
+        yield {"name": name, "in": "path", "required": True, "description": text, "schema": schema}
+
+
+_PARTS = {
+    "dev_id": "Id of the device: see GET /dm/api/v3/devices.",
+    "n": "Number of the operation or job.",
+    "id": "Id of the key.",
+    "number": "Local number of the document.",
+    "name": "Name of the file.",
+}
+
+
+def _query_parameters(entry: Entry) -> Iterator[dict[str, Any]]:
+    for query in entry.query:
+        yield {
+            "name": query.name,
+            "in": "query",
+            "required": query.required,
+            "description": query.text,
+            "schema": dict(query.schema),
+        }
+
+
+def _body(route: Route, entry: Entry) -> dict[str, Any]:
+    schema = ref(entry.body if isinstance(entry.body, str) else entry.body.__name__)
+    content: dict[str, Any] = {}
+    for media in entry.media:
+        content[media] = {"schema": schema}
+        if media == "multipart/form-data":
+            content[media] = {"schema": _FILE_FORM}
+        elif media == JSON and entry.example is not None:
+            content[media]["example"] = entry.example
+    if entry.body == "AnyTask":
+        told = executed()
+        content[JSON]["examples"] = {
+            task.key: {"summary": task.title, "value": told[task.key][0]} for task in of_path(route.path)
+        }
+    return {"required": True, "content": content}
+
+
+_FILE_FORM: Schema = {
+    "type": "object",
+    "properties": {"file": BINARY, "password": {"type": "string"}, "certificate": BINARY, "key": BINARY},
+    "required": ["file"],
+}
+
+
+def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
+    """The entry's own answers, and those that every path of its kind can give."""
+    rule = rule_of(route.path.encode())
+    reads = route.method == "GET"
+    common: dict[int, Any] = {405: shapes.Error, 403: shapes.Error}
+    if rule is Rule.TASK:
+        common |= {401: shapes.Error}
+    elif rule is Rule.API:
+        common |= {401: shapes.Error, 302: "", 404: shapes.Error, 500: shapes.Error, 503: shapes.Error}
+        if entry.query or entry.body is not None:
+            common |= {400: shapes.Error, 422: shapes.Error}
+        if not reads:
+            common |= {409: shapes.Error}
+    elif rule is Rule.PAGE and entry.tag == "pages":
+        common |= {302: "", 404: (shapes.Error, "text/html"), 405: (shapes.Error, "text/html"), 503: "text/html"}
+    elif rule is Rule.PAGE:
+        common |= {302: ""}
+    yield from sorted({**common, **entry.answers}.items())
+
+
+def _response(route: Route, status: int, shape: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"description": STATUSES[status]}
+    content: dict[str, Any] = {}
+    ways = []
+    for each in shape if isinstance(shape, tuple) else (shape,):
+        if isinstance(each, str) and "/" in each:
+            content[each] = {"schema": {"type": "string"} if each.startswith("text/") else BINARY}
+        elif each:
+            ways.append(ref(each if isinstance(each, str) else each.__name__))
+    if ways:
+        content[JSON] = {"schema": ways[0] if len(ways) == 1 else {"anyOf": ways}}
+    if content:
+        told["content"] = content
+    if status in (302, 303):
+        told["headers"] = {"Location": {"description": "Where to.", "schema": {"type": "string"}}}
+    if status == 200 and shape == "TaskAnswer":
+        told["headers"] = {"X-Request-Id": {"description": "The name in the log.", "schema": {"type": "string"}}}
+        answered = executed()
+        content[JSON]["examples"] = {
+            task.key: {"summary": task.title, "value": answered[task.key][1]} for task in of_path(route.path)
+        }
+    return told
+
+
+def _security(route: Route) -> list[Mapping[str, list[str]]]:
+    """What a caller may have to show: nothing while no login is switched on."""
+    rule = rule_of(route.path.encode())
+    if rule in (Rule.API, Rule.TASK):
+        return [{}, {"session": []}, {"key": []}]
+    return [{}, {"session": []}] if rule is Rule.PAGE else [{}]

@@ -1,0 +1,244 @@
+"""What the document adds to each path: the shapes of body and answer, the query, an example.
+
+Which paths there are, their methods and their first words come from the routes themselves (`web.openapi.routes`);
+a test fails for a route without a line here, and for a line without a route. A new route gets one line::
+
+    "GET /dm/api/v3/things": Entry("devices", {200: ThingList}),
+
+Errors that every route of its kind can answer are added by `web.openapi.document`. Pages for people need no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dmtwisted.store.values import State
+from web.api_keys import NewKey
+from web.certificate import NewCertificate
+from web.devices import DeviceChange, NewDevice
+from web.journal import Settlement, SlipPrint
+from web.openapi import shapes
+from web.pages.dry_check import NotYet
+from web.sessions import Credentials
+from web.training import ClockMove
+
+Shape = Any
+"""A struct, or several; or a text: a media type, the name of a component, or nothing for an answer without a body."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A parameter of the query."""
+
+    name: str
+    text: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the document adds to a route."""
+
+    tag: str
+    answers: Mapping[int, Shape]
+    body: Shape = None
+    query: tuple[Query, ...] = ()
+    example: Any = None
+    text: str = ""
+    """What the path does, where no docstring of a route says so."""
+    media: tuple[str, ...] = ("application/json",)
+    """Media types of the body."""
+
+
+HTML, EVENTS, PLAIN, PNG = "text/html", "text/event-stream", "text/plain", "image/png"
+ZIP, PEM = "application/zip", "application/x-pem-file"
+
+DEV_NAME = (Query("dev_name", "Name of the terminal."),)
+DEV_ID = (Query("dev_id", "Id of the register.", required=True),)
+
+_NUMBER = {"type": "integer", "minimum": 1}
+
+FILTERS = (
+    Query("device", "Name or id of a device."),
+    Query("key", "The tag, transaction_id or name of the job."),
+    Query("kind", "Kind of operation.", {"enum": ["fiscal", "untagged", "pay", "doc", "pkg"]}),
+    Query("state", "State; `unfinished` is everything that a person may have to look at.",
+          {"enum": ["unfinished", *(str(state) for state in State)]}),
+    Query("from", "Begin of the period: any beginning of yyyyMMddHHmmss."),
+    Query("to", "End of the period, included."),
+    Query("page", "Page, from 1.", _NUMBER),
+    Query("page_size", "Operations on a page: 50 when absent.", {**_NUMBER, "maximum": 1000}),
+)  # fmt: skip
+JOB_FILTERS = tuple(
+    Query("kind", "Kind of operation.", {"enum": ["doc"]}) if query.name == "kind" else query for query in FILTERS
+)
+
+
+def _task(text: str, query: tuple[Query, ...] = ()) -> Entry:
+    return Entry("tasks", {200: "TaskAnswer"}, "AnyTask", query, text=text)
+
+
+def _service(text: str) -> Entry:
+    return Entry("terminals", {200: "ServiceAnswer"}, query=DEV_NAME, text=text)
+
+
+def _probe(text: str) -> Entry:
+    return Entry("watching", {200: shapes.Probe, 503: shapes.Probe}, text=text)
+
+
+V1, V3 = "/dm/main/api/v1", "/dm/api/v3"
+DEVICE = f"{V3}/devices/{{dev_id}}"
+
+ENTRIES: dict[str, Entry] = {
+    "POST /dm/execute": _task("A task of a register, printer or terminal."),
+    "POST /dm/execute-prn": _task(
+        "The same, and its paper goes to a printer: `prn`, or the one that `dev_id` names. A printer that fails "
+        "never fails the task; `info.isprint` tells.",
+        (Query("dev_id", "Name or id of the printer; `prn` when absent."),),
+    ),
+    "POST /dm/execute-pkg": _task(
+        "Batch mode: card, receipt and paper as one act. The terminal that the register's settings name takes the "
+        "money, then the receipt is made. One `tag` for all of it."
+    ),
+    "GET /dm/bankping": _service("Is the terminal there, idle and ready?"),
+    "GET /dm/getmerchantlist": _service("The merchants in the terminal: `info.merchListValue`."),
+    "GET /dm/getmasklist": _service("Masks of the merchants: `info.maskListValue`."),
+    "GET /dm/getgetmasklist": _service("The same; the interface has been described with both spellings."),
+    "GET /dm/bankecho": _service("Does the terminal reach its bank?"),
+    "GET /dm/transaction-status": _service("What the terminal is doing, and for which operation."),
+    "GET /dm/lasttransaction": _service("The stored answer of the last operation."),
+    "GET /health/live": _probe("Whether the process runs."),
+    "GET /health/ready": _probe("Whether it can take tasks; 503 when not."),
+    "GET /login": Entry("login", {200: HTML}, query=(Query("next", "The page to go on to."),)),
+    "POST /login": Entry(
+        "login",
+        {
+            200: shapes.Done,
+            303: "",
+            400: shapes.Error,
+            401: (shapes.Done, HTML),
+            403: (shapes.Error, HTML),
+            413: shapes.Error,
+            415: shapes.Error,
+            429: (shapes.Done, HTML),
+        },
+        Credentials,
+        example={"login": "shop", "pass": "a long password"},
+        media=("application/json", "application/x-www-form-urlencoded"),
+    ),
+    "POST /logout": Entry("login", {200: shapes.Done, 303: ""}),
+    f"GET {V3}/api-keys": Entry("login", {200: shapes.KeyList}),
+    f"POST {V3}/api-keys": Entry("login", {201: shapes.KeyMade}, NewKey, example={"name": "accounting"}),
+    f"DELETE {V3}/api-keys/{{id}}": Entry("login", {204: ""}),
+    f"POST {V3}/api-keys/{{id}}/replace": Entry("login", {200: shapes.KeyMade}),
+    f"GET {V3}/drivers": Entry("devices", {200: shapes.Drivers}),
+    f"GET {V3}/devices": Entry("devices", {200: shapes.DeviceList}),
+    f"POST {V3}/devices": Entry(
+        "devices",
+        {201: shapes.DeviceRecord},
+        NewDevice,
+        example={"device": "till", "kind": "register", "driver": "training", "settings": {}},
+    ),
+    f"GET {DEVICE}": Entry("devices", {200: shapes.DeviceRecord}),
+    f"PATCH {DEVICE}": Entry(
+        "devices", {200: shapes.DeviceRecord}, DeviceChange, example={"settings": {"rounding_step": 10}}
+    ),
+    f"DELETE {DEVICE}": Entry("devices", {204: ""}),
+    f"POST {DEVICE}/check": Entry("devices", {200: shapes.Done}),
+    f"POST {DEVICE}/go-offline": Entry("devices", {200: shapes.ModeChanged}),
+    f"POST {DEVICE}/go-online": Entry("devices", {200: shapes.ModeChanged}),
+    f"POST {DEVICE}/interrupt": Entry("devices", {200: shapes.Interrupted}),
+    f"POST {V3}/check": Entry(
+        "devices",
+        {200: shapes.Done},
+        NotYet,
+        example={"kind": "terminal", "driver": "ssi-json", "settings": {"host": "127.0.0.1", "port": 9}},
+    ),
+    f"GET {DEVICE}/scenario": Entry("training", {200: shapes.Scenario}),
+    f"PUT {DEVICE}/scenario": Entry(
+        "training",
+        {200: shapes.Scenario},
+        "ScenarioGiven",
+        example={"rules": [{"on": "sale", "then": "lost_after"}]},
+    ),
+    f"GET {DEVICE}/ledger": Entry("training", {200: shapes.LedgerEntries}),
+    f"GET {DEVICE}/strip": Entry(
+        "training", {200: (PLAIN, PNG)}, query=(Query("format", "What to answer.", {"enum": ["text", "png"]}),)
+    ),
+    f"GET {V3}/training/clock": Entry("training", {200: shapes.ClockTold}),
+    f"PUT {V3}/training/clock": Entry("training", {200: shapes.ClockTold}, ClockMove, example={"offset_s": 3600}),
+    f"GET {V3}/operations": Entry("journal", {200: shapes.OperationList}, query=FILTERS),
+    f"GET {V3}/jobs": Entry("journal", {200: shapes.JobList}, query=JOB_FILTERS),
+    f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: shapes.JobRecord}),
+    f"POST {V3}/operations/{{n}}/slip": Entry(
+        "journal", {200: shapes.JobRecord}, SlipPrint, example={"printer": "prn"}
+    ),
+    f"POST {V3}/operations/{{n}}/settle": Entry(
+        "journal", {200: shapes.OperationRecord}, Settlement, example={"outcome": "refused"}
+    ),
+    f"GET {V3}/events": Entry(
+        "watching",
+        {200: EVENTS, 503: shapes.Error},
+        text="What happens just now, as server-sent events; docs/web-interface.md lists them.",
+    ),
+    f"GET {V3}/tls": Entry("watching", {200: shapes.CertificateTold}),
+    f"POST {V3}/tls": Entry(
+        "watching",
+        {200: shapes.CertificateChanged},
+        "CertificateGiven",
+        media=("application/json", "multipart/form-data"),
+    ),
+    f"DELETE {V3}/tls": Entry("watching", {204: ""}),
+    f"POST {V3}/tls/reload": Entry("watching", {200: shapes.CertificateTold, 422: shapes.Error}),
+    f"POST {V3}/tls/authority": Entry(
+        "watching", {200: shapes.CertificateChanged}, NewCertificate, example={"names": ["shop.local"]}
+    ),
+    f"GET {V3}/tls/authority.pem": Entry("watching", {200: PEM}),
+    f"GET {V3}/log": Entry(
+        "watching",
+        {200: (shapes.LogTold, PLAIN)},
+        query=(Query("format", "`text` is all that there is, as a file.", {"enum": ["text", "json"]}),),
+    ),
+    f"GET {V3}/diagnostics": Entry("watching", {200: ZIP}),
+    f"GET {V3}/database": Entry("watching", {200: shapes.DatabaseTold}),
+    f"POST {V3}/database/check": Entry("watching", {200: shapes.DatabaseChecked}),
+    f"GET {V1}/settings": Entry("settings", {200: "ServiceSettings"}),
+    f"POST {V1}/settings": Entry("settings", {200: shapes.Done}, "SettingsChange", example={"packdays": 40}),
+    f"GET {V1}/dashboard": Entry("settings", {200: shapes.Dashboard}),
+    f"GET {V1}/prro": Entry("settings", {200: (shapes.RegisterRow, shapes.Done)}, query=DEV_ID),
+    f"POST {V1}/prro": Entry(
+        "settings",
+        {200: (shapes.RegisterRow, shapes.Done)},
+        "RegisterGiven",
+        (Query("dev_id", "Id of the register to change; a new one is made without it."),),
+        example={"device": "till 2", "prro_type": 0, "printforms": {"pf_charcount": 42}},
+    ),
+    f"GET {V1}/prro/groups": Entry("settings", {200: (shapes.Groups, shapes.Done)}, query=DEV_ID),
+    f"POST {V1}/prro/sign": Entry(
+        "settings",
+        {200: shapes.KeyLoaded},
+        "SigningKey",
+        DEV_ID,
+        example={"key": "S2V5LTYuZGF0", "password": "secret"},
+        media=("application/json", "multipart/form-data"),
+    ),
+    "GET /dm/api/v1/sys_info": Entry("settings", {200: shapes.SystemInfo}),
+    f"GET {V3}/openapi.json": Entry("document", {200: "Document"}, text="This document, OpenAPI 3.1."),
+    f"GET {V3}/postman.json": Entry("document", {200: "Document"}, text="The same as a Postman collection."),
+    "GET /dm/static/{name}": Entry(
+        "pages",
+        {200: ("text/css", "text/javascript", "image/svg+xml"), 304: ""},
+        text="Styles and scripts of the pages.",
+    ),
+    "GET /dm/main/codes.json": Entry("document", {200: "Codes"}),
+}
+"""Every route of the interface: method and path."""
+
+PAGE = Entry("pages", {200: HTML})
+"""What goes for every page."""
+
+MOVED = Entry("pages", {302: ""})
+"""What goes for another address of a page."""

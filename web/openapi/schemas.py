@@ -1,0 +1,421 @@
+"""The components of the document: schemas of requests and answers, made from the types and readers of the code."""
+
+from __future__ import annotations
+
+import copy
+import typing
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from dmtwisted.answers import Answer
+from dmtwisted.receipts import ReceiptList
+from dmtwisted.registers import infos
+from dmtwisted.requests import TYPE_FISCAL, TYPE_PAY, read_task
+from dmtwisted.results import Res
+from dmtwisted.service_settings import Settings
+from protocols.simulators.scenario import OPERATIONS, Rule
+from web.openapi import shapes
+from web.openapi.recorder import KINDS, REF, Recorder, Schema, recorded, ref
+from web.openapi.tasks import ALL, Task
+from web.openapi.words import MEMBERS
+
+INFOS: dict[str, type[msgspec.Struct]] = {
+    "ReceiptInfo": infos.ReceiptInfo,
+    "ReportInfo": infos.ReportInfo,
+    "StatusInfo": infos.StatusInfo,
+    "NumberInfo": infos.NumberInfo,
+    "LastNumbersInfo": infos.LastNumbersInfo,
+    "ReceiptList": ReceiptList,
+    "TerminalInfo": shapes.TerminalInfo,
+    "PrinterInfo": shapes.PrinterInfo,
+}
+"""The shapes of ``info``."""
+
+FORMS = ("pf_text", "pf_image", "pf_pdf", "pf_doccmd")
+"""Members of an answer that carry print forms, as data URIs (http-api 2.21)."""
+
+_SERVICE_INFO: Schema = {
+    "type": "object",
+    "description": "What was asked for; each service method has members of its own.",
+    "properties": {
+        "state": {"type": "string"},
+        "text": {"type": "string"},
+        "task": {"type": "integer"},
+        "transaction_id": {"type": "string"},
+        "merchListValue": {},
+        "maskListValue": {},
+    },
+}
+
+
+def components(more: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """Every schema by its name; ``more`` are structs that paths mention."""
+    made: dict[str, Schema] = {name: dict(kind) for name, kind in KINDS.items()}
+    made |= _requests()
+    structs: list[type[msgspec.Struct]] = [
+        Answer,
+        *INFOS.values(),
+        *(kind for kind in more if kind not in INFOS.values()),
+    ]
+    made |= struct_schemas(structs)
+    made["ResultCode"] = result_codes()
+    made |= _task_answers(made.pop("Answer"))
+    made["ServiceSettings"] = _settings(made)
+    made["SettingsChange"] = _settings_change(made["ServiceSettings"])
+    made["ScenarioGiven"] = _scenario_given()
+    made["RegisterGiven"] = _REGISTER_GIVEN
+    made["CertificateGiven"] = _CERTIFICATE_GIVEN
+    made["SigningKey"] = _SIGNING_KEY
+    made["Document"] = {"type": "object", "description": "A document of its own format."}
+    made["Codes"] = _CODES
+    return dict(sorted(made.items()))
+
+
+# Structs
+
+
+def struct_schemas(kinds: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """The schemas of structs and all that lies in them, by their names."""
+    _, made = msgspec.json.schema_components(list(kinds), ref_template=REF + "{name}")
+    found = dict(_structs(kinds))
+    for name, schema in made.items():
+        kind = found.get(name)
+        if kind is None or not issubclass(kind, msgspec.Struct):
+            continue
+        if kind.__module__.startswith(_ANSWERING):
+            _close(schema, kind)
+        _numbers(schema, kind)
+    return made
+
+
+_ANSWERING = ("web.openapi.shapes", "dmtwisted.registers.infos", "dmtwisted.answers", "dmtwisted.receipts")
+"""Modules whose structs are answers: every member is always there, and no other one."""
+
+
+def _structs(kinds: Iterable[Any]) -> Iterable[tuple[str, type]]:
+    """Structs by name, with those that lie in them."""
+    waiting, seen = list(kinds), set()
+    while waiting:
+        kind = waiting.pop()
+        waiting += typing.get_args(kind)
+        if isinstance(kind, type) and kind not in seen and issubclass(kind, msgspec.Struct):
+            seen.add(kind)
+            yield kind.__name__, kind
+            waiting += typing.get_type_hints(kind).values()
+
+
+def _close(schema: Schema, kind: type[msgspec.Struct]) -> None:
+    """An answer has exactly the members of its struct; those with a default may be missing in some shapes."""
+    optional: set[str] = set()
+    if kind.__module__ == shapes.__name__:
+        optional = {field.encode_name for field in msgspec.structs.fields(kind) if not field.required}
+    schema["required"] = [name for name in schema["properties"] if name not in optional]
+    if not schema["required"]:
+        del schema["required"]
+    schema["additionalProperties"] = False
+    for member in schema["properties"].values():
+        member.pop("default", None)
+
+
+def _numbers(schema: Schema, kind: type[msgspec.Struct]) -> None:
+    """Members that are JSON numbers already (`dmtwisted.answers.Number`)."""
+    for name, hint in typing.get_type_hints(kind).items():
+        if hint is msgspec.Raw and name in schema["properties"]:
+            schema["properties"][name] = {"type": "number"}
+
+
+# Answers to tasks
+
+
+def result_codes() -> Schema:
+    """Every result code with its text and what to do next, in English; in Ukrainian under ``x-uk``."""
+    lines = [
+        {
+            "const": res.code,
+            "title": res.text.en or "Success",
+            "description": f"res_action {int(res.action)}. Caller: {res.caller.en} Cashier: {res.cashier.en}",
+            "x-res-action": int(res.action),
+            "x-uk": {"text": res.text.uk, "caller": res.caller.uk, "cashier": res.cashier.uk},
+        }
+        for res in sorted(Res, key=lambda res: res.code)
+    ]
+    return {"type": "integer", "description": "Result code: 0 is success.", "oneOf": lines}
+
+
+def _task_answers(answer: Schema) -> dict[str, Schema]:
+    root: dict[str, Schema] = answer["properties"]
+    root["res"] = {"$ref": REF + "ResultCode"}
+    root["res_action"] = {"enum": [0, 1, 2, 3], "description": "What the caller does next: see the introduction."}
+    root["task_status"] = {"enum": [1, 2, 3], "description": "1 done now, 2 found in the journal, 3 refused."}
+    root["dt"] = {"type": "string", "pattern": "^([0-9]{17})?$", "description": "yyyyMMddHHmmssSSS, Kyiv."}
+    label = {"transaction_id": {"type": "string", "description": "Label of a terminal's operation."}}
+    forms = {name: {"type": "string", "description": "Print form, a data URI."} for name in FORMS}
+
+    def told(text: str, members: Mapping[str, Any], more: Mapping[str, Any], required: tuple[str, ...]) -> Schema:
+        return {
+            "type": "object",
+            "description": text,
+            "properties": {**copy.deepcopy(root), **members, **more},
+            "required": [*answer["required"], *required],
+            "additionalProperties": False,
+        }
+
+    refusal = told(
+        "The task was not done, or nobody knows yet: see res and res_action.",
+        {"res": {"$ref": REF + "ResultCode"}, "info": {"type": "object", "maxProperties": 0}},
+        label,
+        (),
+    )
+    refusal["properties"]["res"] = {"allOf": [ref("ResultCode"), {"exclusiveMinimum": 0}]}
+    made = {"Refusal": refusal}
+    success: Schema = {"const": 0, "description": "Done."}
+    for name in INFOS:
+        terminal = name == "TerminalInfo"
+        kind = TYPE_PAY if terminal else 2 if name == "PrinterInfo" else 1
+        made[name.removesuffix("Info") + "Answer"] = told(
+            f"A task that was done; info is {name}.",
+            {"res": success, "type": {"const": kind}, "info": ref(name)},
+            label if terminal else forms,
+            ("transaction_id",) if terminal else (),
+        )
+    made["TaskAnswer"] = {
+        "description": "What every task is answered, with HTTP 200.",
+        "anyOf": [ref(name) for name in made],
+    }
+    done = told("A service method that was done.", {"res": success, "info": _SERVICE_INFO}, label, ())
+    made["ServiceDone"] = done
+    made["ServiceAnswer"] = {"anyOf": [ref("ServiceDone"), ref("TerminalAnswer"), ref("Refusal")]}
+    return made
+
+
+def answer_name(task: Task) -> str:
+    """The schema of what a task is answered."""
+    return "Refusal" if task.res else task.info.removesuffix("Info") + "Answer"
+
+
+# Requests of tasks
+
+
+def _requests() -> dict[str, Schema]:
+    found: dict[str, Schema] = {}
+    root: dict[str, Schema] = {"ver": ref("Whole")}
+    # Each kind of task has a reader that looks at other members; a number that no task has looks at all of them.
+    for kind, batch in ((TYPE_FISCAL, True), (TYPE_PAY, False), (2, False)):
+        root |= recorded(partial(read_task, batch=batch), Recorder(found, {"type": kind, "task": 99}))
+    root["doc"] = {"anyOf": [ref("Doc"), {"type": "null"}]}
+    found["TaskRequest"] = {"type": "object", "properties": root}
+    for name, schema in found.items():
+        schema["properties"] = {
+            member: _described(kind, MEMBERS[name][member]) for member, kind in schema["properties"].items()
+        }
+    found["TaskRequest"]["properties"]["tag"] |= {"maxLength": 200}
+    found["TaskRequest"]["description"] = "Any task. Members that a task does not know are passed over."
+    for name, text in _OF_OBJECTS.items():
+        found[name]["description"] = text
+    found["Doc"] = _DOC
+    for task in ALL:
+        found[request_name(task)] = _request_of(task, found)
+    found["AnyTask"] = {
+        "description": "A task of one of these kinds; whatever else is an object is answered too, with its res.",
+        "anyOf": [*(ref(request_name(task)) for task in ALL), ref("TaskRequest")],
+    }
+    return found
+
+
+def request_name(task: Task) -> str:
+    """The name among the components of a task's request."""
+    return "Ask" + "".join(word.capitalize() for word in task.key.split("-"))
+
+
+def _described(kind: Schema, text: str) -> Schema:
+    # In OpenAPI 3.1 words may stand beside a reference.
+    return {**kind, "description": text}
+
+
+def _request_of(task: Task, found: Mapping[str, Schema]) -> Schema:
+    """The request of one task: what it needs and what it minds."""
+    wanted = {*task.needs, *task.may, "ver", "source", *(["tag"] if task.tagged else [])}
+    if task.type == 1 and task.task is not None:
+        wanted |= {"need_pf_txt", "need_pf_img", "need_pf_pdf", "need_pf_doccmd"}
+    holder = {1: "fiscal", 3: "pay"}.get(task.type, "")
+    own = {path.partition(".")[2] for path in wanted if path.startswith(f"{holder}.")}
+    root = found["TaskRequest"]["properties"]
+    members = {name: root[name] for name in root if name in wanted}
+    members["type"] = {"const": task.type, "description": root["type"]["description"]}
+    required = [name for name in task.needs if "." not in name]
+    if holder:
+        objects = found["Fiscal" if holder == "fiscal" else "PayTask"]["properties"]
+        inner = {name: objects[name] for name in objects if name in own}
+        if task.task is not None:
+            inner = {"task": {"const": task.task}, **inner}
+        needs = [path.partition(".")[2] for path in task.needs if path.startswith(f"{holder}.")]
+        needs = (["task"] if task.task is not None else []) + needs
+        members[holder] = {"type": "object", "properties": inner, "required": needs}
+        required.append(holder)
+    return {
+        "type": "object",
+        "title": task.title,
+        "description": _words_of(task),
+        "properties": members,
+        "required": required,
+        "examples": [task.body],
+    }
+
+
+def _words_of(task: Task) -> str:
+    number = "" if task.task is None else f", task {task.task}"
+    tagged = " Done once for its `tag`." if task.tagged else ""
+    return f"`type` {task.type}{number}, at `{task.path}`.{tagged}"
+
+
+_OF_OBJECTS = {
+    "Fiscal": "What a register is asked for.",
+    "Receipt": "A receipt.",
+    "Row": "One item of a receipt.",
+    "Discount": "A named discount.",
+    "Pay": "A payment, or the amount of cash in, cash out and withdrawal.",
+    "Line": "A line of a service report.",
+    "PayTask": "What a terminal is asked for.",
+}
+
+_DOC: Schema = {
+    "type": "object",
+    "description": "What a printer is asked for: exactly one of these.",
+    "properties": {
+        "opendrawer": {**ref("Flag"), "description": "Open the drawer."},
+        "test": {**ref("Whole"), "description": "1 a page of what the printer can do, 2 its code tables."},
+        "lines": {
+            "type": ["array", "null"],
+            "description": "Lines as in a service report, with a style.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "t": {**ref("Text"), "description": MEMBERS["Line"]["t"]},
+                    "qr_type": {**ref("Whole"), "description": MEMBERS["Line"]["qr_type"]},
+                    "bold": {**ref("Flag"), "description": "Bold letters."},
+                    "align": {**ref("Text"), "description": "left, center or right."},
+                    "size": {**ref("Whole"), "description": "1 or 2."},
+                },
+            },
+        },
+        "doccmd": {
+            "type": ["array", "null"],
+            "description": "A document in the document language: docs/doccmd.md.",
+            "items": {"type": "object", "properties": {"cmd": {"type": "string"}}},
+        },
+    },
+}
+
+
+# Settings and what else has no struct of its own
+
+
+def _settings(made: dict[str, Schema]) -> Schema:
+    """What ``GET settings`` answers: the struct, and what of the login may be told."""
+    schema = copy.deepcopy(struct_schemas([Settings])["Settings"])
+    text, flag = {"type": "string"}, {"type": "boolean"}
+    schema["properties"] |= {
+        "pf_del_custom": flag,
+        "pf_is_custom": {**flag, "description": "Whether there is a print form of the shop's own."},
+        "usr_uiauth": {**flag, "description": "Whether a login is asked for."},
+        "usr_chuser": flag,
+        "usr_login": text,
+        "usr_pass": {**text, "description": "Always empty in answers."},
+        "usr_confpass": {**text, "description": "Always empty in answers."},
+    }
+    for member in schema["properties"].values():
+        member.pop("default", None)
+    schema["required"] = list(schema["properties"])
+    schema["additionalProperties"] = False
+    made.pop("Settings", None)
+    return schema
+
+
+def _settings_change(settings: Schema) -> Schema:
+    """What ``POST settings`` takes: any of them, also as texts."""
+    schema = {
+        "type": "object",
+        "description": "What shall be changed; what is not named stays. Numbers and truth values may be texts.",
+        "properties": {
+            name: {**member, "type": _lenient(member["type"])} for name, member in settings["properties"].items()
+        },
+    }
+    for member in schema["properties"].values():  # type: ignore[attr-defined]
+        for bound in ("minimum", "maximum"):
+            # A bound does not hold for the same number as a text, and the service says which one was broken.
+            member.pop(bound, None)
+    return schema
+
+
+def _lenient(kind: str) -> list[str]:
+    return {"integer": ["integer", "string", "null"], "boolean": ["boolean", "integer", "string", "null"]}.get(
+        kind, [kind, "null"]
+    )
+
+
+def _scenario_given() -> Schema:
+    rule = struct_schemas([Rule])["Rule"]
+    rule["properties"]["on"] = {"enum": list(OPERATIONS)}
+    rule["properties"]["then"] = struct_schemas([Rule])["Then"]
+    return {
+        "type": "object",
+        "description": "Rules for a simulated far end: the first that matches is used up; none clears them.",
+        "properties": {"rules": {"type": "array", "items": rule}},
+        "required": ["rules"],
+        "additionalProperties": False,
+    }
+
+
+_REGISTER_GIVEN: Schema = {
+    "type": "object",
+    "description": "A register: whatever GET tells is taken back, settings beside the others or under `settings`.",
+    "properties": {
+        "dev_id": {"type": ["string", "null"], "description": "Which register to change."},
+        "device": {"type": ["string", "null"], "description": "Name; `name` is the same."},
+        "driver": {"type": ["string", "null"]},
+        "prro_type": {"type": ["integer", "string", "null"], "description": "1 real, 0 training; or `driver`."},
+        "fisid": {"type": ["string", "null"], "description": "Fiscal number."},
+        "printforms": {"type": ["object", "null"]},
+        "settings": {"type": ["object", "null"]},
+    },
+}
+
+_SIGNING_KEY: Schema = {
+    "type": "object",
+    "description": "A key file (Key-6.dat, PKCS#12, JKS) in base64; in a form the file itself as `file`.",
+    "properties": {
+        "key": {"type": "string"},
+        "password": {"type": "string"},
+        "certificate": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]
+        },
+    },
+    "required": ["key"],
+}
+
+_CERTIFICATE_GIVEN: Schema = {
+    "type": "object",
+    "description": "PEM with its key (or the key in `key`), or PKCS#12 in base64; in a form the files themselves.",
+    "properties": {"file": {"type": "string"}, "key": {"type": "string"}, "password": {"type": "string"}},
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+_CODES: Schema = {
+    "type": "object",
+    "description": "Every result code by its number, in the language of the page.",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "action": {"type": "integer"},
+            "caller": {"type": "string"},
+            "cashier": {"type": "string"},
+        },
+        "required": ["text", "action", "caller", "cashier"],
+        "additionalProperties": False,
+    },
+}
