@@ -37,7 +37,10 @@ class UpgradeOptions(usage.Options):
     """``dmtwisted db upgrade``"""
 
     synopsis = "Usage: dmtwisted db upgrade [options]"
-    longdesc = "Bring the database to the schema of this version, as the service itself does at its start."
+    longdesc = (
+        "Bring the database to the schema of this version, as the service itself does at its start. Of a SQLite "
+        "file a copy is made first."
+    )
     optParameters: ClassVar = [*PLACE]
 
 
@@ -194,6 +197,10 @@ def upgrade(options: usage.Options) -> int:
                 raise CarryError(f"{rows.name} {unfit}")
             print(f"{rows.name} is of this version already (schema {begun})")
             return 0
+        if begun is not None and config.sqlite_file is not None:
+            from dmtwisted.commands.backup import back_up_old
+
+            print(f"the file as it was: {back_up_old(config.sqlite_file, begun)}", flush=True)
         progress = Progress("revisions")
         for number, step in enumerate(steps):
             progress(step, number, len(steps))

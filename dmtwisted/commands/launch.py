@@ -11,6 +11,7 @@ from typing import ClassVar
 from twisted.python import usage
 
 from dmtwisted.config import Config, ConfigError, Overrides, load
+from dmtwisted.store.carry.swapping import carry_out, planned
 from dmtwisted.store.opening import check_database
 
 
@@ -44,6 +45,26 @@ class LaunchOptions(usage.Options):
             check_before_start(config.tls, time.time())
         check_database(config)
         return config
+
+
+def finish_restore(config: Config) -> None:
+    """Put a backup in its place whose restoring was broken off after it was decided.
+
+    :raises ConfigError: when that fails, or somebody is at it just now.
+    """
+    if not planned(config.state):
+        return
+    from dmtwisted.store.writer import Locked, take_lock
+
+    file = config.sqlite_file or config.state / "restore"
+    try:
+        with take_lock(f"{file}.lock", 0):
+            if planned(config.state):
+                carry_out(config.state)
+    except Locked:
+        raise ConfigError("a backup is being restored just now; start again when that is done") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"a restore that was broken off cannot be completed: {error}") from None
 
 
 def prepare_state(folder: Path) -> None:

@@ -30,6 +30,8 @@ class MainOptions(usage.Options):
             _options("dmtwisted.commands.database", "DatabaseOptions"),
             "Look at, check or move the data.",
         ],
+        ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
+        ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
@@ -48,6 +50,8 @@ class MainOptions(usage.Options):
 RUN = {
     "run": "dmtwisted.commands.run",
     "simulate": "dmtwisted.commands.simulate",
+    "backup": "dmtwisted.commands.backup",
+    "restore": "dmtwisted.commands.backup",
     "db": "dmtwisted.commands.database",
     "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",

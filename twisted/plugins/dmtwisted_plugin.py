@@ -31,7 +31,7 @@ class WholeStack:
         """
         from twisted.internet import reactor
 
-        from dmtwisted.commands.launch import prepare_state
+        from dmtwisted.commands.launch import finish_restore, prepare_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
         from dmtwisted.store.opening import store_of
@@ -40,6 +40,7 @@ class WholeStack:
         try:
             config = options.load()
             prepare_state(config.state)
+            finish_restore(config)
             observer = log_observer(config.log, options.parent or {}, reactor)
             listening = bind(config.server)
         except (ConfigError, CannotListen) as error:

@@ -52,7 +52,7 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
     if target.revision() == MOVING and NOTES in target.tables():
         _take_up(source, target, anew)
     else:
-        _begin(source, target, make)
+        begin(target, make, source.name)
     source.freeze()
     carried = _carry(source, target, report)
     with target.transaction():
@@ -64,8 +64,8 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
     return Moved(sums, carried)
 
 
-def _begin(source: Rows, target: Rows, make: Make) -> None:
-    """Make an empty target ready.
+def begin(target: Rows, make: Make, source: str) -> None:
+    """Make an empty target ready for rows from ``source``: until the end no service works with it.
 
     :raises CarryError: when it is not empty.
     """
@@ -84,7 +84,7 @@ def _begin(source: Rows, target: Rows, make: Make) -> None:
             raise CarryError(f"{target.name} holds data already (in {name}); give an empty one")
     target.begin_notes()
     with target.transaction():
-        target.note(SOURCE, source.name)
+        target.note(SOURCE, source)
 
 
 def _take_up(source: Rows, target: Rows, anew: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Self
 
 from dmtwisted.store.carry.shapes import Key, Row, Shape
 
@@ -31,7 +31,7 @@ class Rows(ABC):
 
     name: str
 
-    def __enter__(self) -> Rows:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

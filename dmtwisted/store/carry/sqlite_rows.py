@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,6 +13,9 @@ from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
 from dmtwisted.store.migrate import MOVING, sqlite_revision
 from dmtwisted.store.writer import Locked, take_lock
+
+COPY_PAGES, COPY_PAUSE = 2000, 0.002
+"""Pages that are copied at once, some megabytes, and seconds of rest after them."""
 
 CACHE_KIB = 262144
 """Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
@@ -21,13 +25,14 @@ class SqliteRows(Rows):
     """The file ``path``.
 
     :param reading: open it for reading only, as may be done while the service writes.
+    :param alone: nobody else can write to it, not even to complete what its log holds.
     """
 
-    def __init__(self, path: str | Path, reading: bool = False) -> None:
+    def __init__(self, path: str | Path, reading: bool = False, alone: bool = False) -> None:
         self._path = Path(path)
         self.name = f"SQLite file {self._path}"
         self._lock: IO[str] | None = None
-        self._reading = reading
+        self._reading, self._alone = reading, alone
         self._opened: sqlite3.Connection | None = None
 
     @property
@@ -37,7 +42,7 @@ class SqliteRows(Rows):
             if self._reading and not self._path.exists():
                 raise CarryError(f"{self._path}: there is no such file")
             try:
-                mode = "ro" if self._reading else "rwc"
+                mode = "ro&immutable=1" if self._alone else "ro" if self._reading else "rwc"
                 uri = f"{self._path.absolute().as_uri()}?mode={mode}"
                 self._opened = db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
                 if not self._reading:
@@ -171,6 +176,27 @@ class SqliteRows(Rows):
         for shape in reversed(shapes()):
             self.ask(f"DELETE FROM {shape.name}")
         self.ask("DELETE FROM claim")
+
+    def copy_to(self, path: Path, report: Callable[[str, int, int], None]) -> None:
+        """Copy the whole file as it is at this moment; a service writes meanwhile as if nobody were here."""
+
+        def told(_: int, left: int, total: int) -> None:
+            report("copy", total - left, total)
+            # The disk belongs to the sales as well.
+            time.sleep(COPY_PAUSE)
+
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                # The pages are those of our transaction: what is committed meanwhile does not begin it anew.
+                self._db.backup(copy, pages=COPY_PAGES, progress=told)
+                copy.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.Error as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def settle(self) -> None:
+        """Bring everything from the log into the file, and to the disk."""
+        self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.ask("PRAGMA journal_mode=DELETE")
 
     def faults(self) -> Iterator[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find."""

@@ -1,0 +1,226 @@
+"""A backup: one compressed tar file with a manifest, the database, and the files of the state folder.
+
+=====================  ======================================================================================
+``manifest.json``      what there is, with hashes (`Manifest`); the first member, so that it is read at once
+``database.sqlite``    the whole SQLite file, or
+``rows/TABLE``         the rows of a table, each a MessagePack array behind its length in four bytes
+``state/PATH``         a file of the state folder: keys, certificates, ledgers of training devices
+=====================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import struct
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+import msgspec
+
+from dmtwisted.store.carry.rows import CarryError
+from dmtwisted.store.carry.shapes import Row, Shape
+
+FORMAT = 1
+"""The version of this form; a later one is refused."""
+
+MANIFEST, DATABASE, ROWS, STATE = "manifest.json", "database.sqlite", "rows/", "state/"
+
+MOST_MANIFEST = 64 << 20
+"""Bytes that a manifest may have."""
+
+_BLOCK = 1 << 20
+_LENGTH = struct.Struct(">I")
+
+Told = Callable[[int], None]
+"""Told how many more bytes are done."""
+
+
+class TableMark(msgspec.Struct, frozen=True):
+    """What a table amounts to: rows, the sum of their hashes, the highest number ever given."""
+
+    rows: int
+    sum: str
+    counter: int = 0
+
+
+class FileMark(msgspec.Struct, frozen=True):
+    """What a member has to be."""
+
+    size: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What is in a backup; times are milliseconds since 1970."""
+
+    format: int
+    made: int
+    version: str
+    revision: str
+    database: str
+    newest: int | None
+    tables: dict[str, TableMark]
+    files: dict[str, FileMark]
+
+    @property
+    def whole_file(self) -> bool:
+        """Whether it holds a SQLite file as it is, not rows."""
+        return DATABASE in self.files
+
+
+def mark_of(path: Path) -> FileMark:
+    """Size and hash of a file."""
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256")
+        return FileMark(stream.tell(), found.hexdigest())
+
+
+def write_archive(path: Path, manifest: Manifest, folder: Path, told: Told) -> None:
+    """Write the archive of the files below ``folder`` that ``manifest`` names; readable by its owner alone.
+
+    :raises OSError: when the disk does not take it; then there is no such file.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            with gzip.GzipFile("", "wb", 1, raw, 0) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
+                text = msgspec.json.encode(manifest)
+                tar.addfile(_about(MANIFEST, len(text)), BytesIO(text))
+                for name, mark in manifest.files.items():
+                    with (folder / name).open("rb") as stream:
+                        tar.addfile(_about(name, mark.size), stream)
+                    told(mark.size)
+            raw.flush()
+            os.fsync(raw.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _about(name: str, size: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    return info
+
+
+def read_manifest(path: Path) -> Manifest:
+    """What a backup says of itself.
+
+    :raises CarryError: when it is no backup of ours, or one of a later version.
+    """
+    with _opened(path) as (tar, _):
+        return _manifest(path, tar)
+
+
+def unpack(path: Path, folder: Path | None, told: Told) -> Manifest:
+    """Check every byte of a backup; write its files into ``folder``, unless that is `None`.
+
+    :raises CarryError: when it is damaged or no backup of ours. :raises OSError: when the disk does not take it.
+    """
+    with _opened(path) as (tar, rest):
+        manifest = _manifest(path, tar)
+        missing = dict(manifest.files)
+        while (info := tar.next()) is not None:
+            mark = missing.pop(info.name, None)
+            stream = tar.extractfile(info) if info.isfile() else None
+            if mark is None or stream is None or not _harmless(info.name):
+                raise CarryError(f"{path}: {info.name} does not belong into a backup")
+            if _copied(stream, None if folder is None else folder / info.name, told) != mark:
+                raise CarryError(f"{path}: {info.name} is damaged")
+        while rest.read(_BLOCK):
+            """Whatever is left ends with the hash of all that was packed."""
+        if missing:
+            raise CarryError(f"{path}: {min(missing)} is missing")
+    return manifest
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[tarfile.TarFile, gzip.GzipFile]]:
+    try:
+        with gzip.open(path, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
+            yield tar, packed
+    except (EOFError, gzip.BadGzipFile, tarfile.TarError, ValueError) as error:
+        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+    except Exception as error:
+        # zlib has an exception of its own, which its module does not let be told from others of that name.
+        if type(error).__module__ != "zlib":
+            raise
+        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+
+
+def _manifest(path: Path, tar: tarfile.TarFile) -> Manifest:
+    info = tar.next()
+    stream = tar.extractfile(info) if info is not None and info.isfile() and info.name == MANIFEST else None
+    if info is None or stream is None or info.size > MOST_MANIFEST:
+        raise CarryError(f"{path}: this is no backup of this service")
+    try:
+        manifest = msgspec.json.decode(stream.read(), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise CarryError(f"{path}: the manifest is damaged: {error}") from error
+    if manifest.format > FORMAT:
+        raise CarryError(f"{path}: this backup was made by a newer version ({manifest.version})")
+    return manifest
+
+
+def _harmless(name: str) -> bool:
+    """Whether a member stays below the folder into which it is unpacked."""
+    path = PurePosixPath(name)
+    known = name == DATABASE or name.startswith((ROWS, STATE))
+    return known and not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name
+
+
+def _copied(source: IO[bytes], path: Path | None, told: Told) -> FileMark:
+    found, size = hashlib.sha256(), 0
+    target = None
+    if path is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+    try:
+        while block := source.read(_BLOCK):
+            found.update(block)
+            size += len(block)
+            if target is not None:
+                target.write(block)
+            told(len(block))
+        if target is not None:
+            target.flush()
+            os.fsync(target.fileno())
+    finally:
+        if target is not None:
+            target.close()
+    return FileMark(size, found.hexdigest())
+
+
+# Rows in a file
+
+
+def write_rows(stream: IO[bytes], rows: Iterable[Row]) -> None:
+    """Append rows."""
+    for row in rows:
+        body = msgspec.msgpack.encode(row)
+        stream.write(_LENGTH.pack(len(body)) + body)
+
+
+def read_rows(stream: IO[bytes], shape: Shape) -> Iterator[Row]:
+    """The rows of a file that `write_rows` has written.
+
+    :raises CarryError: when it is damaged.
+    """
+    types: tuple[Any, ...] = tuple(kind | None for kind in shape.types)
+    decode = msgspec.msgpack.Decoder(tuple[types]).decode  # type: ignore[valid-type]
+    while head := stream.read(_LENGTH.size):
+        try:
+            body = stream.read(_LENGTH.unpack(head)[0])
+            yield decode(body)
+        except (struct.error, msgspec.DecodeError) as error:
+            raise CarryError(f"{shape.name}: the rows are damaged: {error}") from error

@@ -1,0 +1,184 @@
+"""Make a backup while the service sells: one moment of the database, and the files of the state folder.
+
+Nothing is trusted: the copy is checked, its rows are compared with those of the database as it was at that moment,
+and the finished archive is read once more from the disk before it gets its name.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dmtwisted import __version__
+from dmtwisted.store.carry.archive import (
+    DATABASE,
+    FORMAT,
+    ROWS,
+    STATE,
+    FileMark,
+    Manifest,
+    TableMark,
+    mark_of,
+    unpack,
+    write_archive,
+    write_rows,
+)
+from dmtwisted.store.carry.looking import expect_fit
+from dmtwisted.store.carry.moving import Report
+from dmtwisted.store.carry.rows import CarryError, Rows
+from dmtwisted.store.carry.shapes import Shape, Sum, shapes
+from dmtwisted.store.carry.sqlite_rows import SqliteRows
+from dmtwisted.store.writer import Locked, take_lock
+
+FOLDER = "backups"
+"""Where backups are put in the state folder, unless a file is named."""
+
+NOT_KEPT = (
+    FOLDER,
+    "before-restore-*",
+    "restoring-*",
+    ".backup*",
+    "*.new",
+    "*.lock",
+    "restore.pending",
+    "*.tar.gz",
+    "*.before-upgrade-*",
+)
+"""What of the state folder is no state."""
+
+_PART = ".new"
+
+
+def make_backup(
+    rows: Rows, state: Path, leave_out: Iterable[Path], target: Path, now: int, report: Report
+) -> Manifest:
+    """Write a backup to ``target`` and return what is in it; killed at any moment, there is none of that name.
+
+    :param leave_out: files of the state folder that are no state: the database itself, the log.
+    :param now: milliseconds since 1970.
+    :raises CarryError: when the database is of another version, or the copy is not what it should be.
+    :raises OSError: when the disk does not take it.
+    """
+    own = state / FOLDER
+    for needed in (own, target.parent):
+        needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        lock = take_lock(str(own / ".backup.lock"), 0)
+    except Locked:
+        raise CarryError(f"{own}: another backup is being made") from None
+    with lock:
+        # Nobody else is here: what was left behind by one that was killed holds keys and receipts.
+        for left in (*own.glob(".backup-*"), *own.glob(f".*{_PART}")):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if target.exists():
+            raise CarryError(f"{target} is there already")
+        folder = own / f".backup-{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        fresh = target.with_name(f".{target.name}{_PART}")
+        fresh.unlink(missing_ok=True)
+        try:
+            manifest = _gather(rows, state, set(leave_out), folder, now, report)
+            total, done = 2 * sum(mark.size for mark in manifest.files.values()), 0
+
+            def told(size: int) -> None:
+                nonlocal done
+                done += size
+                report("archive", done, total)
+
+            write_archive(fresh, manifest, folder, told)
+            if unpack(fresh, None, told) != manifest:
+                raise CarryError(f"{target}: what was written is not what was meant")
+            os.replace(fresh, target)
+            _through(target.parent)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            fresh.unlink(missing_ok=True)
+    return manifest
+
+
+def _gather(rows: Rows, state: Path, leave_out: set[Path], folder: Path, now: int, report: Report) -> Manifest:
+    expect_fit(rows)
+    revision = rows.revision() or ""
+    [(newest,)] = rows.ask("SELECT max(at) FROM document")
+    files: dict[str, FileMark] = {}
+    if isinstance(rows, SqliteRows):
+        tables = _copy(rows, folder / DATABASE, report)
+        files[DATABASE] = mark_of(folder / DATABASE)
+    else:
+        (folder / ROWS).mkdir(mode=0o700)
+        tables = {}
+        for shape in shapes():
+            tables[shape.name] = _dump(rows, shape, folder / ROWS / shape.name, report)
+            files[ROWS + shape.name] = mark_of(folder / ROWS / shape.name)
+    for path in state_files(state, leave_out):
+        name = STATE + path.relative_to(state).as_posix()
+        copy = folder / name
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        files[name] = mark_of(copy)
+    return Manifest(FORMAT, now, __version__, revision, rows.name, newest, tables, files)
+
+
+def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
+    """Copy a SQLite file as it is at one moment; what is in the copy."""
+    rows.copy_to(path, report)
+    with SqliteRows(path, reading=True, alone=True) as copied:
+        wrong = next(copied.faults(), "")
+        if wrong:
+            raise CarryError(f"the database is damaged, and there is no backup of it: {wrong}")
+        tables = marks(copied, report)
+    if tables != marks(rows, report):
+        raise CarryError("the copy is not what the database was")
+    return tables
+
+
+def marks(rows: Rows, report: Report) -> dict[str, TableMark]:
+    """What each table amounts to."""
+    total, done = sum(rows.count(shape) for shape in shapes()), 0
+    found = {}
+    for shape in shapes():
+        read = Sum()
+        for page in rows.walk(shape):
+            read.add(page)
+            report(f"check {shape.name}", done + read.rows, total)
+        done += read.rows
+        found[shape.name] = TableMark(read.rows, read.hex, rows.counter(shape) if shape.numbered else 0)
+    return found
+
+
+def _dump(rows: Rows, shape: Shape, path: Path, report: Report) -> TableMark:
+    read, total = Sum(), rows.count(shape)
+    with path.open("wb") as stream:
+        for page in rows.walk(shape):
+            write_rows(stream, page)
+            read.add(page)
+            report(f"copy {shape.name}", read.rows, total)
+    return TableMark(read.rows, read.hex, rows.counter(shape) if shape.numbered else 0)
+
+
+def state_files(state: Path, leave_out: Iterable[Path]) -> Iterator[Path]:
+    """The files of the state folder that are state, in the order of their names."""
+    ours = {file for path in leave_out for file in (path, *(Path(f"{path}{end}") for end in ("-wal", "-shm")))}
+    for path in sorted(state.rglob("*")):
+        parts = path.relative_to(state).parts
+        left_out = path in ours or any(Path(part).match(pattern) for part in parts for pattern in NOT_KEPT)
+        if not left_out and path.is_file() and not path.is_symlink():
+            yield path
+
+
+def _through(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def backups(folder: Path) -> list[Path]:
+    """The backups in a folder, the newest first by their names."""
+    return sorted(folder.glob("*.tar.gz"), reverse=True)

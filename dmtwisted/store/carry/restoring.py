@@ -1,0 +1,249 @@
+"""Put a backup in the place of what is there, after everything in it was checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from dmtwisted.clock import kyiv
+from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
+from dmtwisted.store.carry.backing_up import marks, state_files
+from dmtwisted.store.carry.moving import SOURCE, Report, begin, move
+from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.shapes import Row, pages, shapes
+from dmtwisted.store.carry.sqlite_rows import SqliteRows
+from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
+from dmtwisted.store.migrate import MOVING, SQLITE, head
+
+RESTORED = "restored"
+"""The setting that says from which backup the database comes, and which registers were not compared since."""
+
+Upgrade = Callable[[str], None]
+"""Brings the database at a URL to the schema of this version."""
+
+
+def check_backup(path: Path, report: Report) -> Manifest:
+    """Read a backup from the first byte to the last.
+
+    :raises CarryError: when it is damaged, or made by a newer version.
+    """
+    manifest = unpack(path, None, _counted(path, report))
+    _not_newer(path, manifest)
+    return manifest
+
+
+def _not_newer(path: Path, manifest: Manifest) -> None:
+    if manifest.revision > head():
+        raise CarryError(f"{path}: made by a newer version ({manifest.version}, schema {manifest.revision})")
+
+
+def _counted(path: Path, report: Report) -> Callable[[int], None]:
+    done, total = 0, 0
+
+    def told(size: int) -> None:
+        nonlocal done
+        done += size
+        report("read", done, max(total, done))
+
+    return told
+
+
+def restore_file(
+    backup: Path, state: Path, database: Path, leave_out: Iterable[Path], upgrade: Upgrade, now: int, report: Report
+) -> Path:
+    """Put a backup in the place of the SQLite file ``database`` and of the files of the state folder.
+
+    :param now: milliseconds since 1970.
+    :return: the folder in which the replaced files are.
+    :raises CarryError: when the backup is not what it should be, or somebody works with the database.
+    :raises OSError: when the disk does not take it; nothing was replaced then, or the next start goes on.
+    """
+    lock = SqliteRows(database)
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with lock:
+        lock.keep_others_out(0)
+        if planned(state):
+            carry_out(state)
+        mark = secrets.token_hex(4)
+        folder, beside = state / f"restoring-{mark}", database.parent / f"restoring-{mark}-database"
+        _sweep(state, database.parent)
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            manifest = unpack(backup, folder, _counted(backup, report))
+            _not_newer(backup, manifest)
+            beside.mkdir(mode=0o700)
+            fresh = beside / "database"
+            if manifest.whole_file:
+                shutil.move(folder / DATABASE, fresh)
+                _prove(fresh, manifest, report)
+                upgrade(f"{SQLITE}{fresh}")
+            else:
+                upgrade(f"{SQLITE}{fresh}")
+                with SqliteRows(fresh) as rows:
+                    _load(folder, manifest, rows, backup.name, report)
+            with SqliteRows(fresh) as rows:
+                set_mark(rows, manifest, now)
+                rows.settle()
+            old = _unused(state / f"before-restore-{_stamp(now)}")
+            old_database = old if database.parent == state else _unused(database.parent / old.name)
+            logs = [Path(f"{database}{end}") for end in ("-wal", "-shm", "-journal")]
+            # The log goes with its file, and goes first: it belongs to no other one.
+            steps: list[Step] = [(None, log, old_database / log.name) for log in logs]
+            steps.append((fresh, database, old_database / database.name))
+            steps += _state_steps(folder, state, old, [database, *leave_out])
+            _through(folder, beside)
+            write_plan(state, steps, [folder, beside])
+        except BaseException:
+            if not planned(state):
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(beside, ignore_errors=True)
+            raise
+        carry_out(state)
+    return old_database
+
+
+def restore_rows(
+    backup: Path, state: Path, target: Rows, leave_out: Iterable[Path], make: Callable[[], None],
+    upgrade: Upgrade, now: int, report: Report,
+) -> Path:  # fmt: skip
+    """Put the rows of a backup into the empty database ``target``, and its files into the state folder.
+
+    :return: the folder in which the replaced files are.
+    :raises CarryError: when the backup is not what it should be, or the database is in use or not empty.
+    :raises OSError: when the disk does not take it.
+    """
+    target.keep_others_out(0)
+    if planned(state):
+        carry_out(state)
+    folder = state / f"restoring-{secrets.token_hex(4)}"
+    _sweep(state)
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        manifest = unpack(backup, folder, _counted(backup, report))
+        _not_newer(backup, manifest)
+        if manifest.whole_file:
+            _prove(folder / DATABASE, manifest, report)
+            upgrade(f"{SQLITE}{folder / DATABASE}")
+            with SqliteRows(folder / DATABASE) as rows:
+                set_mark(rows, manifest, now)
+                move(rows, target, make, report, anew=True)
+        else:
+            if manifest.revision != head():
+                raise CarryError(
+                    f"{backup}: rows of an older version (schema {manifest.revision}); that version restores it"
+                )
+            if target.revision() == MOVING and NOTES in target.tables():
+                target.clear()
+            else:
+                begin(target, make, f"the backup {backup.name}")
+            _load(folder, manifest, target, backup.name, report, now)
+        old = _unused(state / f"before-restore-{_stamp(now)}")
+        _through(folder)
+        write_plan(state, list(_state_steps(folder, state, old, leave_out)), [folder])
+    except BaseException:
+        if not planned(state):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    carry_out(state)
+    return old
+
+
+def _prove(path: Path, manifest: Manifest, report: Report) -> None:
+    """A SQLite file is whole and holds what the manifest says."""
+    with SqliteRows(path, reading=True, alone=True) as rows:
+        wrong = next(rows.faults(), "")
+        if wrong:
+            raise CarryError(f"the database in the backup is damaged: {wrong}")
+        if manifest.revision == head() and marks(rows, report) != manifest.tables:
+            raise CarryError("the rows in the backup are not those that were backed up")
+
+
+def _load(
+    folder: Path, manifest: Manifest, target: Rows, name: str, report: Report, marked: int | None = None
+) -> None:
+    """Put rows in, and compare what is there then with what was backed up."""
+    if manifest.revision != head():
+        raise CarryError(f"rows of an older version (schema {manifest.revision}) need that version")
+    if target.revision() != MOVING:
+        target.begin_notes()
+    with target.transaction():
+        target.note(SOURCE, f"the backup {name}")
+    total = sum(mark.rows for mark in manifest.tables.values())
+    done = 0
+    for shape in shapes():
+        with (folder / ROWS / shape.name).open("rb") as stream:
+            for page in pages(read_rows(stream, shape), PAGE):
+                with target.transaction():
+                    target.add(shape, page)
+                done += len(page)
+                report(f"restore {shape.name}", done, total)
+        if shape.numbered:
+            with target.transaction():
+                target.set_counter(shape, manifest.tables[shape.name].counter)
+    if _without_counters(marks(target, report)) != _without_counters(manifest.tables):
+        raise CarryError("the rows that were restored are not those that were backed up")
+    if marked is not None:
+        set_mark(target, manifest, marked)
+    target.end_notes(head())
+
+
+def _without_counters(tables: dict[str, TableMark]) -> dict[str, tuple[int, str]]:
+    return {name: (mark.rows, mark.sum) for name, mark in tables.items()}
+
+
+def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
+    """Let the database say that it is restored: no register may go on before its numbers were compared."""
+    registers = [n for (n,) in rows.ask("SELECT n FROM device WHERE kind = 'register' ORDER BY n")]
+    value = {"at": now, "backup": manifest.made, "registers": registers}
+    shape = next(shape for shape in shapes() if shape.name == "setting")
+    with rows.transaction():
+        rows.ask(f"DELETE FROM setting WHERE name = '{RESTORED}'")
+        row: Row = tuple({"name": RESTORED, "value": json.dumps(value).encode()}[column] for column in shape.columns)
+        rows.add(shape, [row])
+
+
+def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]) -> Iterator[Step]:
+    """What is done with the files of the state folder: those of the backup come, the others go."""
+    staged = folder / STATE
+    coming = {path.relative_to(staged) for path in staged.rglob("*") if path.is_file()} if staged.is_dir() else set()
+    there = {path.relative_to(state) for path in state_files(state, leave_out)}
+    for name in sorted(coming | there):
+        yield (staged / name if name in coming else None, state / name, old / "state" / name)
+
+
+def _sweep(*folders: Path) -> None:
+    """Remove what a restore that was killed before its plan has left: it holds keys and receipts."""
+    for folder in folders:
+        for left in folder.glob("restoring-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _through(*folders: Path) -> None:
+    """Bring the names below these folders to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    for top in folders:
+        for path in (top, *top.rglob("*")):
+            if path.is_dir():
+                handle = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+
+def _unused(path: Path) -> Path:
+    """``path``, or one like it that is not there."""
+    found, number = path, 1
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found
+
+
+def _stamp(now: int) -> str:
+    return f"{kyiv(now):%Y%m%d-%H%M%S}"

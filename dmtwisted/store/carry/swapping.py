@@ -1,0 +1,77 @@
+"""Put restored files in the place of those that are there: all of them, even if the power goes in between.
+
+A plan is written first, then carried out by renaming; each step can be done once more. Killed before the plan is
+there, nothing has happened. Killed after, the next start of the service, or of ``dmtwisted restore``, goes on with
+it. This module is light: the service looks for a plan at each start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from dmtwisted.secrets import write_private
+
+PLAN = "restore.pending"
+"""The plan, in the state folder."""
+
+
+Step = tuple[Path | None, Path, Path]
+"""What comes (`None`: nothing), its place, and where the file goes that is there now."""
+
+
+def write_plan(state: Path, steps: list[Step], folders: list[Path]) -> None:
+    """Decide: from now on the restored files are the ones that count.
+
+    :param folders: what may be removed afterwards.
+    """
+    plan = {
+        "steps": [[None if new is None else str(new), str(place), str(old)] for new, place, old in steps],
+        "folders": [str(folder) for folder in folders],
+    }
+    write_private(state / PLAN, json.dumps(plan).encode())
+
+
+def planned(state: Path) -> bool:
+    """Whether there is a plan that was not carried out."""
+    return (state / PLAN).exists()
+
+
+def carry_out(state: Path) -> None:
+    """Carry the plan out, from wherever it was broken off.
+
+    :raises OSError: when a file cannot be renamed; once more later.
+    """
+    plan = json.loads((state / PLAN).read_text())
+    for new, place, old in plan["steps"]:
+        _step(None if new is None else Path(new), Path(place), Path(old))
+    for folder in {Path(path).parent for _, *both in plan["steps"] for path in both}:
+        if folder.is_dir():
+            _through(folder)
+    (state / PLAN).unlink()
+    for folder in plan["folders"]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _step(new: Path | None, place: Path, old: Path) -> None:
+    # Once the new file is in its place it is nowhere else: then this step is done. Where nothing comes, the old
+    # file goes; a file that nobody has made anew in between cannot be there twice.
+    if new is not None and not new.exists():
+        return
+    if place.exists() and not old.exists():
+        old.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.rename(place, old)
+    if new is not None:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.replace(new, place)
+
+
+def _through(folder: Path) -> None:
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,541 @@
+"""A backup is one moment of everything, made while the service sells; it comes back whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import tarfile
+import threading
+from contextlib import closing, redirect_stderr, redirect_stdout
+from itertools import count
+from pathlib import Path
+from unittest import skipIf, skipUnless
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.commands.launch import finish_restore
+from dmtwisted.commands.main import main
+from dmtwisted.config import Config, ConfigError, ServiceConfig
+from dmtwisted.store.carry import sqlite_rows
+from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
+from dmtwisted.store.carry.backing_up import FOLDER, marks
+from dmtwisted.store.carry.restoring import RESTORED
+from dmtwisted.store.carry.rows import CarryError, open_rows
+from dmtwisted.store.carry.sqlite_rows import SqliteRows
+from dmtwisted.store.carry.swapping import PLAN, planned
+from dmtwisted.store.migrate import head
+from dmtwisted.store.statements import VERBS
+from dmtwisted.store.writer import connect, take_lock
+from tests.filler import fill
+from tests.postgres_server import MISSING, PASSWORD, server
+from tests.store_contract import TILL, intent, paper
+
+_names = count(1)
+
+KEY = "00" * 32 + "\n"
+
+KILLED_AT_EVERY_STEP = """
+import os, pathlib, shutil, signal, sys
+from unittest import mock
+from dmtwisted.commands.main import main
+
+before, state, backup = map(pathlib.Path, sys.argv[1:])
+left = 0
+
+def counted(name):
+    real = getattr(os, name)
+
+    def step(*given, **named):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given, **named)
+
+    return step
+
+for steps in range(1, 1000):
+    folder = state / str(steps)
+    shutil.copytree(before, folder)
+    left = steps
+    child = os.fork()
+    if not child:
+        os.close(1)
+        os.open(os.devnull, os.O_WRONLY)
+        for name in ("open", "rename", "replace", "unlink", "fsync", "mkdir", "rmdir"):
+            setattr(os, name, counted(name))
+        try:
+            main(["restore", str(backup), "--yes", "--state", str(folder)])
+        finally:
+            os._exit(0)
+    if not os.waitpid(child, 0)[1]:
+        break
+print(steps)
+"""
+"""Restore into one copy after the other, each time killed one step of the file system later."""
+
+
+def nobody(doing: str, done: int, total: int) -> None:
+    """Nobody looks on."""
+
+
+class BackupCase(SynchronousTestCase):
+    """A state folder with a database, a key and a ledger."""
+
+    def setUp(self) -> None:
+        """The folder."""
+        self.folder = Path(self.mktemp()).absolute()
+        self.state = self.folder / "state"
+        self.state.mkdir(parents=True)
+        self.path = self.state / "dmtwisted.db"
+        self.archive = self.folder / "kept" / "backup.tar.gz"
+
+    def fill(self, receipts: int = 30) -> None:
+        """A history and what belongs to it."""
+        fill(self.path, receipts, answer=200, document=100)
+        (self.state / "secret.key").write_text(KEY)
+        (self.state / "training").mkdir()
+        (self.state / "training" / "x.ledger").write_text("a sale\n")
+
+    def command(self, *arguments: str) -> tuple[int, str, str]:
+        """Status, output and complaint of ``dmtwisted``."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), self.assertRaises(SystemExit) as ended:
+            main([*arguments, "--state", str(self.state)])
+        return int(str(ended.exception.code or 0)), out.getvalue(), err.getvalue()
+
+    def backup(self) -> Manifest:
+        """Make one."""
+        status, _, err = self.command("backup", "--to", str(self.archive))
+        self.assertEqual(status, 0, err)
+        return read_manifest(self.archive)
+
+    def restored(self) -> str:
+        """Restore it; what was told."""
+        status, out, err = self.command("restore", str(self.archive), "--yes")
+        self.assertEqual(status, 0, err)
+        return out
+
+    def refused(self) -> str:
+        """Why it is not restored; everything is as it was then."""
+        before = contents(self.state)
+        status, _, err = self.command("restore", str(self.archive), "--yes")
+        self.assertEqual((status, err.count("\n")), (1, 1), err)
+        self.assertEqual(contents(self.state), before)
+        return err
+
+    def marks(self, path: Path | None = None) -> dict[str, TableMark]:
+        """What the tables amount to, without what a restore notes."""
+        return marks_of(path or self.path)
+
+
+def marks_of(path: Path) -> dict[str, TableMark]:
+    """What the tables of a file amount to, without what a restore notes."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM setting WHERE name = ?", (RESTORED,))
+    with SqliteRows(path, reading=True) as rows:
+        return marks(rows, nobody)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that is state."""
+    passing = (".lock", "-wal", "-shm")
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(passing)
+    }
+
+
+class MakeTests(BackupCase):
+    """``dmtwisted backup``"""
+
+    def test_what_is_in_it(self) -> None:
+        """Database, key and ledgers are in one file that its owner alone may read, with what they amount to."""
+        self.fill()
+        manifest = self.backup()
+        self.assertEqual(manifest.tables, self.marks())
+        self.assertEqual(manifest.revision, head())
+        self.assertEqual(set(manifest.files), {"database.sqlite", "state/secret.key", "state/training/x.ledger"})
+        self.assertEqual(stat.S_IMODE(self.archive.stat().st_mode), 0o600)
+        with tarfile.open(self.archive) as tar:
+            self.assertEqual(set(tar.getnames()), {"manifest.json", *manifest.files})
+
+    def test_usual_place(self) -> None:
+        """Without a name it is put in the state folder, and is in no later backup."""
+        self.fill()
+        for _ in range(2):
+            self.assertEqual(self.command("backup")[0], 0)
+            [made] = (self.state / FOLDER).glob("*.tar.gz")
+            self.assertEqual(len(read_manifest(made).files), 3)
+            made.rename(self.folder / made.name)
+
+    def test_while_it_sells(self) -> None:
+        """While the writer writes a backup is one moment of the database; no sale waits for it and none is lost."""
+        self.fill(200)
+        self.patch(sqlite_rows, "COPY_PAGES", 2)
+        ended, sold = threading.Event(), []
+
+        def sell() -> None:
+            with closing(connect(str(self.path))) as db:
+                for number in count(1):
+                    if ended.is_set():
+                        return
+                    db.execute("BEGIN IMMEDIATE")
+                    sold.append(VERBS["reserve"](db, intent(TILL, f"new {number}", paper(10**6 + number))).n)
+                    db.execute("COMMIT")
+
+        till = threading.Thread(target=sell)
+        till.start()
+        try:
+            with take_lock(f"{self.path}.lock", 0):
+                manifest = self.backup()
+        finally:
+            ended.set()
+            till.join()
+        self.assertGreater(len(sold), 5)
+        self.assertEqual(manifest.tables["operation"].rows, manifest.tables["document"].rows)
+        self.assertLess(manifest.tables["operation"].rows, 200 + len(sold))
+        self.assertEqual(self.marks()["operation"].rows, 200 + len(sold))
+        # The moment is one that there was.
+        self.assertEqual(manifest.tables["operation"].counter, manifest.tables["operation"].rows)
+
+    def test_one_at_a_time(self) -> None:
+        """While one is made no other one is, and what a killed one has left is removed by the next."""
+        self.fill()
+        folder = self.state / FOLDER
+        (folder / ".backup-0123").mkdir(parents=True)
+        (folder / ".backup-0123" / "database.sqlite").write_text("receipts")
+        with take_lock(str(folder / ".backup.lock"), 0):
+            status, _, err = self.command("backup")
+            self.assertEqual(status, 1)
+            self.assertIn("another backup is being made", err)
+        self.backup()
+        self.assertEqual([path.name for path in folder.iterdir()], [".backup.lock"])
+
+    def test_never_over_another(self) -> None:
+        """A file that is there is not written over."""
+        self.fill()
+        self.backup()
+        before = self.archive.read_bytes()
+        status, _, err = self.command("backup", "--to", str(self.archive))
+        self.assertEqual(status, 1)
+        self.assertIn("is there already", err)
+        self.assertEqual(self.archive.read_bytes(), before)
+
+    def test_damaged(self) -> None:
+        """Of a damaged database there is no backup, and nothing is left of the attempt."""
+        self.fill(300)
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        content = bytearray(self.path.read_bytes())
+        middle = len(content) // 2 // 4096 * 4096
+        content[middle : middle + 8192] = b"\xaa" * 8192
+        self.path.write_bytes(content)
+        status, _, err = self.command("backup", "--to", str(self.archive))
+        self.assertEqual(status, 1)
+        self.assertIn("damaged", err)
+        self.assertEqual(list(self.archive.parent.iterdir()), [])
+        self.assertEqual([path.name for path in (self.state / FOLDER).iterdir()], [".backup.lock"])
+
+    def test_nothing_there(self) -> None:
+        """Where no database is there is no backup, and none is made."""
+        status, _, err = self.command("backup")
+        self.assertEqual((status, self.path.exists()), (1, False))
+        self.assertIn("is no database of this service", err)
+
+    def test_disk_full(self) -> None:
+        """On a full disk the backup fails with one line, and nothing is left of it."""
+        self.fill()
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device", str(self.archive))
+
+        self.patch(os, "replace", full)
+        status, _, err = self.command("backup", "--to", str(self.archive))
+        self.assertEqual(status, 1)
+        self.assertIn("No space left on device", err)
+        self.assertEqual(list(self.archive.parent.iterdir()), [])
+
+
+class RestoreTests(BackupCase):
+    """``dmtwisted restore``"""
+
+    def test_comes_back(self) -> None:
+        """Database and files are as they were; what was there is kept beside them."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        with closing(connect(str(self.path))) as db:
+            VERBS["remove_device"](db, 1)
+        later = self.marks()
+        (self.state / "secret.key").write_text("another key")
+        (self.state / "new.txt").write_text("new")
+        out = self.restored()
+        self.assertEqual(self.marks(), before)
+        self.assertEqual((self.state / "secret.key").read_text(), KEY)
+        self.assertEqual(stat.S_IMODE((self.state / "secret.key").stat().st_mode), 0o600)
+        self.assertFalse((self.state / "new.txt").exists())
+        [old] = self.state.glob("before-restore-*")
+        self.assertIn(str(old), out)
+        self.assertEqual(self.marks(old / "dmtwisted.db"), later)
+        self.assertEqual((old / "state" / "secret.key").read_text(), "another key")
+        self.assertEqual((old / "state" / "new.txt").read_text(), "new")
+        self.assertEqual(list(self.state.glob("restoring-*")), [])
+
+    def test_into_nothing(self) -> None:
+        """A new machine gets everything from the backup alone."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        self.state = self.folder / "new"
+        self.restored()
+        self.assertEqual(self.marks(self.state / "dmtwisted.db"), before)
+        self.assertEqual((self.state / "training" / "x.ledger").read_text(), "a sale\n")
+
+    def test_over_what_is_no_database(self) -> None:
+        """A damaged file does not stand in the way, and is kept."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        self.path.write_bytes(b"This is a letter. " * 100)
+        self.restored()
+        self.assertEqual(self.marks(), before)
+        [old] = self.state.glob("before-restore-*")
+        self.assertTrue((old / "dmtwisted.db").read_bytes().startswith(b"This is a letter."))
+
+    def test_log_goes_along(self) -> None:
+        """What the replaced file has in its log stays with it, and comes never to the restored one."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        keep_log = "import sqlite3, sys, os; d = sqlite3.connect(sys.argv[1]); d.execute('PRAGMA journal_mode=WAL');"
+        keep_log += "d.execute(\"INSERT INTO setting VALUES ('late', x'')\"); d.commit(); os._exit(0)"
+        subprocess.run([sys.executable, "-c", keep_log, str(self.path)], check=True)
+        self.assertTrue(Path(f"{self.path}-wal").stat().st_size)
+        self.restored()
+        self.assertEqual(self.marks(), before)
+        [old] = self.state.glob("before-restore-*")
+        with closing(sqlite3.connect(old / "dmtwisted.db")) as db:
+            self.assertEqual(db.execute("SELECT name FROM setting WHERE name = 'late'").fetchall(), [("late",)])
+
+    def test_in_use(self) -> None:
+        """While the service works nothing is replaced."""
+        self.fill()
+        self.backup()
+        with take_lock(f"{self.path}.lock", 0):
+            self.assertIn("works with it", self.refused())
+
+    def test_asks(self) -> None:
+        """Without `--yes`, and nobody to ask, nothing is done."""
+        self.fill()
+        self.backup()
+        before = contents(self.state)
+        self.patch(sys, "stdin", io.StringIO("yes\n"))
+        status, out, err = self.command("restore", str(self.archive))
+        self.assertEqual(status, 1)
+        self.assertIn("nothing was done", err)
+        self.assertIn("the last document is of 2023-11-15", out)
+        self.assertEqual(contents(self.state), before)
+
+    def test_damaged(self) -> None:
+        """A backup that is cut off or changed anywhere is refused with one line, and nothing is replaced."""
+        self.fill()
+        self.backup()
+        whole = self.archive.read_bytes()
+        places = [1, 200, len(whole) // 2, len(whole) - 5]
+        for place in places:
+            self.archive.write_bytes(whole[:place])
+            self.assertIn(str(self.archive), self.refused())
+            self.archive.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+            self.assertIn(str(self.archive), self.refused())
+
+    def test_something_else(self) -> None:
+        """What is no backup of ours is refused."""
+        self.fill()
+        self.archive.parent.mkdir()
+        self.archive.write_bytes(b"letter")
+        self.assertIn("no whole backup", self.refused())
+        with tarfile.open(self.archive, "w:gz") as tar:
+            tar.add(self.state / "secret.key", "../../outside")
+        self.assertIn("no backup of this service", self.refused())
+        self.archive.unlink()
+        self.assertIn("No such file", self.refused())
+
+    def test_outside(self) -> None:
+        """A member that would lie outside of the folder is refused."""
+        self.fill()
+        manifest = self.backup()
+        with tarfile.open(self.archive) as tar:
+            kept = tar.extractfile("state/secret.key")
+            assert kept is not None
+            key = kept.read()
+        about = json.loads(json.dumps({name: [mark.size, mark.sha256] for name, mark in manifest.files.items()}))
+        size, digest = about["state/secret.key"]
+        text = json.dumps(
+            {
+                "format": 1,
+                "made": 0,
+                "version": "",
+                "revision": head(),
+                "database": "",
+                "newest": None,
+                "tables": {},
+                "files": {"state/../../outside": {"size": size, "sha256": digest}},
+            }
+        ).encode()
+        with tarfile.open(self.archive, "w:gz") as tar:
+            for name, body in (("manifest.json", text), ("state/../../outside", key)):
+                info = tarfile.TarInfo(name)
+                info.size = len(body)
+                tar.addfile(info, io.BytesIO(body))
+        self.assertIn("does not belong into a backup", self.refused())
+        self.assertFalse((self.folder / "outside").exists())
+
+    def test_newer(self) -> None:
+        """A backup of a newer version is refused."""
+        self.fill()
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("UPDATE alembic_version SET version_num = '9999'")
+        status, _, err = self.command("backup", "--to", str(self.archive))
+        self.assertEqual(status, 1)
+        self.assertIn("9999", err)
+
+    def test_marks_registers(self) -> None:
+        """A restored database says of which moment it is, and which registers were not compared since."""
+        self.fill()
+        manifest = self.backup()
+        self.restored()
+        with closing(sqlite3.connect(self.path)) as db:
+            [(value,)] = db.execute("SELECT value FROM setting WHERE name = ?", (RESTORED,))
+        found = json.loads(value)
+        self.assertEqual((found["backup"], found["registers"]), (manifest.made, [1, 2, 3, 4]))
+
+    @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
+    def test_killed_at_every_step(self) -> None:
+        """Killed at any step, everything is as before or, after the next start of the service, as in the backup."""
+        fill(self.path, 2, registers=1, answer=20, document=20)
+        (self.state / "secret.key").write_text(KEY)
+        self.backup()
+        with closing(connect(str(self.path))) as db:
+            VERBS["change_settings"](db, {"later": b""})
+        (self.state / "secret.key").write_text("later")
+        copies = self.folder / "copies"
+        copies.mkdir()
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-c",
+                KILLED_AT_EVERY_STEP,
+                *map(str, (self.state, copies, self.archive)),
+            ],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        later, kept, decided = self.marks(), read_manifest(self.archive).tables, set()
+        for step in range(1, int(done.stdout) + 1):
+            state = copies / str(step)
+            decided.add(planned(state))
+            finish_restore(Config(service=ServiceConfig(state=str(state))))
+            key, found = (state / "secret.key").read_text(), self.marks(state / "dmtwisted.db")
+            if key == "later":
+                self.assertEqual(found, later, f"step {step}")
+            else:
+                self.assertEqual((key, found), (KEY, kept), f"step {step}")
+            self.assertFalse((state / PLAN).exists())
+        self.assertEqual(decided, {True, False})
+        self.assertEqual(key, KEY)
+
+    def test_restore_under_way(self) -> None:
+        """A service does not start while somebody completes a restore."""
+        (self.state / PLAN).write_text('{"steps": [], "folders": []}')
+        config = Config(service=ServiceConfig(state=str(self.state)))
+        with take_lock(f"{self.path}.lock", 0):
+            self.assertRaises(ConfigError, finish_restore, config)
+        finish_restore(config)
+        self.assertFalse((self.state / PLAN).exists())
+
+
+@skipIf(MISSING, MISSING)
+class ServerTests(BackupCase):
+    """A database on a server."""
+
+    def database(self, tables: bool = False) -> str:
+        """The options of an empty database."""
+        name = f"kept{next(_names)}"
+        server().run(f"CREATE DATABASE {name}")
+        self.addCleanup(server().run, f"DROP DATABASE {name} WITH (FORCE)")
+        file = self.folder / f"{name}.toml"
+        file.write_text(f'[database]\nurl = "{server().url(name)}"\n')
+        return str(file)
+
+    def test_without_tools(self) -> None:
+        """A backup of PostgreSQL needs no program of the server's, and comes back into an empty database."""
+        self.fill()
+        before = self.marks()
+        one, other = self.database(), self.database()
+        status, _, err = self.command("db", "move", "--to", _url(one))
+        self.assertEqual(status, 0, err)
+        self.path.unlink()
+        status, _, err = self.command("backup", "--config", one, "--to", str(self.archive))
+        self.assertEqual(status, 0, err)
+        manifest = read_manifest(self.archive)
+        self.assertEqual(manifest.tables, before)
+        self.assertNotIn(PASSWORD, str(manifest))
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual(status, 0, err)
+        with open_rows(_url(other)) as rows:
+            rows.ask(f"DELETE FROM setting WHERE name = '{RESTORED}'")
+            self.assertEqual(marks(rows, nobody), before)
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual(status, 1)
+        self.assertIn("holds data already", err)
+
+    def test_into_the_other_kind(self) -> None:
+        """A backup of SQLite comes back into PostgreSQL, and one of PostgreSQL into SQLite."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        config = self.database()
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
+        self.assertEqual(status, 0, err)
+        self.archive = self.folder / "second.tar.gz"
+        status, _, err = self.command("backup", "--config", config, "--to", str(self.archive))
+        self.assertEqual(status, 0, err)
+        self.path.unlink()
+        self.restored()
+        self.assertEqual(self.marks(), before)
+
+    def test_broken_off(self) -> None:
+        """No service works with a database into which a restore was broken off; the next one begins anew."""
+        self.fill()
+        before = self.marks()
+        one, other = self.database(), self.database()
+        self.assertEqual(self.command("db", "move", "--to", _url(one))[0], 0)
+        self.assertEqual(self.command("backup", "--config", one, "--to", str(self.archive))[0], 0)
+        from dmtwisted.store.carry import restoring
+
+        self.patch(restoring, "set_mark", lambda *_: (_ for _ in ()).throw(CarryError("the power went")))
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual((status, "the power went" in err), (1, True))
+        with open_rows(_url(other)) as rows:
+            self.assertEqual(rows.revision(), "moving")
+        self.patch(restoring, "set_mark", lambda *_: None)
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual(status, 0, err)
+        with open_rows(_url(other)) as rows:
+            self.assertEqual(marks(rows, nobody), before)
+
+
+def _url(config: str) -> str:
+    return Path(config).read_text().split('"')[1]
