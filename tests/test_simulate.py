@@ -33,13 +33,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import KYIV
 from dmtwisted.commands.children import HOME, environment
-from dmtwisted.commands.control import Control, FarEnd
+from dmtwisted.commands.control import Control, FarEnd, NotStarted
 from dmtwisted.commands.far_ends import DOTS_PER_MM, WIRES, customers
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.commands.serial_plug import REOPEN, SerialPlug
 from dmtwisted.commands.simulate import (
     DeviceOptions,
-    NotStarted,
     Running,
     SimulateOptions,
     place,
@@ -181,7 +180,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertEqual(asked.subCommand, "simulate")
         self.assertEqual(asked.subOptions.subOptions["protocol"], "zvt")
         error = self.assertRaises(usage.UsageError, SimulateOptions().parseOptions, [])
-        self.assertIn("printer, ipp or terminal", str(error))
+        self.assertIn("printer, ipp, terminal, tax-service", str(error))
 
     def test_places(self) -> None:
         """A place is HOST:PORT, with brackets around IPv6; a port alone is this machine only."""
@@ -851,7 +850,7 @@ class PageTests(SynchronousTestCase):
                     simulation, answer = self.follow(simulation, line, answer)
                 continue
             compared += 1
-        self.assertEqual(compared, 7)
+        self.assertEqual(compared, 8)
 
     def follow(self, simulation: Simulation | None, line: str, answer: bytes) -> tuple[Simulation | None, bytes]:
         """Do what ``line`` of a block says; the simulation and the last answer after it."""
@@ -885,7 +884,7 @@ class PageTests(SynchronousTestCase):
     def test_nothing_is_missing(self) -> None:
         """Every option, protocol, path and deed of people stands on the page."""
         page = PAGE.read_text("utf-8")
-        for kind in ("printer", "ipp", "terminal --protocol nexo"):
+        for kind in ("printer", "ipp", "terminal --protocol nexo", "tax-service"):
             for name in options(kind).longOpt:
                 if name.rstrip("=") not in ("help", "version"):
                     self.assertIn(f"`--{name.rstrip('=')}", page)

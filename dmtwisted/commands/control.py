@@ -58,6 +58,10 @@ class NotPossible(Exception):
         self.text, self.path = text, path
 
 
+class NotStarted(Exception):
+    """The simulator cannot run; the text is one line for whoever starts it."""
+
+
 @dataclass(frozen=True)
 class FarEnd:
     """A simulated device as those see it who run it and steer it.
@@ -68,6 +72,7 @@ class FarEnd:
     :param deeds: what people do to it, by name.
     :param close: lets go of its files and timers.
     :param paper: what came out of it; `None` for devices without paper of their own.
+    :param remark: what else is told when it starts.
     """
 
     name: str
@@ -78,6 +83,7 @@ class FarEnd:
     deeds: Mapping[str, Deed]
     close: Callable[[], object]
     paper: Callable[[], Paper] | None = None
+    remark: str = ""
 
 
 class _Answer(Exception):

@@ -23,7 +23,12 @@ class MainOptions(usage.Options):
     synopsis = "Usage: dmtwisted COMMAND [options]"
     subCommands: ClassVar = [
         ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
-        ["simulate", None, _options("dmtwisted.commands.simulate", "SimulateOptions"), "Be a printer or a terminal."],
+        [
+            "simulate",
+            None,
+            _options("dmtwisted.commands.simulate", "SimulateOptions"),
+            "Be a device or the tax service.",
+        ],
         [
             "db",
             None,

@@ -1,4 +1,4 @@
-"""A device without hardware, for whoever builds a till: ``dmtwisted simulate printer|ipp|terminal`` (design 8).
+"""A device without hardware, for whoever builds a till: ``dmtwisted simulate KIND`` (design 8).
 
 The simulators are those of `protocols.simulators`; here they get a place where tills reach them (a TCP port or a
 serial port), a control port (`dmtwisted.commands.control`) and a file for their ledger.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
@@ -27,12 +28,15 @@ from twisted.logger import (
 from twisted.python import usage
 from twisted.python.failure import Failure
 
-from dmtwisted.commands.control import ControlSite, FarEnd
+from dmtwisted.commands.control import ControlSite, FarEnd, NotStarted
 from dmtwisted.commands.far_ends import WIRES, Wire, ipp, printer, terminal
 from dmtwisted.commands.serial_plug import SerialPlug
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
+
+TIN = "34554363"
+"""The payer of the official samples; made up, as are the registers of the simulated tax service."""
 
 LOOPBACK = "127.0.0.1"
 """Where it listens unless it is told otherwise: nobody on the network shall meet a simulator unawares."""
@@ -228,27 +232,105 @@ class TerminalOptions(SerialOptions):
         return terminal(self, clock)
 
 
+class TaxServiceOptions(DeviceOptions):
+    """``dmtwisted simulate tax-service``"""
+
+    synopsis = "Usage: dmtwisted simulate tax-service [options]"
+    longdesc = (
+        "The tax service's fiscal server, protocol A, with signed tickets. Its keys, and one for a cashier, are made"
+        " in a folder at the first start; a seed makes the keys. Beside the ledger it keeps the documents."
+    )
+    optParameters = [  # noqa: RUF012
+        ["keys", "k", Path("tax-service"), "The folder of its keys.", Path],
+        ["tin", None, TIN, "Tax number of the payer whose registers it has."],
+        ["record", None, None, "Write every exchange to this file.", Path],
+        ["replay", None, None, "Play a recording against a new server, tell what went otherwise, and end.", Path],
+    ]
+    optFlags = [  # noqa: RUF012
+        ["tls", None, "Listen with TLS; authority.pem in the folder of the keys goes into server_ca."],
+        ["stamps", None, "Refuse signatures without a time stamp."],
+        ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text, not by tickets."],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self["registers"] = []
+
+    def opt_register(self, number: str) -> None:
+        """Fiscal number of a register, once for each; without it 4000000001 and 4000000002."""
+        if not number.isdecimal() or not 0 < int(number) < 10**18 or int(number) in self["registers"]:
+            raise usage.UsageError(f"--register: {number!r} is no number of a register, or stands there twice")
+        self["registers"].append(int(number))
+
+    opt_r = opt_register
+
+    def postOptions(self) -> None:
+        """A recording is of a server that begins empty."""
+        _tax_number(self["tin"])
+        if self["record"] and self["ledger"]:
+            raise usage.UsageError("--record: a server with a ledger may have registered something before; name one")
+
+    def far_end(self, clock: IReactorTime) -> FarEnd:
+        """The server."""
+        from dmtwisted.commands.tax_far_end import tax_service
+
+        return tax_service(self, clock)
+
+
+class TaxKeyOptions(usage.Options):
+    """``dmtwisted simulate tax-key``"""
+
+    synopsis = "Usage: dmtwisted simulate tax-key [options]"
+    longdesc = "Make one more cashier's key that the simulated tax service accepts. It is worth nothing elsewhere."
+    optParameters = [  # noqa: RUF012
+        ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; made when it is not there.", Path],
+        ["file", "f", "cashier2", "Name of the files that are made, without their endings."],
+        ["name", "n", "Тарас Бондар", "Who holds the key."],
+        ["tin", None, TIN, "Tax number of the payer."],
+        ["person", None, "", "Tax number of the person."],
+        ["days", "d", 365.0, "Days until it ends; less than 0 for one that has ended.", float],
+        ["password", None, "tax-test", "Of the key file."],
+        ["kind", None, "p12", "p12, dat (Key-6.dat) or jks."],
+        ["seed", None, None, "Makes the key; the same seed makes the same.", int],
+    ]
+
+    def postOptions(self) -> None:
+        """What it is told has to fit."""
+        _one_of(("p12", "dat", "jks"), "kind", self["kind"])
+        _tax_number(self["tin"])
+        if self["file"] in ("", "root", "server") or "/" in self["file"] or "\\" in self["file"]:
+            raise usage.UsageError("--file: a name is expected, other than root and server")
+        if not isfinite(self["days"]) or abs(self["days"]) > 3650:
+            raise usage.UsageError("--days: ten years are enough")
+
+
+def _tax_number(text: str) -> None:
+    if not (text.isascii() and text.isdecimal() and 5 <= len(text) <= 10):
+        raise usage.UsageError("--tin: 5 to 10 digits are expected")
+
+
+KINDS = "printer, ipp, terminal, tax-service or tax-key"
+
+
 class SimulateOptions(usage.Options):
     """``dmtwisted simulate``"""
 
-    synopsis = "Usage: dmtwisted simulate printer|ipp|terminal [options]"
+    synopsis = "Usage: dmtwisted simulate printer|ipp|terminal|tax-service|tax-key [options]"
     subCommands = [  # noqa: RUF012
         ["printer", None, PrinterOptions, "A receipt printer."],
         ["ipp", None, IppOptions, "A print service with a queue, like CUPS."],
         ["terminal", None, TerminalOptions, "A bank terminal."],
+        ["tax-service", None, TaxServiceOptions, "The tax service's fiscal server."],
+        ["tax-key", None, TaxKeyOptions, "A cashier's key for it."],
     ]
 
     def postOptions(self) -> None:
         """One of the devices has to be named."""
         if not self.subCommand:
-            raise usage.UsageError("say what to simulate: printer, ipp or terminal")
+            raise usage.UsageError(f"say what to simulate: {KINDS}")
 
 
 # Running
-
-
-class NotStarted(Exception):
-    """The simulator cannot run; the text is one line for whoever starts it."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +357,8 @@ def start(options: DeviceOptions, reactor: Any) -> Running:
     except NotStarted:
         far_end.close()
         raise
-    return Running(far_end, f"dmtwisted simulate: {far_end.name} on {where}, control on http://{control}/")
+    line = f"dmtwisted simulate: {far_end.name} on {where}, control on http://{control}/{far_end.remark}"
+    return Running(far_end, line)
 
 
 def _open(options: DeviceOptions, clock: IReactorTime) -> FarEnd:
@@ -331,8 +414,38 @@ def _plug_in(reactor: Any, settings: SerialSettings, factory: IProtocolFactory) 
     return f"{settings.port} ({settings.baudrate} baud)"
 
 
+def make_key(options: TaxKeyOptions) -> tuple[str, bool]:
+    """Make a key; what is said of it."""
+    from dmtwisted.commands import tax_far_end
+
+    return tax_far_end.make_key(options, datetime.now(UTC)), True
+
+
+def replay(options: TaxServiceOptions) -> tuple[str, bool]:
+    """Play a recording; what came of it, and whether that is what was recorded."""
+    from dmtwisted.commands import tax_far_end
+
+    return tax_far_end.play(options["replay"])
+
+
+def _at_once(work: Callable[[], tuple[str, bool]]) -> int:
+    """Do what needs no ports: 0 when it went well, else 1."""
+    try:
+        told, well = work()
+    except (OSError, ValueError) as error:
+        print(f"dmtwisted simulate: {error}", file=sys.stderr)
+        return 1
+    print(told)
+    return 0 if well else 1
+
+
 def run(options: SimulateOptions) -> int:
     """Simulate until SIGTERM or Ctrl-C; 1 with one clear line when the simulator cannot run."""
+    chosen: Any = options.subOptions
+    if options.subCommand == "tax-key":
+        return _at_once(lambda: make_key(chosen))
+    if options.subCommand == "tax-service" and chosen["replay"] is not None:
+        return _at_once(lambda: replay(chosen))
     from twisted.internet import reactor
 
     running_reactor: Any = reactor

@@ -139,6 +139,8 @@ class StandingEndpoint:
 
         :raises NotReached: when no connection comes about, whatever the reason.
         """
+        # One line in the log for each request is the device's affair, not that of Twisted's factories.
+        setattr(protocolFactory, "noisy", False)  # noqa: B010 - the interface does not know it
         if self._trust is None:
             ready: Deferred[IProtocol] = self._inner.connect(protocolFactory)
         else:

@@ -11,10 +11,13 @@ a command those for ``probe``. Their ``code`` says more:
 ``then``    ``code``          what happens
 ==========  ================  ====================================================================
 refuse      1 to 13           the server's own error; 9 when absent
+refuse      text:1, text:9    the same error as HTTP 4xx with text, instead of a ticket
 refuse      200 to 599        that HTTP status, and nothing happened
 refuse      1042              the text of a blocked register
 refuse      1039, 1121        the text of a wrong time
 garbage     absent            it happened; half of the answer comes, then the line breaks
+garbage     cms               it happened; the answer comes with a signature that does not hold
+garbage     type              it happened; the answer comes whole and calls itself a web page
 garbage     200               it happened; bytes come that are no answer
 garbage     other statuses    it happened; that HTTP status comes
 ==========  ================  ====================================================================
@@ -24,8 +27,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -70,7 +73,13 @@ _STATUS = {
     Code.NO_CONTENT: 204,
 }
 
+AS_TEXT = "text:"
+"""Before a code of the server's: it shall come as HTTP 4xx with text."""
+
 _SIGNED_TYPE, _JSON_TYPE = "application/octet-stream", "application/json"
+
+
+Recorder = Callable[[datetime, Mapping[str, Any], Call, Played], object]
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,8 @@ class FiscalServer:
         self.scenario = Scenario()
         self.skew_s = 0.0
         """Seconds that its clock is before everybody else's."""
+        self.recorder: Recorder | None = None
+        """Who is told of each exchange: when, under which rules, what came, and how it went."""
         # A message is opened to see which rule it meets, and again to be taken; verifying costs.
         self._open = lru_cache(maxsize=2 * packages.MOST_DOCUMENTS)(open)
         self._seal = seal
@@ -127,6 +138,15 @@ class FiscalServer:
         """Take nothing more from ``register`` until the next month begins."""
         self.books.registers[register].block(self._kyiv())
 
+    def unblock(self, register: int) -> None:
+        """Take documents from ``register`` again."""
+        self.books.registers[register].blocked_until = None
+
+    def change(self, register: int, **members: Any) -> None:
+        """Register ``register`` anew with other ``members`` of its `Registration`."""
+        record = self.books.registers[register]
+        record.registration = replace(record.registration, **members)
+
     @property
     def now(self) -> datetime:
         """The server's time in Kyiv, with its zone."""
@@ -139,6 +159,15 @@ class FiscalServer:
 
     def receive(self, call: Call) -> Played:
         """How ``call`` goes, by the rules and by the scenario."""
+        if self.recorder is None:
+            return self._received(call)
+        # What will be met is noted before it is used up.
+        at, rules = self.now, self.scenario.document()
+        played = self._received(call)
+        self.recorder(at, rules, call, played)
+        return played
+
+    def _received(self, call: Call) -> Played:
         try:
             return self._play(call)
         finally:
@@ -339,13 +368,14 @@ class FiscalServer:
 
     def _refuse(self, call: Call, rule: Rule) -> Reply:
         """Refuse ``call`` as ``rule`` wants it, whatever the server thinks of it."""
-        code = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else Code.DOCUMENT_VALIDATION_ERROR
+        told = rule.code.removeprefix(AS_TEXT)
+        code = int(told) if told.isascii() and told.isdigit() else Code.DOCUMENT_VALIDATION_ERROR
         if 200 <= code < 600:
             return Reply(code, {"content-type": "text/plain"}, b"")
         refusal = _wished(int(code))
         try:
             body = self._body(call)
-            if not call.path.endswith("/doc"):
+            if rule.code.startswith(AS_TEXT) or not call.path.endswith("/doc"):
                 raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
             return self._refused(decode(self._open(body).content), refusal)
         except Wrong as wrong:
@@ -366,9 +396,15 @@ def _wished(code: int) -> Refusal:
 
 def _garbage(reply: Reply, rule: Rule, delay: float) -> Played:
     status = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else 0
+    headers: Mapping[str, Any] = {"content-type": "text/html"}
+    if rule.code == "type":
+        return Played(Ending.WHOLE, Reply(reply.status, headers, reply.body), delay)
+    if rule.code == "cms":
+        # The value of the signature ends the message.
+        broken = reply.body[:-1] + bytes([reply.body[-1] ^ 1]) if reply.body else b""
+        return Played(Ending.WHOLE, Reply(reply.status, reply.headers, broken), delay)
     if not 200 <= status < 600:
         return Played(Ending.HALF, reply, delay)
-    headers: Mapping[str, Any] = {"content-type": "text/html"}
     return Played(Ending.WHOLE, Reply(status, headers, b"<html>\xff\x00" if status == 200 else b"<html>"), delay)
 
 

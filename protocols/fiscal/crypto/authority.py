@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.certificates import Certificate, KeyUsage, read_certificate
 from protocols.fiscal.crypto.curves import DSTU_257, Curve
-from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
+from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey, Randomness
 from protocols.fiscal.crypto.gost34311 import digest
 from protocols.fiscal.crypto.key_formats import key_identifier, write_public_key
 from protocols.fiscal.crypto.signing import sign
@@ -64,12 +64,14 @@ def make_certificate(
     person_tax_number: str = "",
     authority: bool = False,
     stamps: bool = False,
+    random: Randomness = secrets.token_bytes,
 ) -> Certificate:
     """A certificate for ``key``.
 
     :param subject: texts by object identifier.
     :param issuer: who signs; a bare private key makes a self-signed certificate.
     :param authority: may sign other certificates, :param stamps: may sign time stamps.
+    :param random: makes the serial number.
     """
     signing = issuer.key if isinstance(issuer, Identity) else issuer
     own = _name(subject)
@@ -91,7 +93,7 @@ def make_certificate(
         extensions.append(_extension(oids.DIRECTORY_ATTRIBUTES, _directory(tax_number, person_tax_number)))
     signed = der.sequence(
         der.element(der.context(0), der.integer(2)),
-        der.integer(int.from_bytes(secrets.token_bytes(19), "big") | 1 << 152),
+        der.integer(int.from_bytes(random(19), "big") | 1 << 152),
         _SIGNATURE,
         issuer_name,
         der.sequence(der.time(valid_from), der.time(valid_to)),
@@ -107,18 +109,30 @@ class Authority:
     """A root with keys that it certified.
 
     :param now: the moment around which its certificates are valid.
+    :param root: its key and certificate, made anew when absent.
+    :param random: makes keys and serial numbers; another one than the machine's makes keys for games alone.
     """
 
-    def __init__(self, now: datetime, curve: Curve = DSTU_257, years: int = 10) -> None:
-        self._now, self._curve = now, curve
-        self._serial = 0
-        key = PrivateKey.generate(curve)
+    def __init__(
+        self,
+        now: datetime,
+        curve: Curve = DSTU_257,
+        years: int = 10,
+        root: Identity | None = None,
+        random: Randomness = secrets.token_bytes,
+    ) -> None:
+        self._now, self._curve, self._random = now, curve, random
+        self.root = root or self._make_root(years)
+        self.trust = Trust([self.root.certificate])
+
+    def _make_root(self, years: int) -> Identity:
+        now, key = self._now, PrivateKey.generate(self._curve, self._random)
         name = {oids.ORGANISATION: "Test", oids.COMMON_NAME: "Test authority", oids.COUNTRY: "UA"}
         usage = KeyUsage.CERTIFICATE_SIGN | KeyUsage.CRL_SIGN
         until = now + timedelta(days=365 * years)
-        root = make_certificate(name, key.public(), key, now - timedelta(days=365), until, usage, authority=True)
-        self.root = Identity(key, root)
-        self.trust = Trust([root])
+        begun = now - timedelta(days=365)
+        root = make_certificate(name, key.public(), key, begun, until, usage, authority=True, random=self._random)
+        return Identity(key, root)
 
     def issue(
         self,
@@ -136,7 +150,7 @@ class Authority:
 
         :param days: until it ends, :param age: since it began, both from the authority's moment; may be negative.
         """
-        key = key or PrivateKey.generate(self._curve)
+        key = key or PrivateKey.generate(self._curve, self._random)
         subject = {oids.ORGANISATION: "Test", oids.COMMON_NAME: name, oids.COUNTRY: "UA"}
         certificate = make_certificate(
             subject,
@@ -149,6 +163,7 @@ class Authority:
             person_tax_number,
             authority,
             stamps,
+            self._random,
         )
         return Identity(key, certificate)
 

@@ -1,0 +1,235 @@
+"""The simulated tax service behind ports: ``dmtwisted simulate tax-service``, and keys for it (design 8).
+
+Its keys lie in a folder (`protocols.simulators.fiscal_keys`); what it took lies in the ledger and, document by
+document, in a second file beside it, from which it knows its registers again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from OpenSSL import SSL
+from twisted.internet.interfaces import IOpenSSLServerConnectionCreator, IProtocolFactory, IReactorTime
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from zope.interface import implementer
+
+from dmtwisted.commands.control import Deed, FarEnd, NotPossible, NotStarted
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.simulators.fiscal_keys import Cashier, FiscalKeys, open_keys, write_cashier
+from protocols.simulators.fiscal_recording import (
+    DEEDS,
+    Beginning,
+    Recording,
+    replay,
+)
+from protocols.simulators.fiscal_register import RegisterRecord, Registration
+from protocols.simulators.fiscal_server import FiscalServer, Rules
+from protocols.simulators.fiscal_site import FiscalSite
+
+Chosen = Mapping[str, Any]
+
+FIRST_REGISTER = 4_000_000_001
+"""Fiscal number of the first register that it has unless it is told otherwise."""
+
+REGISTERS = 2
+
+DOCUMENTS = ".documents"
+"""What stands after the ledger's name for the file of the documents."""
+
+LONGEST_OFFSET_S = 10 * 365 * 86_400
+
+
+class Offset(msgspec.Struct, forbid_unknown_fields=True):
+    """How far the server's clock shall be before everybody else's, in seconds; behind when negative."""
+
+    offset_s: float
+
+
+def registrations(options: Chosen) -> tuple[Registration, ...]:
+    """The registers that are asked for, one local number after the other."""
+    numbers = options["registers"] or [FIRST_REGISTER + n for n in range(REGISTERS)]
+    return tuple(
+        Registration(number, local=place, tin=options["tin"], name=f"Каса {place}")
+        for place, number in enumerate(numbers, 1)
+    )
+
+
+def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
+    """The fiscal server with its keys, its registers and its faults.
+
+    :raises NotStarted: when its keys or its recording cannot be opened.
+    :raises OSError: when the ledger cannot be opened. :raises ValueError: when it is none.
+    """
+    folder: Path = options["keys"]
+    with ExitStack() as opened:
+        keys = _keys(folder, clock, options["seed"])
+        registers = registrations(options)
+        ledger: Path | None = options["ledger"]
+        rules = Rules(refusals_as_text=bool(options["refusals-as-text"]))
+        stamps = bool(options["stamps"])
+        server = FiscalServer(
+            clock,
+            registers,
+            ledger,
+            ledger and ledger.with_name(ledger.name + DOCUMENTS),
+            lambda message: keys.open(message, server.now, stamps),
+            keys.seal,
+            rules,
+        )
+        opened.callback(server.close)
+        recording: Recording | None = None
+        if options["record"] is not None:
+            beginning = Beginning(registers=registers, root=keys.authority.root.certificate.raw, rules=rules)
+            recording = _recording(options["record"], server, beginning)
+            opened.callback(recording.close)
+        factory: object = FiscalSite(server, clock, behind_tls=bool(options["tls"]))
+        if options["tls"]:
+            factory = TLSMemoryBIOFactory(_context(folder, clock, options), False, cast(Any, factory), clock)
+        held = opened.pop_all()
+    return FarEnd(
+        "tax-service",
+        cast(IProtocolFactory, factory),
+        server.scenario,
+        server.entries,
+        lambda: _state(server, recording),
+        _deeds(server, recording),
+        held.close,
+        remark=f", {'https' if options['tls'] else 'http'}, keys in {folder}",
+    )
+
+
+def _keys(folder: Path, clock: IReactorTime, seed: int | None) -> FiscalKeys:
+    try:
+        return open_keys(folder, _now(clock), seed)[0]
+    except (CryptoError, OSError) as error:
+        raise NotStarted(f"the keys in {folder} cannot be read: {error}") from None
+
+
+def _recording(file: Path, server: FiscalServer, beginning: Beginning) -> Recording:
+    try:
+        return Recording(file, server, beginning)
+    except OSError as error:
+        raise NotStarted(f"the recording {file} cannot be written: {error.strerror or error}") from None
+
+
+def _now(clock: IReactorTime) -> datetime:
+    return datetime.fromtimestamp(clock.seconds(), UTC)
+
+
+def _context(folder: Path, clock: IReactorTime, options: Chosen) -> Any:
+    """TLS for this machine's names and the place that it listens on; ``authority.pem`` is for `server_ca`."""
+    from dmtwisted.authority import issue, open_authority
+    from dmtwisted.certificates import BadCertificate
+    from dmtwisted.tls import make_context
+
+    host = (options["listen"] or ("",))[0]
+    names = ["localhost", "127.0.0.1", "::1", *([host] if host not in ("", "0.0.0.0", "::") else [])]
+    try:
+        authority, _ = open_authority(folder, clock.seconds())
+        return _Offered(make_context(issue(authority, names, clock.seconds())))
+    except (BadCertificate, OSError, ValueError) as error:
+        raise NotStarted(f"no TLS: {error}") from None
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+class _Offered:
+    """One context for all lines."""
+
+    def __init__(self, context: SSL.Context) -> None:
+        self._context = context
+
+    def serverConnectionForTLS(self, protocol: Any) -> SSL.Connection:
+        """The TLS state of a new line."""
+        return SSL.Connection(self._context, None)
+
+
+def _deeds(server: FiscalServer, recording: Recording | None) -> dict[str, Deed]:
+    def set_clock(told: Offset) -> None:
+        if not abs(told.offset_s) <= LONGEST_OFFSET_S:
+            raise NotPossible("ten years are enough", "offset_s")
+        server.skew_s = told.offset_s
+
+    def done(name: str, do: Callable[[FiscalServer, Any], object]) -> Callable[[Any], None]:
+        def deed(told: Any) -> None:
+            try:
+                do(server, told)
+            except KeyError:
+                raise NotPossible("no such register", "register") from None
+            if recording is not None:
+                recording.deed(name, told)
+
+        return deed
+
+    found = {name: Deed(done(name, do), body) for name, (body, do) in DEEDS.items()}
+    return {"clock": Deed(set_clock, Offset), **found}
+
+
+def _state(server: FiscalServer, recording: Recording | None) -> dict[str, Any]:
+    return {
+        "now": server.now.isoformat(timespec="seconds"),
+        "offset_s": server.skew_s,
+        "registers": [_register(record, server) for record in server.books.registers.values()],
+        **({} if recording is None else {"recorded": recording.count}),
+    }
+
+
+def _register(record: RegisterRecord, server: FiscalServer) -> dict[str, Any]:
+    told, offline = record.registration, record.offline
+    blocked = record.blocked(server.now.replace(tzinfo=None))
+    return {
+        "number": told.number,
+        "local": told.local,
+        "tin": told.tin,
+        "closed": told.closed,
+        "shift_open": record.open_shift is not None,
+        "next_local_number": record.next_local,
+        "documents": len(record.documents),
+        "offline_allowed": told.offline_allowed,
+        "offline_session": offline.id,
+        "offline_documents": offline.ordinal,
+        "offline_minutes_of_month": round(offline.month_minutes(), 1),
+        "blocked_until": f"{record.blocked_until:%Y-%m-%dT%H:%M:%S}" if blocked else "",
+        "operators": [operator.key for operator in told.operators],
+    }
+
+
+# Without ports
+
+
+def make_key(options: Chosen, now: datetime) -> str:
+    """Make a cashier's key in the simulator's folder; the line that says so.
+
+    :raises OSError: when it cannot be written.
+    :raises ValueError: when the folder's own keys cannot be read.
+    """
+    folder: Path = options["keys"]
+    cashier = Cashier(
+        options["name"], options["tin"], options["person"], options["days"], options["password"], options["kind"]
+    )
+    try:
+        keys, _ = open_keys(folder, now, options["seed"])
+    except CryptoError as error:
+        raise ValueError(f"the keys in {folder} cannot be read: {error}") from None
+    place, who = write_cashier(folder, keys, options["file"], cashier, now, options["seed"])
+    facts = who.certificate
+    return (
+        f"{place} (password {cashier.password}) and {options['file']}.cer: {cashier.name}, {cashier.tin}, until"
+        f" {facts.valid_to:%Y-%m-%d}, key identifier {facts.key_id.hex()}"
+    )
+
+
+def play(file: Path) -> tuple[str, bool]:
+    """Play a recording again: what came of it, and whether all went as it was recorded.
+
+    :raises OSError: when the file cannot be read.
+    :raises NoRecording: when it is none.
+    """
+    with file.open("rb") as lines:
+        count, found = replay(lines)
+    told = [str(difference) for difference in found]
+    return "\n".join([*told, f"{count} exchanges, {len(found)} went otherwise"]), not found

@@ -1,0 +1,163 @@
+"""The keys around the simulated fiscal server: an authority, its own, and those of cashiers (fiscal-server 16).
+
+They lie in a folder, so that a shop's service can be given what it needs and finds the same server after a restart::
+
+    root.cer       whose signatures the shop's register shall accept (`trusted_certificates`)
+    root.key       of the authority, server.key and server.cer of the server; for the simulator alone
+    cashier.p12    a cashier's key with its certificate, to be uploaded to the register, and cashier.cer
+
+None of them is worth anything outside.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from random import Random
+
+from protocols.fiscal.crypto import arithmetic
+from protocols.fiscal.crypto.authority import Authority, Identity
+from protocols.fiscal.crypto.certificates import read_certificate
+from protocols.fiscal.crypto.dstu4145 import Randomness
+from protocols.fiscal.crypto.errors import CryptoError, Malformed
+from protocols.fiscal.crypto.iit_file import write_iit
+from protocols.fiscal.crypto.jks_file import write_jks
+from protocols.fiscal.crypto.key_formats import read_private_keys, write_private_key
+from protocols.fiscal.crypto.pkcs12_file import write_pkcs12
+from protocols.fiscal.crypto.signed_message import read
+from protocols.fiscal.crypto.signing import sign
+from protocols.fiscal.crypto.verifying import profile_faults, verify
+from protocols.fiscal.signatures import Signed, WrongSignature
+
+PASSWORD = "tax-test"
+"""Of the key files that are made here, unless another one is asked for."""
+
+ROUNDS = 100
+"""By which a password is stretched in these files: quick, since there is nothing to protect."""
+
+KINDS = ("p12", "dat", "jks")
+"""Endings of key files that can be made: PKCS#12, IIT's Key-6.dat, Java key store."""
+
+TIN = "34554363"
+"""The payer of the official samples, whose registers the simulated server has unless it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class FiscalKeys:
+    """The authority and the server's own key."""
+
+    authority: Authority
+    server: Identity
+
+    def open(self, message: bytes, at: datetime, stamps: bool = False) -> Signed:
+        """What is in a message that somebody signed whom the authority vouches for.
+
+        :param stamps: whether each signature has to bear a time stamp.
+        :raises WrongSignature: when the message, its form or its signature is wrong.
+        """
+        try:
+            faults = profile_faults(read(message), stamps)
+            verdict = verify(message, at, self.authority.trust)
+        except CryptoError as error:
+            raise WrongSignature(str(error)) from None
+        faults += verdict.faults
+        if faults or verdict.signer is None:
+            raise WrongSignature("; ".join(map(str, faults)))
+        stamped = verdict.stamp.moment if verdict.stamp is not None else None
+        return Signed(verdict.content, verdict.signer.key_id.hex(), verdict.signer.subject.common, stamped)
+
+    def seal(self, content: bytes) -> bytes:
+        """``content``, signed by the server."""
+        return sign(content, self.server.key, self.server.certificate)
+
+
+def fresh_keys(now: datetime, seed: int | None = None) -> FiscalKeys:
+    """New keys; the same ``seed`` makes the same ones."""
+    authority = Authority(now, random=_randomness(seed, "authority"))
+    return FiscalKeys(authority, authority.issue("Simulated fiscal server", days=3650))
+
+
+def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[FiscalKeys, bool]:
+    """The keys in ``folder``, made when there are none together with a cashier's; and whether they were made.
+
+    :raises OSError: when the folder cannot be read or written.
+    :raises Malformed: when what lies there is no key.
+    """
+    arithmetic.choose()
+    if (folder / "root.key").exists():
+        root, server = _read(folder, "root"), _read(folder, "server")
+        return FiscalKeys(Authority(now, root=root), server), False
+    keys = fresh_keys(now, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder, "server", keys.server)
+    write_cashier(folder, keys, "cashier", Cashier(), now, seed)
+    # Last of all: with it the folder is whole.
+    _write(folder, "root", keys.authority.root)
+    return keys, True
+
+
+@dataclass(frozen=True)
+class Cashier:
+    """Who shall have a key, and for how many days.
+
+    :param tin: of the payer, :param person: the person's own tax number, may be empty.
+    """
+
+    name: str = "Олена Коваль"
+    tin: str = TIN
+    person: str = ""
+    days: float = 365
+    password: str = PASSWORD
+    kind: str = KINDS[0]
+
+
+def write_cashier(
+    folder: Path, keys: FiscalKeys, file: str, cashier: Cashier, now: datetime, seed: int | None = None
+) -> tuple[Path, Identity]:
+    """Make a cashier's key file and its certificate beside it: where the key lies, and whose it is.
+
+    :raises OSError: when they cannot be written.
+    """
+    issuer = Authority(now, root=keys.authority.root, random=_randomness(seed, file))
+    age = 1.0 if cashier.days > 0 else 1 - cashier.days
+    who = issuer.issue(cashier.name, cashier.days, age, tax_number=cashier.tin, person_tax_number=cashier.person)
+    raw, certificate = write_private_key(who.key), who.certificate
+    if cashier.kind == "dat":
+        content = write_iit(raw, cashier.password)
+    elif cashier.kind == "jks":
+        content = write_jks([("cashier", raw, [certificate])], cashier.password)
+    else:
+        content = write_pkcs12([raw], [certificate], cashier.password, ROUNDS)
+    place = folder / f"{file}.{cashier.kind}"
+    _keep(place, content)
+    (folder / f"{file}.cer").write_bytes(certificate.raw)
+    return place, who
+
+
+def _randomness(seed: int | None, what: str) -> Randomness:
+    if seed is None:
+        return secrets.token_bytes
+    make: Callable[[int], bytes] = Random(f"{seed} {what}").randbytes
+    return make
+
+
+def _read(folder: Path, name: str) -> Identity:
+    keys = read_private_keys((folder / f"{name}.key").read_bytes())
+    if not keys:
+        raise Malformed(f"{folder / name}.key holds no key")
+    return Identity(keys[0], read_certificate((folder / f"{name}.cer").read_bytes()))
+
+
+def _write(folder: Path, name: str, identity: Identity) -> None:
+    (folder / f"{name}.cer").write_bytes(identity.certificate.raw)
+    _keep(folder / f"{name}.key", write_private_key(identity.key))
+
+
+def _keep(file: Path, content: bytes) -> None:
+    """Write a secret file, readable by its owner alone."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(content)
