@@ -17,6 +17,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from dmtwisted.commands import database as command
 from dmtwisted.commands.main import main
 from dmtwisted.commands.progress import Progress
 from dmtwisted.store.carry import moving
@@ -24,7 +25,7 @@ from dmtwisted.store.carry.moving import Moved, move
 from dmtwisted.store.carry.rows import NOTES, CarryError, open_rows
 from dmtwisted.store.carry.shapes import Sum, all_tables, shapes
 from dmtwisted.store.carry.upgrading import upgrade_to
-from dmtwisted.store.migrate import MOVING, head, upgrade
+from dmtwisted.store.migrate import MOVING, head, sqlite_revision, upgrade
 from dmtwisted.store.postgres import PostgresStore
 from dmtwisted.store.schema import metadata
 from dmtwisted.store.sqlite import SqliteStore
@@ -438,6 +439,25 @@ class CommandTests(MoveCase):
         self.assertEqual(status, 1)
         self.assertIn("document n=3: value is not of its type", out)
 
+    def test_check_seals(self) -> None:
+        """A row that was changed, removed or put in from outside is named as the chain of seals tells it."""
+        self.fill(10)
+        changes = {
+            "UPDATE operation SET answer = x'00' WHERE n = 5": "device 1, operation 5: it or one of its docu",
+            "UPDATE document SET sum = 1 WHERE n = 6": "device 2, operation 6: it or one of its documents",
+            "DELETE FROM seal WHERE n = 3": "device 3, operation 7: its seal does not follow",
+            "UPDATE operation SET state = 'done' WHERE n = 11": "device 1, operation 11: it was put in from outside",
+        }
+        whole = self.path.read_bytes()
+        for change, named in changes.items():
+            self.path.write_bytes(whole)
+            with closing(sqlite3.connect(self.path)) as db, db:
+                db.execute(change)
+            status, out, _ = self.db("check", *self.configured())
+            self.assertEqual((status, named in out), (1, True), out)
+            with closing(sqlite3.connect(self.path)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def test_check_damaged(self) -> None:
         """Pages that were overwritten are found, and what can be read is read."""
         self.fill(300)
@@ -450,6 +470,22 @@ class CommandTests(MoveCase):
         status, out, err = self.db("check", *self.configured())
         self.assertEqual(status, 1, err)
         self.assertIn("WRONG: ", out)
+
+    def test_upgrade_older(self) -> None:
+        """A file of an older version is copied before it is brought up to date; nobody else may have it meanwhile."""
+        upgrade(self.url, "0001")
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("INSERT INTO setting VALUES ('a', x'00')")
+        with take_lock(f"{self.path}.lock", 0):
+            self.patch(command, "PATIENCE", 0)
+            self.assertEqual(self.db("upgrade", *self.configured())[0], 1)
+        status, out, err = self.db("upgrade", *self.configured())
+        self.assertEqual(status, 0, err)
+        self.assertIn(f"schema 0001 became {head()}", out)
+        [copy] = self.folder.glob("*.before-upgrade-*")
+        self.assertIn(str(copy), out)
+        self.assertEqual(sqlite_revision(copy), "0001")
+        self.assertEqual(sqlite_revision(self.path), head())
 
     def test_upgrade(self) -> None:
         """A new database is made, and one that is of this version is left as it is."""

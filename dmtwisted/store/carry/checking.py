@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dmtwisted.store.carry.looking import expect_fit
 from dmtwisted.store.carry.moving import Report
 from dmtwisted.store.carry.rows import CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, shapes
+from dmtwisted.store.seals import DOCUMENT_COLUMNS, OPERATION_COLUMNS, content_hash
+from dmtwisted.store.values import ChainRow, SealRow
+from dmtwisted.store.verification import Flaw, Walk, Wrong
 
 
 @dataclass
@@ -41,7 +46,70 @@ def check(rows: Rows, report: Report) -> Checked:
             found.faults.append(str(error))
             continue
         done += found.sums[shape.name].rows
+    if len(found.sums) == len(shapes()):
+        # Over rows that cannot be read the chain would say the same once more.
+        flaw = follow(rows, report)
+        if flaw is not None:
+            found.faults.append(str(flaw))
     return found
+
+
+def follow(rows: Rows, report: Report) -> Flaw | None:
+    """The first row that does not fit its seal (`dmtwisted.store.verification`); `None` when all do.
+
+    :raises CarryError: when something cannot be read.
+    """
+    seal, chain, operation, document = (_shape(name) for name in ("seal", "chain", "operation", "document"))
+    chains = [ChainRow(*_part(chain, row, ChainRow.__struct_fields__)) for page in rows.walk(chain) for row in page]
+    walk, total = Walk(chains), rows.count(seal)
+    report("seals", 0, total)
+    for page in rows.walk(seal):
+        places = [_part(seal, row, ("n", "device_n", "operation_n", "content", "chain")) for row in page]
+        wanted = sorted({place[2] for place in places})
+        papers: dict[int, list[Row]] = {n: [] for n in wanted}
+        at = document.columns.index("operation_n")
+        for paper in rows.pick(document, "operation_n", wanted):
+            papers[paper[at]].append(_part(document, paper, DOCUMENT_COLUMNS))
+        actual = {}
+        for row in rows.pick(operation, "n", wanted):
+            sealed = _part(operation, row, OPERATION_COLUMNS)
+            actual[sealed[0]] = _hash(sealed, papers[sealed[0]])
+        numbers = ", ".join(map(str, wanted))
+        newest = dict(
+            rows.ask(f"SELECT operation_n, max(n) FROM seal WHERE operation_n IN ({numbers}) GROUP BY operation_n")
+        )
+        flaw = walk.take(SealRow(*place, actual.get(place[2]), newest[place[2]] == place[0]) for place in places)
+        if flaw is not None:
+            return flaw
+        report("seals", walk.seen, total)
+    flaw = walk.end(chains)
+    [(unsealed,)] = rows.ask(UNSEALED) if flaw is None else [(None,)]
+    if unsealed is None:
+        return flaw
+    [found] = rows.pick(operation, "n", [unsealed])
+    return Flaw(Wrong.UNSEALED, _part(operation, found, ("device_n",))[0], unsealed)
+
+
+UNSEALED = (
+    "SELECT min(o.n) FROM operation o WHERE o.state <> 'intended' "
+    "AND NOT EXISTS (SELECT 1 FROM seal s WHERE s.operation_n = o.n)"
+)
+
+
+def _shape(name: str) -> Shape:
+    return next(shape for shape in shapes() if shape.name == name)
+
+
+def _part(shape: Shape, row: Row, columns: Iterable[str]) -> Row:
+    return tuple(row[shape.columns.index(name)] for name in columns)
+
+
+def _hash(operation: Row, documents: list[Row]) -> bytes:
+    try:
+        return content_hash(operation, documents)
+    except (ValueError, struct.error):
+        # A value that no row of ours holds.
+        return b""
 
 
 def _read(rows: Rows, shape: Shape, faults: list[str], report: Report, done: int, total: int) -> Sum:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -121,8 +121,17 @@ class PostgresRows(Rows):
         with self._told(f"{shape.name}: "):
             places = ", ".join(["%s"] * len(after or ()))
             where = "" if after is None else self._cursor.mogrify(f"WHERE ({key}) > ({places})", after).decode()
-            query = f'SELECT {_columns(shape)} FROM "{shape.name}" {where} ORDER BY {key} LIMIT {limit}'
-            stream = BytesIO()
+        return self._read(shape, f"{where} ORDER BY {key} LIMIT {limit}")
+
+    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
+        """Rows by a number."""
+        order = ", ".join(f'"{name}"' for name in shape.key)
+        return self._read(shape, f"WHERE {column} = ANY ('{{{', '.join(map(str, numbers))}}}') ORDER BY {order}")
+
+    def _read(self, shape: Shape, which: str) -> list[Row]:
+        query = f'SELECT {_columns(shape)} FROM "{shape.name}" {which}'
+        stream = BytesIO()
+        with self._told(f"{shape.name}: "):
             self._cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", stream)
         return list(_unpack(shape, stream.getbuffer()))
 

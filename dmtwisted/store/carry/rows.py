@@ -6,7 +6,7 @@ Everything here waits for the database: it is for commands, never for the servic
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -71,6 +71,10 @@ class Rows(ABC):
     @abstractmethod
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows in the order of the key."""
+
+    @abstractmethod
+    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
+        """The rows that have one of these numbers in a column, in the order of the key."""
 
     @abstractmethod
     def add(self, shape: Shape, rows: list[Row]) -> None:

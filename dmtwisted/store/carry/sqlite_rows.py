@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -116,6 +116,12 @@ class SqliteRows(Rows):
         except sqlite3.Error as error:
             begin = "its first row" if after is None else shape.name_of(after)
             raise CarryError(f"{self._path}: {shape.name}, after {begin}: {error}") from error
+
+    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
+        """Rows by a number."""
+        wanted = ", ".join(map(str, numbers))
+        order = ", ".join(f'"{name}"' for name in shape.key)
+        return self.ask(f"SELECT {_columns(shape)} FROM {shape.name} WHERE {column} IN ({wanted}) ORDER BY {order}")
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
