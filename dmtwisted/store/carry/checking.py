@@ -78,7 +78,10 @@ def follow(rows: Rows, report: Report) -> Flaw | None:
         newest = dict(
             rows.ask(f"SELECT operation_n, max(n) FROM seal WHERE operation_n IN ({numbers}) GROUP BY operation_n")
         )
-        flaw = walk.take(SealRow(*place, actual.get(place[2]), newest[place[2]] == place[0]) for place in places)
+        flaw = walk.take(
+            SealRow(n, device_n, operation_n, content, link, actual.get(operation_n), newest[operation_n] == n)
+            for n, device_n, operation_n, content, link in places
+        )
         if flaw is not None:
             return flaw
         report("seals", walk.seen, total)
