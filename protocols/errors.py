@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from protocols.hiding import shown
+
 
 class WireError(Exception):
     """An exchange with a device did not come to its end."""
@@ -19,7 +21,7 @@ class Garbled(WireError):
     """The far end sent something that is no frame of this protocol."""
 
     def __init__(self, what: str, data: bytes = b"") -> None:
-        super().__init__(f"{what}: {data[:32].hex(' ')}" if data else what)
+        super().__init__(f"{what}: {shown(data)}" if data else what)
         self.what, self.data = what, data
 
 

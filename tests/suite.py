@@ -18,6 +18,8 @@ from typing import Any, cast
 from twisted.trial.reporter import TestResult, TreeReporter
 from twisted.trial.runner import TestLoader, TestSuite, TrialRunner
 
+from tests.canaries import TRIAL_LOG, Watch, leaks
+
 HERE = Path(__file__).parent
 
 SLOW = "set DMTWISTED_SLOW=1"
@@ -29,18 +31,15 @@ FOLDER = Path("_trial_temp")
 """Where tests may leave things; each process has a folder of its own in it."""
 
 
-CANARIES = (b"4111111111111111", b"5168750000007414", b"4731000011119838", b"4970101234567890", b"5413330000009999")
-"""Whole card numbers that simulated terminals send in tests: none may be found in anything that was left behind."""
-
-TRIAL_LOG = "test.log"
-"""Trial's own log does not pass through ours, which masks; a test of its own holds ours to it."""
-
-
 class Reporter(TreeReporter):
     """Trial's tree, which stays short: only what went wrong is told."""
 
+    running = ""
+    """The test that runs."""
+
     def startTest(self, test: object) -> None:
         """Nothing to say before a test."""
+        Reporter.running = cast(Any, test).id()
         TestResult.startTest(self, test)
 
     def addSuccess(self, test: object) -> None:
@@ -61,8 +60,12 @@ def run(names: Sequence[str], folder: Path) -> dict[str, Any]:
     """Run these modules here, and tell how that went."""
     suite = TestSuite([TestLoader().loadByName(name) for name in names])
     runner = TrialRunner(Reporter, mode=None, workingDirectory=str(folder), logfile=TRIAL_LOG)
+    watch = Watch(lambda: Reporter.running)
+    watch.begin()
     result = cast(TestResult, runner.run(suite))
+    watch.end()
     return {
+        "leaks": watch.found,
         "passed": result.successes,
         "failed": len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses),
         "skipped": [(test.id(), str(reason)) for test, reason in result.skips],
@@ -73,16 +76,6 @@ def run_part(part: int, names: Sequence[str]) -> subprocess.Popen[bytes]:
     """Begin to run these modules in a process of their own, which leaves its result in a file."""
     command = [sys.executable, "-m", "tests.suite", str(part), *names]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-def leaks(folder: Path) -> list[str]:
-    """Files below ``folder``, databases and logs and ledgers, in which a whole card number stands."""
-    found = []
-    for path in folder.rglob("*"):
-        if path.is_file() and path.name != TRIAL_LOG and path.suffix != ".pyc":
-            content = path.read_bytes()
-            found += [f"{path}: {canary.decode()}" for canary in CANARIES if canary in content]
-    return found
 
 
 def outcome(part: int) -> Path:
@@ -103,7 +96,7 @@ def main() -> int:
     # Dealt like cards, the longest first, so that no process is left with all the long ones.
     dealt = [modules()[part::count] for part in range(count)]
     running = [run_part(part, names) for part, names in enumerate(dealt)]
-    passed, failed, skipped = 0, 0, []
+    passed, failed, skipped, leaked = 0, 0, [], []
     for number, process in enumerate(running):
         said, _ = process.communicate()
         sys.stdout.write(said.decode(errors="replace"))
@@ -114,9 +107,10 @@ def main() -> int:
         told = json.loads(outcome(number).read_text())
         passed, failed = passed + told["passed"], failed + told["failed"]
         skipped += told["skipped"]
+        leaked += told["leaks"]
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")
-    for leak in leaks(FOLDER):
+    for leak in [*leaked, *leaks(FOLDER)]:
         print(f"a card number was written: {leak}")
         failed += 1
     missing = [name for name, reason in skipped if not reason.startswith(SLOW)]

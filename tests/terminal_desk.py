@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from random import Random
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred
@@ -23,6 +23,7 @@ from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.service import TerminalService
 from protocols.simulators.terminal import Card, Terminal
+from tests.canaries import Watch, seen
 from tests.memory_line import STEP, MemoryEndpoint
 from tests.shop import MORNING
 
@@ -394,6 +395,47 @@ class FaultPromises(DeskCase):
         self.assertIn("411111******1111", answer["info"]["receipt"])
         kept = self.rows()[-1]
         self.assertNotIn(b"4111111111111111", kept.request + kept.answer)
+
+    def test_card_in_a_damaged_answer(self) -> None:
+        """An answer that cannot be read may hold a card: neither answer nor journal nor log shows it."""
+        self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
+        watch = Watch()
+        watch.begin()
+        self.addCleanup(watch.end)
+        self.damage = 0
+        for cut in (4, 12, 40):
+            self.spoil(cut)
+            self.pay(sum=cut)
+            self.endpoint.hang_up()
+        self.assertGreater(self.damage, 0)
+        self.assertEqual(watch.found, [])
+
+    def spoil(self, cut: int) -> None:
+        """Let every answer that holds the card lose ``cut`` bytes of its begin."""
+        real = self.device()
+
+        class Spoilt:
+            """The same terminal on a bad line."""
+
+            def buildProtocol(_, addr: Any) -> IProtocol | None:
+                far: Any = real.buildProtocol(addr)
+                connect = far.makeConnection
+
+                def connected(transport: Any) -> None:
+                    write = transport.write
+
+                    def bad(data: bytes) -> None:
+                        found = seen(data)
+                        self.damage += bool(found)
+                        write(data[cut:] if found else data)
+
+                    transport.write = bad
+                    connect(transport)
+
+                far.makeConnection = connected
+                return cast(IProtocol, far)
+
+        self.far = Spoilt()
 
     def test_interrupt_in_time(self) -> None:
         """An operation that was interrupted before the bank was asked ends as cancelled."""

@@ -21,7 +21,7 @@ from dmtwisted.logs import LONGEST_RECENT, RECENT, observer
 from dmtwisted.security import luhn
 from dmtwisted.store.facts import Verdict, check_file, facts_of
 from dmtwisted.store.migrate import upgrade
-from tests.suite import CANARIES
+from tests.canaries import CANARIES
 from tests.test_sessions import AccessCase
 from tests.web_case import HttpAnswer, sale
 from web.site import Door

@@ -51,7 +51,7 @@ ROOT = (
 """The members of every answer, in the order in which they are shown."""
 
 SHIFT_STEMS = ("змін", "shift", "закрит")
-CARD, MASKED = "4111111111111111", "411111******1111"
+CARD, MASKED = "4012888888881881", "401288******1881"
 
 
 def numbers_of(value: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:

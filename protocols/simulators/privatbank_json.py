@@ -25,6 +25,7 @@ from protocols.simulators.terminal import (
     PAYMENT,
     REFUND,
     Busy,
+    Card,
     Cause,
     Ending,
     Operation,
@@ -465,7 +466,13 @@ def _transaction(outcome: Outcome) -> Transaction:
         trn_status="1" if outcome.approved else "2",
         bank_acquirer="ПриватБанк",
         payment_system=card.brand if card else "",
+        # A card that is told whole is told with its track, as terminals do that are set up so.
+        track1=_track(card) if card and card.pan.isdigit() else "",
     )
+
+
+def _track(card: Card) -> str:
+    return f"B{card.pan}^CARDHOLDER/TEST^{card.expiry}2011234567890"
 
 
 def _reply(asked: Primary, outcome: Outcome) -> Reply:
@@ -476,8 +483,9 @@ def _reply(asked: Primary, outcome: Outcome) -> Reply:
     match asked:
         case ReadCardDiscount():
             assert outcome.card is not None
-            shown = outcome.card.pan.replace("*", "0")
-            return Reply(asked.method, {"hash": "", "track1": "", "track2": shown, "track3": ""})
+            card = outcome.card
+            tracks = {"track1": _track(card) if card.pan.isdigit() else "", "track2": card.pan.replace("*", "0")}
+            return Reply(asked.method, {"hash": "", **tracks, "track3": ""})
         case Audit() | Verify():
             return Reply(asked.method, {"receipt": outcome.slip, "responseCode": code}, not outcome.approved)
     params = _transaction(outcome).params()

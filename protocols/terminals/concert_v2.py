@@ -34,6 +34,7 @@ from twisted.python.failure import Failure
 
 from protocols.checksums import lrc
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.hiding import shown
 
 STX, ETX, EOT, ENQ, ACK, NAK = 0x02, 0x03, 0x04, 0x05, 0x06, 0x15
 
@@ -479,7 +480,7 @@ class ConcertProtocol(Protocol):
             self._call()
             return
         self._say(Signal.EOT)
-        heard = f", only {self._noise[:32].hex(' ')}" if self._noise else ""
+        heard = f", only {shown(self._noise)}" if self._noise else ""
         self._fail(Unanswered(f"no answer to the call{heard}"))
 
     def _called(self, signal: Signal) -> None:
@@ -628,7 +629,7 @@ class ConcertProtocol(Protocol):
                     self.log.warn("a damaged frame of {length} bytes", length=len(piece.data))
                     self._damaged()
                 case Noise():
-                    self.log.warn("noise on the line: {noise}", noise=piece.data.hex(" "))
+                    self.log.warn("noise on the line: {noise}", noise=shown(piece.data))
                     self._noise = (self._noise + piece.data)[:64]
 
     def _damaged(self) -> None:

@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.hiding import shown
 from protocols.terminals.ecr17.answers import (
     Acknowledged,
     Answer,
@@ -252,7 +253,7 @@ class Ecr17Protocol(Protocol):
                     self._overhear(piece.data)
 
     def _overhear(self, data: bytes) -> None:
-        log.warn("noise on the line: {noise}", noise=data.hex(" "))
+        log.warn("noise on the line: {noise}", noise=shown(data))
         self._noise += data
         # Before its first acknowledgement nothing proves that this is an ECR17 terminal at all (rule 17).
         if self._due is None or self._keeping or (self._taken and len(self._noise) <= LONGEST_NOISE):

@@ -24,6 +24,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.hiding import shown
 from protocols.terminals.privatbank_json.amounts import amount_text
 from protocols.terminals.privatbank_json.messages import (
     END,
@@ -355,7 +356,7 @@ class PrivatbankLine(Protocol):
                 raise
             # Before the first answer it may be the tail of a message for somebody else.
             self._noise = self._noise or payload[:32]
-            self.log.info("before the handshake: {data}", data=payload[:32].hex(" "))
+            self.log.info("before the handshake: {data}", data=shown(payload))
             return
         self.log.debug("from the terminal: {reply!r}", reply=reply)
         due = self._asked(reply)

@@ -1,0 +1,52 @@
+"""Bytes of a wire for people: in hex, without card numbers (terminals.md 3, rule 19).
+
+Card numbers travel as digits in ASCII or as two digits in a byte. Of the first every long run is hidden, whatever it
+is; of the second, which looks like many other things, every number with the check digit of a card.
+"""
+
+from __future__ import annotations
+
+import re
+
+MOST = 32
+"""Bytes that are shown."""
+
+FIRST, LAST = 6, 4
+"""Digits of a card number that may be shown."""
+
+LENGTHS = range(13, 20)
+"""Digits of a card number."""
+
+_ASCII = re.compile(rb"[0-9]{13,}")
+_PACKED = re.compile(
+    rb"[\x00-\x09\x10-\x19\x20-\x29\x30-\x39\x40-\x49\x50-\x59\x60-\x69\x70-\x79\x80-\x89\x90-\x99]{7,}"
+)
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+
+
+def shown(data: bytes, most: int = MOST) -> str:
+    """The beginning of ``data`` in hex; of card numbers the first six and last four digits, the rest as ``*``."""
+    # Hidden first and cut afterwards, or a cut would make a whole number of a card's out of a longer one.
+    return _PACKED.sub(_hide_packed, _ASCII.sub(_hide, data))[:most].hex(" ").replace("aa", "**")
+
+
+def _hide(run: re.Match[bytes]) -> bytes:
+    return run[0][:FIRST] + b"*" * (len(run[0]) - FIRST - LAST) + run[0][-LAST:]
+
+
+def _hide_packed(run: re.Match[bytes]) -> bytes:
+    """A run of bytes of two digits with every byte in the middle of a card number replaced."""
+    digits = run[0].hex()
+    hidden: set[int] = set()
+    for start in range(len(digits)):
+        for length in LENGTHS:
+            end = start + length
+            if end <= len(digits) and _checks(digits[start:end]):
+                hidden.update(range((start + FIRST) // 2, (end - LAST) // 2))
+    return bytes(0xAA if n in hidden else byte for n, byte in enumerate(run[0]))
+
+
+def _checks(digits: str) -> bool:
+    """Whether the last digit is right (ISO/IEC 7812), and this is not one digit many times."""
+    total = sum(map(int, digits[-1::-2])) + sum(_DOUBLED[int(digit)] for digit in digits[-2::-2])
+    return total % 10 == 0 and digits.strip("0") != ""
