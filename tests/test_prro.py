@@ -607,6 +607,52 @@ class KeyTests(SynchronousTestCase):
         state = self.shop.done(self.shop.built().state())
         self.assertEqual((state["signinfo"], state["key_days_left"]), ("Олена Коваль, 21.09.2027", 365))
 
+    def test_shown(self) -> None:
+        """The certificate is shown whole: owner, issuer, serial, both ends, days left, and whether they are few."""
+        self.assertIsNone(self.shop.done(self.shop.built().state())["key"])
+        self.shop.load_key("one", keys().cashier)
+        certificate = keys().cashier.certificate
+        told = self.shop.done(self.shop.built().state())["key"]
+        wanted = {
+            "owner": "Олена Коваль",
+            "issuer": "Test authority",
+            "tax_number": TIN,
+            "key_id": certificate.key_id.hex(),
+            "serial": f"{certificate.serial:x}",
+            "valid_from": "2026-09-20T06:00:00Z",
+            "valid_to": "2027-09-21T06:00:00Z",
+            "days_left": 365,
+            "ends_soon": False,
+        }
+        self.assertEqual(told, wanted)
+        self.shop.crash()
+        self.assertEqual(self.shop.done(self.shop.built().state())["key"], wanted)
+        self.shop.load_key("one", keys().ending)
+        told = self.shop.done(self.shop.built().state())["key"]
+        self.assertEqual((told["days_left"], told["ends_soon"]), (2, True))
+
+    def test_kept_by_an_earlier_version(self) -> None:
+        """A key that was kept without its serial number tells it once it has signed."""
+        self.shop.load_key("one", keys().cashier)
+        place = f"signing-key.{self.shop.core.devices.by_name('one').row.dev_id}"
+        kept = json.loads(self.shop.done(self.shop.store.settings())[place])
+        del kept["serial"]
+        self.shop.done(self.shop.store.change_settings({place: json.dumps(kept).encode()}))
+        self.shop.crash()
+        self.assertEqual(self.opening()["res"], 0)
+        serial = f"{keys().cashier.certificate.serial:x}"
+        self.assertEqual(self.shop.done(self.shop.built().state())["key"]["serial"], serial)
+
+    def test_not_yet(self) -> None:
+        """A certificate whose time has not begun is 2003, as one whose time is over; the key before stays."""
+        self.shop.load_key("one", keys().cashier)
+        for days, age, said in ((10, -1, "begins on 2026-09-22"), (-1, 5, "ended on 2026-09-20")):
+            who = keys().authority.issue("Касир", days, age, tax_number=TIN)
+            refused = self.refusal(keys().file(who), "", [who.certificate.raw])
+            self.assertIs(refused.res, Res.KEY_UNREADABLE)
+            self.assertIn(said, str(refused))
+        self.assertEqual(self.opening()["res"], 0)
+
     def test_store_fails(self) -> None:
         """A key that the store did not confirm is not signed with until the store says which one it has."""
         self.shop.load_key("one", keys().cashier)
@@ -618,6 +664,54 @@ class KeyTests(SynchronousTestCase):
         self.shop.store.broken = False
         self.assertEqual(self.opening()["res"], 0)
         self.assertEqual(self.shop.taken()[-1].head.cashier, "Олена Коваль")
+
+
+class TaxObjectTests(WebCase):
+    """``GET /dm/api/v3/devices/{dev_id}/tax-objects``."""
+
+    def setUp(self) -> None:
+        """A shop with a register that knows its key and no number yet."""
+        self.shop = self.prro = PrroShop(self)
+        self.prro.add_register("fresh", FIRST, fiscal_number="", fis_code="", name="", shopname="", shopad="")
+        self.door = Door(self.shop.core)
+
+    def asked(self, device: str = "fresh") -> tuple[int, Any]:
+        """Status and document of the answer."""
+        dev_id = self.shop.core.devices.by_name(device).row.dev_id
+        answer = self.request("GET", f"/dm/api/v3/devices/{dev_id}/tax-objects")
+        return answer.status, answer.json
+
+    def test_listed(self) -> None:
+        """With a key alone the owner's outlets and registers are told; with a number from it the register opens."""
+        self.prro.load_key("fresh", keys().cashier)
+        status, told = self.asked()
+        (outlet,) = told["tax_objects"]
+        self.assertEqual(status, 200)
+        self.assertEqual(
+            (outlet["tin"], outlet["org_name"], outlet["name"]), (TIN, "Тестовий платник", "Тестова торгова точка")
+        )
+        self.assertTrue(outlet["chief_cashier"])
+        first = {"fiscal_number": str(FIRST), "local_number": 1, "name": "Каса 1", "closed": False}
+        self.assertEqual(outlet["registers"][0], first)
+        self.assertEqual(self.prro.fiscal(0, device="fresh")["res"], 1093)
+        self.prro.settings("fresh", fiscal_number=first["fiscal_number"], local_number=first["local_number"])
+        self.assertEqual(self.prro.fiscal(0, device="fresh")["res"], 0)
+
+    def test_no_objects(self) -> None:
+        """A key that is not registered anywhere yet has none."""
+        stranger = keys().authority.cashier("Новий", TIN)
+        self.prro.load_key("fresh", stranger)
+        self.assertEqual(self.asked(), (200, {"tax_objects": []}))
+
+    def test_refused(self) -> None:
+        """Without a key 1095, without a way there 1050, both a conflict; another device has none at all: 404."""
+        status, told = self.asked()
+        self.assertEqual((status, told["res"]), (409, 1095))
+        self.prro.load_key("fresh", keys().cashier)
+        self.prro.rules({"on": "probe", "then": "unreachable"})
+        status, told = self.asked()
+        self.assertEqual((status, told["res"]), (409, 1050))
+        self.assertEqual(self.asked("test")[0], 404)
 
 
 class UploadTests(WebCase):

@@ -86,6 +86,14 @@ class DeviceApi:
             return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
         return json_answer(request, 200, {"res": 0, "errortxt": ""})
 
+    @app.route("/dm/api/v3/devices/<dev_id>/tax-objects", methods=["GET"])
+    async def tax_objects(self, request: IRequest, dev_id: str) -> bytes:
+        """The outlets and registers that the tax service has for the owner of a register's key, to choose from."""
+        built = self._devices.by_id(dev_id).built
+        if not hasattr(built, "tax_objects"):
+            raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
+        return json_answer(request, 200, {"tax_objects": await built.tax_objects()})
+
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
         """Let a register number its documents itself."""

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 
@@ -39,6 +40,8 @@ class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key_id: str
     valid_from: int
     valid_to: int
+    serial: str = ""
+    """Of the certificate, hex; empty in what earlier versions kept, until the key is opened."""
     emergency: int = 0
     """The shift during which it replaced another key; 0 when none was open."""
 
@@ -83,6 +86,7 @@ class SigningKey:
         async with self._lock:
             if self._signer is None:
                 self._signer = await self._open()
+                self._kept = replace(self._kept, serial=self._signer.facts.serial)
             return self._signer
 
     async def _open(self) -> BuiltInSigner:
@@ -112,7 +116,7 @@ class SigningKey:
 
         :param certificates: files of certificates, for key files that hold none.
         :param emergency: the shift that is open meanwhile; 0 when none is.
-        :raises Refused: 2003 when it cannot be read, or its time is over; 1069 when this machine cannot sign.
+        :raises Refused: 2003 when it cannot be read, or its time is not now; 1069 when this machine cannot sign.
         """
         from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 
@@ -123,6 +127,8 @@ class SigningKey:
         except CryptoError as error:
             raise Refused(Res.KEY_UNREADABLE, str(error)) from error
         facts = signer.facts
+        if facts.valid_from > self._moment():
+            raise Refused(Res.KEY_UNREADABLE, f"the certificate begins on {facts.valid_from:%Y-%m-%d}")
         if facts.valid_to < self._moment():
             raise Refused(Res.KEY_UNREADABLE, f"the certificate ended on {facts.valid_to:%Y-%m-%d}")
         try:
@@ -135,6 +141,7 @@ class SigningKey:
             issuer=facts.issuer,
             tax_number=facts.tax_number,
             key_id=facts.key_id,
+            serial=facts.serial,
             valid_from=int(facts.valid_from.timestamp() * 1000),
             valid_to=int(facts.valid_to.timestamp() * 1000),
             emergency=emergency,
@@ -172,6 +179,26 @@ class SigningKey:
             return ""
         return f"{self._kept.subject}, {kyiv(self._kept.valid_to):%d.%m.%Y}"
 
+    def told(self, warn_days: int) -> dict[str, object] | None:
+        """The key for programs and pages: whose it is, from when until when; `None` without one.
+
+        :param warn_days: days left below which ``ends_soon`` is told.
+        """
+        kept, days = self._kept, self.days_left()
+        if days is None:
+            return None
+        return {
+            "owner": kept.subject,
+            "issuer": kept.issuer,
+            "tax_number": kept.tax_number,
+            "key_id": kept.key_id,
+            "serial": kept.serial,
+            "valid_from": _utc(kept.valid_from),
+            "valid_to": _utc(kept.valid_to),
+            "days_left": days,
+            "ends_soon": days < warn_days,
+        }
+
     def close(self) -> None:
         """Let go of the key in memory."""
         if self._signer is not None:
@@ -186,6 +213,10 @@ DAY = 86_400_000
 """Milliseconds."""
 
 _NONE = KeptKey(sealed="", subject="", issuer="", tax_number="", key_id="", valid_from=0, valid_to=0)
+
+
+def _utc(at: int) -> str:
+    return f"{datetime.fromtimestamp(at // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _told(kept: KeptKey) -> dict[str, str]:

@@ -148,6 +148,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     f"DELETE {DEVICE}": Entry("devices", {204: ""}),
     f"POST {DEVICE}/check": Entry("devices", {200: shapes.Done}),
+    f"GET {DEVICE}/tax-objects": Entry("devices", {200: shapes.TaxObjects, 409: shapes.Error}),
     f"POST {DEVICE}/go-offline": Entry("devices", {200: shapes.ModeChanged}),
     f"POST {DEVICE}/go-online": Entry("devices", {200: shapes.ModeChanged}),
     f"POST {DEVICE}/interrupt": Entry("devices", {200: shapes.Interrupted}),

@@ -108,6 +108,34 @@ class DeviceList(msgspec.Struct):
     devices: list[DeviceRecord]
 
 
+class TaxRegister(msgspec.Struct):
+    """A register as the tax service has it: both numbers go into the settings of `prro`."""
+
+    fiscal_number: str
+    local_number: int
+    name: str
+    closed: bool
+
+
+class TaxObject(msgspec.Struct):
+    """An outlet as the tax service has it: `tin`, `ipn`, `org_name`, `name`, `address` stand in every document."""
+
+    name: str
+    address: str
+    tin: str
+    ipn: str
+    org_name: str
+    single_tax: bool
+    chief_cashier: bool
+    registers: list[TaxRegister]
+
+
+class TaxObjects(msgspec.Struct):
+    """The outlets that the key of a register may be used for; none for a key that is not registered yet."""
+
+    tax_objects: list[TaxObject]
+
+
 class ModeChanged(DeviceRecord, kw_only=True):
     """The register after it went offline or came back."""
 

@@ -123,7 +123,7 @@ class TaxServiceChannel:
 
     async def _sign(self, content: bytes) -> bytes:
         """Sign a command or a package."""
-        return await self._clock.aside(_signed, await self._signer(), lambda: content)
+        return await self._clock.aside(_signed, await self._key.signer(), lambda: content)
 
     def _opened(self, message: bytes) -> Signed:
         """What the server signed."""
@@ -161,6 +161,19 @@ class TaxServiceChannel:
                 if any(one.num_fiscal == self._register.number for one in found.transactions_registrars):
                     return _outlet(found)
             raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
+        raise _unanswered(asked)
+
+    async def tax_objects(self) -> list[dict[str, object]]:
+        """The outlets and registers that the key's owner has, for people to choose from; no number is needed yet.
+
+        :raises Refused: 1094 or 1095 as the key is, 1069 when it cannot sign, and as the server refuses.
+        """
+        asked = await self._server.objects()
+        if isinstance(asked, Answered):
+            return [_outlet_told(found) for found in asked.value.tax_objects]
+        if isinstance(asked, Nothing):
+            # As for a key that is not registered yet.
+            return []
         raise _unanswered(asked)
 
     # Documents
@@ -343,6 +356,27 @@ def _outlet(found: TaxObject) -> Outlet:
         point_name=found.name or "",
         address=found.address or "",
     )
+
+
+def _outlet_told(found: TaxObject) -> dict[str, object]:
+    return {
+        "name": found.name or "",
+        "address": found.address or "",
+        "tin": text_of(found.tin),
+        "ipn": text_of(found.ipn),
+        "org_name": found.org_name or "",
+        "single_tax": found.single_tax,
+        "chief_cashier": found.chief_cashier,
+        "registers": [
+            {
+                "fiscal_number": str(one.num_fiscal),
+                "local_number": one.num_local,
+                "name": one.name or "",
+                "closed": one.closed,
+            }
+            for one in found.transactions_registrars
+        ],
+    }
 
 
 def _why(asked: Nothing | verdicts.Refused | Lost) -> str:

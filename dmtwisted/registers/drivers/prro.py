@@ -149,7 +149,19 @@ class PrroRegister(SoftwareRegister):
     async def state(self) -> dict[str, object]:
         """How the register stands, and whose key signs for it."""
         await self._key.read()
-        return {**await super().state(), "signinfo": self._key.info, "key_days_left": self._key.days_left()}
+        return {
+            **await super().state(),
+            "signinfo": self._key.info,
+            "key_days_left": self._key.days_left(),
+            "key": self._key.told(self._own_settings.warn_key_days),
+        }
+
+    async def tax_objects(self) -> list[dict[str, object]]:
+        """The outlets and registers that the key may be used for, as the tax service has them; nothing is changed.
+
+        :raises Refused: as the key is, or as the tax service answers.
+        """
+        return await self._way.tax_objects()
 
     async def check_change(self, settings: RegisterSettings) -> None:
         """As any register; what makes the lines of a Z stays as it is during a shift.
