@@ -18,9 +18,8 @@ LENGTHS = range(13, 20)
 """Digits of a card number."""
 
 _ASCII = re.compile(rb"[0-9]{13,}")
-_PACKED = re.compile(
-    rb"[\x00-\x09\x10-\x19\x20-\x29\x30-\x39\x40-\x49\x50-\x59\x60-\x69\x70-\x79\x80-\x89\x90-\x99]{7,}"
-)
+_TWO_DIGITS = bytes(byte for byte in range(0x9A) if byte & 0x0F <= 9)
+_PACKED = re.compile(b"[" + re.escape(_TWO_DIGITS) + b"]{7,}")
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 

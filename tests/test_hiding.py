@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.errors import Garbled
-from protocols.hiding import MOST, shown
+from protocols.hiding import MOST, _checks, shown
 from tests.canaries import CANARIES, seen
 
 
@@ -32,9 +32,9 @@ class ShownTests(SynchronousTestCase):
     def test_packed(self) -> None:
         """A card number of two digits a byte is hidden in the middle, wherever its bytes begin."""
         self.assertEqual(shown(bytes.fromhex("4111111111111111")), "41 11 11 ** ** ** 11 11")
-        for canary in CANARIES:
+        for canary in filter(_checks, map(bytes.decode, CANARIES)):
             for before in ("", "06 0f", "27 00 22 f0 f8"):
-                for text in (canary.decode(), f"0{canary.decode()}f"):
+                for text in (canary, f"0{canary}f"):
                     self.assertEqual(seen(shown(bytes.fromhex(before + text), 64).encode()), "", before)
 
     def test_errors(self) -> None:
