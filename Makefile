@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, chaos, bench, docs, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, bench, docs, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs demo deep crash chaos bench venv clean
+.PHONY: run test lint docs demo deep crash outages chaos bench venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -37,6 +37,9 @@ deep: $(VENV)/.tested            ## a million random receipts against the oracle
 crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load, and 100 in the middle of batches
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
 	$(BIN)/python -m tests.crash.kill_batches --rounds 100
+
+outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbed of its disk under load; takeovers
+	$(BIN)/python -m tests.crash.postgres_rounds --rounds 60 --takeovers 2
 
 chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire
 	$(BIN)/python -m tests.chaos --payments 2100

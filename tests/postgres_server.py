@@ -72,10 +72,25 @@ MISSING = "" if binaries() else "there is no PostgreSQL server on this machine (
 """Why tests of a server cannot run here; empty when they can."""
 
 
-class Server:
-    """One server with a folder of its own, gone at the end of the process."""
+DURABLE = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 60
+shared_buffers = 32MB
+min_wal_size = 2MB
+max_wal_size = 8MB
+log_min_messages = fatal
+"""
+"""As a server is that nobody has set up: what it confirms is on its disk. Its log stays small."""
 
-    def __init__(self) -> None:
+
+class Server:
+    """One server with a folder of its own, gone at the end of the process.
+
+    :param log_folder: where its write-ahead log goes, in small files, when that has a disk of its own.
+    """
+
+    def __init__(self, settings: str = SETTINGS, log_folder: Path | None = None) -> None:
         folder = binaries()
         assert folder is not None, MISSING
         self._binaries = folder
@@ -99,10 +114,18 @@ class Server:
         word.chmod(0o644)
         # The quickest of the ways to ask for a password.
         options = ["--auth=md5", f"--pwfile={word}", "--username=till", "--encoding=UTF8", "--no-sync"]
+        if log_folder is not None:
+            self.give(log_folder)
+            options += [f"--waldir={log_folder / 'log'}", "--wal-segsize=1"]
         self._run("initdb", "-D", str(self._data), "--locale=C.UTF-8", *options)
-        with (self._data / "postgresql.conf").open("a") as settings:
-            settings.write(SETTINGS)
+        with (self._data / "postgresql.conf").open("a") as written:
+            written.write(settings)
         self.start()
+
+    def give(self, folder: Path) -> None:
+        """Let the server write in ``folder``."""
+        if self._as:
+            os.chown(folder, self._as["user"], self._as["group"])
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), *arguments]
@@ -131,6 +154,15 @@ class Server:
     def stop(self) -> None:
         """End it at once and in order, throwing out whoever is connected."""
         self._end(signal.SIGINT)
+
+    def quit(self) -> None:
+        """End it at once without any order: it has to recover when it starts."""
+        self._end(signal.SIGQUIT)
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         """End it as ``kill -9`` does, with every process that serves somebody."""

@@ -6,7 +6,8 @@ import os
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.crash.kill_rounds import VICTIMS, Entry, Findings, Sold, compare_books, main, plan
+from tests.crash.desk import Entry, Findings, Sold, compare_books
+from tests.crash.kill_rounds import VICTIMS, main, plan
 
 SOLD = [
     Sold("till", "a", 100, "2", "TEST_2"),

@@ -28,14 +28,15 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
 from dmtwisted.core import Core
-from dmtwisted.store import postgres
+from dmtwisted.store import server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, upgrade
 from dmtwisted.store.opening import installation, store_of
 from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.postgres_sessions import Patience, Session, Watched, read_url
+from dmtwisted.store.postgres_sessions import Session, Watched, read_url
+from dmtwisted.store.sessions import Patience
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
@@ -93,7 +94,7 @@ class _PostgresCase(StoreCase):
         _empty_database()
         store = self.store(installation, **changes)
         await store.open()
-        await self.until(lambda: store.alive == changes.get("size", postgres.POOL))
+        await self.until(lambda: store.alive == changes.get("size", server_store.POOL))
         return store
 
     async def opened(self) -> IStore:
@@ -298,7 +299,7 @@ class OpenTests(_PostgresCase, TestCase):
             seen.append((program, arguments))
             return getProcessOutputAndValue(program, arguments, environment, **more)
 
-        self.patch(postgres, "getProcessOutputAndValue", watched)
+        self.patch(server_store, "getProcessOutputAndValue", watched)
         await self.store(database=FRESH).open()
         self.assertEqual(len(seen), 1)
         self.assertNotIn(PASSWORD, str(seen))
@@ -800,7 +801,7 @@ class ServerTests(_PostgresCase, TestCase):
             server().start()
             await late
             self.assertEqual(await store.register_state(TILL), b"%d" % turn)
-            await self.until(lambda: store.alive == postgres.POOL)
+            await self.until(lambda: store.alive == server_store.POOL)
             await self.until_ours(store)
             self.assertEqual((await store.reserve(intent(TILL, "a", paper(1)))).n, n)
             await store.change_settings({"turn": b"%d" % turn})
@@ -866,7 +867,7 @@ class SlowTests(_PostgresCase, TestCase):
             await self.refused(store.conclude(outcome(n, register_state=b"after")), StoreFailed)
         self.assertEqual(self.journal(), [("a", "intended")])
         self.assertIs(await store.register_state(TILL), None)
-        self.assertEqual(store.alive, postgres.POOL)
+        self.assertEqual(store.alive, server_store.POOL)
 
     async def test_full_pool(self) -> None:
         """When every session is taken a verb waits for one; after a while it fails, and nothing was asked."""

@@ -2,10 +2,10 @@
 
 A device belongs to one service at a time. Three things see to it:
 
-* an advisory lock for each device, held on a session of its own: when the service dies its session ends, and with
+* a lock for each device, held on a session of its own: when the service dies its session ends, and with
   it the lock;
 * the row of the device in ``claim``, which names the service: each statement that writes for the device checks it, so
-  that a service that was cut off cannot write any more (`dmtwisted.store.postgres_statements`);
+  that a service that was cut off cannot write any more (`dmtwisted.store.postgres_statements`, `mssql_statements`);
 * a pause before the device of a service that left without a word is taken: it may be cut off from the database
   only, and still be talking to the device.
 """
@@ -13,17 +13,17 @@ A device belongs to one service at a time. Three things see to it:
 from __future__ import annotations
 
 from enum import Enum, unique
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from dmtwisted.store.sessions import ISession, Lost, Patience
 from dmtwisted.store.values import StoreFailed
 
-if TYPE_CHECKING:
-    from dmtwisted.store.postgres_sessions import Patience, Session
+T_contra = TypeVar("T_contra", bound=ISession, contravariant=True)
 
 
 class ClaimedElsewhere(StoreFailed):
@@ -35,6 +35,10 @@ class ClaimedElsewhere(StoreFailed):
     def __init__(self, device_n: int, owner: str = "") -> None:
         super().__init__("another service on the same database works with this device")
         self.device_n, self.owner = device_n, owner
+
+
+Owner = tuple[str, bool, int]
+"""The row of a device in `claim`: the service, whether that has let go of it in order, how often it was taken."""
 
 
 @unique
@@ -52,15 +56,33 @@ class Claim(Enum):
     """Another service has it, or had it a moment ago."""
 
 
-# The number of the table takes part, so that services in other schemas of the database have locks of their own.
-_KEYS = "(('claim'::regclass::oid::bigint - 2147483648)::int, %s)"
-LOCK, UNLOCK = f"SELECT pg_try_advisory_lock{_KEYS}", f"SELECT pg_advisory_unlock{_KEYS}"
-OWNER = "SELECT instance, released, turn FROM claim WHERE device_n = %s"
-TAKE = """
-INSERT INTO claim (device_n, instance, released, turn) VALUES (%s, %s, false, 1)
-ON CONFLICT (device_n) DO UPDATE SET instance = excluded.instance, released = false, turn = claim.turn + 1 RETURNING 1
-"""
-RELEASE = "UPDATE claim SET released = true WHERE instance = %s; SELECT pg_advisory_unlock_all()"
+class ClaimWords(Protocol[T_contra]):
+    """How the claims are said to a kind of server. Each may raise `Lost` and `StoreFailed`."""
+
+    async def lock(self, session: T_contra, device_n: int) -> bool:
+        """Whether the session holds the lock of the device now; it waits for nobody."""
+
+    async def unlock(self, session: T_contra, device_n: int) -> None:
+        """Let go of the lock of the device."""
+
+    async def owner(self, session: T_contra, device_n: int) -> Owner | None:
+        """Which service works with the device or did so last; `None` when there was none."""
+
+    async def take(self, session: T_contra, device_n: int, instance: str) -> None:
+        """Make the device that of ``instance``, when what others have under way for it has ended."""
+
+    async def release(self, session: T_contra, instance: str) -> None:
+        """Let go of every device and every lock in order."""
+
+    async def bury(self, session: T_contra, names: set[str], patience: Patience) -> None:
+        """Return when none of the lost sessions ``names`` lives on at the server; those are forgotten then.
+
+        What such a session was asked may still be on its way or at work there. Only when it is gone can be said what
+        became of it: it is stored, or never will be.
+
+        :raises StoreFailed: when one of them does not end.
+        """
+
 
 SEPARATOR = "#"
 """Between the name of an installation and the mark of one life of it."""
@@ -77,15 +99,16 @@ class Claims:
 
     :param installation: the same after each start of this service, and that of no other one.
     :param life: a mark that no other start of any service has.
+    :param words: how the server is told.
     """
 
     log = Logger()
 
-    def __init__(self, installation: str, life: str, patience: Patience) -> None:
+    def __init__(self, installation: str, life: str, patience: Patience, words: ClaimWords[Any]) -> None:
         self._installation = installation[-200:]
         self.instance = f"{self._installation}{SEPARATOR}{life}"
-        self._patience = patience
-        self._session: Session | None = None
+        self._patience, self._words = patience, words
+        self._session: ISession | None = None
         self._turn = DeferredLock()
         self._gone: set[str] = set()
         self._locked: set[int] = set()
@@ -96,7 +119,7 @@ class Claims:
         self._ended = False
         self._asking: dict[int, list[Deferred[Claim]]] = {}
 
-    def use(self, session: Session) -> None:
+    def use(self, session: ISession) -> None:
         """Hold the locks on ``session`` from now on."""
         self._session, self._ended = session, False
 
@@ -104,7 +127,7 @@ class Claims:
         """Wait for nothing any more."""
         self._ended = True
 
-    def lost(self, session: Session) -> None:
+    def lost(self, session: ISession) -> None:
         """The session of the locks was lost, and all locks with it."""
         self._gone.add(session.name)
         self._locked.clear()
@@ -180,24 +203,22 @@ class Claims:
         """Let go of every device in order, so that others may take them at once."""
         async with self._turn:
             if self._session is not None and self._session.alive and self._known:
-                await self._session.ask(RELEASE, (self.instance,))
+                await self._words.release(self._session, self.instance)
 
-    def _asked(self) -> Session:
+    def _asked(self) -> ISession:
         if self._session is None or not self._session.alive:
             raise StoreFailed("the database server is away")
         return self._session
 
-    async def _foreign(self, session: Session, device_n: int) -> bool:
+    async def _foreign(self, session: ISession, device_n: int) -> bool:
         """Whether another installation worked with it last."""
-        rows = await session.ask(OWNER, (device_n,))
-        return bool(rows) and not self.is_ours(rows[0][0])
+        owner = await self._words.owner(session, device_n)
+        return owner is not None and not self.is_ours(owner[0])
 
     def _answer(self, device_n: int) -> Claim:
         return Claim.TAKEN if device_n in self._stale else Claim.OURS
 
     async def _claim(self, device_n: int, resuming: bool) -> Claim:
-        from dmtwisted.store.postgres_sessions import Lost, bury
-
         async with self._turn:
             if device_n in self._held:
                 return self._answer(device_n)
@@ -205,7 +226,7 @@ class Claims:
             try:
                 if self._gone:
                     # Our own earlier session may still hold the locks where the server has not noticed its end.
-                    await bury(session, self._gone, self._patience)
+                    await self._words.bury(session, self._gone, self._patience)
                 if resuming and await self._foreign(session, device_n):
                     return Claim.ELSEWHERE
                 if not await self._lock(session, device_n):
@@ -214,12 +235,11 @@ class Claims:
             except Lost as error:
                 raise StoreFailed(str(error)) from error
 
-    async def _lock(self, session: Session, device_n: int) -> bool:
+    async def _lock(self, session: ISession, device_n: int) -> bool:
         """Whether the lock of the device is ours."""
         until = session.reactor.seconds() + self._patience.restart
         while device_n not in self._locked:
-            [(locked,)] = await session.ask(LOCK, (device_n,))
-            if locked:
+            if await self._words.lock(session, device_n):
                 self._locked.add(device_n)
             elif session.reactor.seconds() >= until or await self._foreign(session, device_n):
                 return False
@@ -228,14 +248,13 @@ class Claims:
                 await deferLater(session.reactor, RETRY)
         return True
 
-    async def _take(self, session: Session, device_n: int) -> Claim:
+    async def _take(self, session: ISession, device_n: int) -> Claim:
         """Make the device ours, whose lock we hold."""
-        rows = await session.ask(OWNER, (device_n,))
-        owner, released, turn = rows[0] if rows else (self.instance, True, 0)
+        owner, released, turn = await self._words.owner(session, device_n) or (self.instance, True, 0)
         foreign = not self.is_ours(owner)
         if foreign and not released and self._too_soon(session.reactor.seconds(), device_n, owner, turn):
             # Not held meanwhile: should the other one come back, the device is its.
-            await session.ask(UNLOCK, (device_n,))
+            await self._words.unlock(session, device_n)
             self._locked.discard(device_n)
             return Claim.ELSEWHERE
         if foreign or (owner != self.instance and device_n in self._known):
@@ -243,7 +262,7 @@ class Claims:
             self._stale.add(device_n)
             self.log.info("device {n} is taken over from {owner}", n=device_n, owner=owner)
         # Waits for what the other one has at work at the server, and ends what is still on its way there.
-        await session.ask(TAKE, (device_n, self.instance))
+        await self._words.take(session, device_n, self.instance)
         self._due.pop(device_n, None)
         self._held.add(device_n)
         self._known.add(device_n)

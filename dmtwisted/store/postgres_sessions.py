@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
@@ -19,49 +16,13 @@ from psycopg2 import extensions
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.internet.error import ConnectionClosed
 from twisted.internet.interfaces import IDelayedCall
-from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 from txpostgres.reconnection import ConnectionDead, DeadConnectionDetector
 from txpostgres.txpostgres import Connection, Cursor
 
+from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
 from dmtwisted.store.values import StoreFailed
-
-Rows = list[tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long, in seconds, things may take; every number has its one home here."""
-
-    connect: float = 5.0
-    """To reach the server and be let in."""
-    statement: float = 10.0
-    """For the server to run one statement; then it gives the statement up, with all that it did."""
-    answer: float = 12.0
-    """For an answer to arrive; a session that is silent for longer is as good as lost."""
-    free: float = 10.0
-    """For a session of the pool to become free."""
-    recovery: float = 5.0
-    """For the server to come back, when nobody knows what became of a statement."""
-    takeover: float = 30.0
-    """For a service that left without a word to end what it does with a device."""
-    restart: float = 2.0
-    """For the sessions of our own earlier life to be noticed as gone."""
-
-
-class Lost(Exception):
-    """The session broke before an answer came: nobody knows what became of the statement.
-
-    ``name`` is the session's name on the server, in the life that it lost.
-    """
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(why)
-        self.name = name
-
-
-AWAY = "the database server is away"
 
 # Durable means on the disk of the server before the answer; a stronger setting of the server's stays.
 SET_UP = """
@@ -170,7 +131,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
     """Brings one session back, again and again until it is stopped."""
 
     def __init__(self, session: Session, reactor: Any, report_loss: Callable[[], None]) -> None:
-        super().__init__(lambda failure: session.broken, _pauses, reactor)
+        super().__init__(lambda failure: session.broken, pauses, reactor)
         self._report_loss = report_loss
         self.setReconnectable(session)
         self.connectionIsDead = True
@@ -202,14 +163,6 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
         if self._again is not None:
             self._again.cancel()
             self._again = None
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds before each attempt to come back: at first soon, later so that a server in need is left in peace."""
-    pause = 0.02
-    while True:
-        yield pause
-        pause = min(pause * 1.7, 2.0)
 
 
 class Session(Connection):  # type: ignore[misc]
@@ -364,139 +317,3 @@ async def _addresses(parameters: dict[str, str]) -> dict[str, str]:
         return {}
     found = await deferToThread(socket.getaddrinfo, hosts, None, type=socket.SOCK_STREAM)
     return {"hostaddr": str(found[0][4][0])}
-
-
-class Pool:
-    """So many sessions, lent one verb at a time in the order in which they are asked for.
-
-    :param make: makes a session that reports to the two given functions when it is lost and when it is back.
-    """
-
-    def __init__(self, reactor: Any, make: Callable[[Any, Any], Session], size: int, patience: Patience) -> None:
-        self._reactor, self._patience = reactor, patience
-        self._sessions = [make(self._lost, self._back) for _ in range(size)]
-        self._idle: list[Session] = []
-        self._lent: set[Session] = set()
-        self._waiting: deque[tuple[Deferred[Session], bool]] = deque()
-        self._closed = self._lending = False
-
-    @property
-    def alive(self) -> int:
-        """How many sessions can be asked or are being asked."""
-        return sum(session.alive for session in self._sessions)
-
-    async def open(self) -> Session:
-        """Reach the server by one session, which is lent to the caller.
-
-        :raises StoreFailed: when it cannot be reached.
-        """
-        first = self._sessions[0]
-        self._lent.add(first)
-        try:
-            await first.start()
-        except BaseException:
-            self._lent.discard(first)
-            await first.stop()
-            raise
-        return first
-
-    def widen(self) -> None:
-        """Bring up all other sessions, in the background."""
-        for session in self._sessions[1:]:
-            session.start_later()
-
-    async def take(self, stubborn: bool = False) -> Session:
-        """A session that is alive, for the caller alone until it is given back.
-
-        :param stubborn: also wait when the server is away, for as long as it may take to recover.
-        :raises StoreFailed: when there is none in time; nothing was asked then.
-        """
-        while self._idle:
-            session = self._idle.pop()
-            if session.alive:
-                self._lent.add(session)
-                return session
-        if self._closed or not (stubborn or self.alive):
-            raise StoreFailed(AWAY)
-        waiter: Deferred[Session] = Deferred()
-        place = waiter, stubborn
-        self._waiting.append(place)
-        waiter.addTimeout(self._patience.recovery if stubborn else self._patience.free, self._reactor, _too_late)
-        try:
-            return await waiter
-        finally:
-            with suppress(ValueError):
-                self._waiting.remove(place)
-
-    def give_back(self, session: Session) -> None:
-        """End of a loan."""
-        self._lent.discard(session)
-        if session.alive:
-            self._offer(session)
-
-    def _offer(self, session: Session) -> None:
-        self._idle.append(session)
-        if self._lending:
-            # Within a loan that ended at once: who lends there goes on, instead of one loan within the other.
-            return
-        self._lending = True
-        try:
-            while self._waiting and self._idle:
-                waiter, _ = self._waiting.popleft()
-                if not waiter.called:
-                    session = self._idle.pop()
-                    self._lent.add(session)
-                    waiter.callback(session)
-        finally:
-            self._lending = False
-
-    def _back(self, session: Session) -> None:
-        if session not in self._lent and session not in self._idle:
-            self._offer(session)
-
-    def _lost(self, session: Session) -> None:
-        if session in self._idle:
-            self._idle.remove(session)
-        if not self.alive:
-            for waiter, stubborn in list(self._waiting):
-                if not stubborn and not waiter.called:
-                    waiter.errback(StoreFailed(AWAY))
-
-    def lend_no_more(self) -> None:
-        """Whoever waits for a session, or comes later, is told that there is none."""
-        self._closed = True
-        for waiter, _ in list(self._waiting):
-            if not waiter.called:
-                waiter.errback(StoreFailed("the database is being closed"))
-
-    async def stop(self) -> None:
-        """Let go of the server."""
-        for session in self._sessions:
-            await session.stop()
-
-
-def _too_late(_: object, seconds: float) -> Failure:
-    return Failure(StoreFailed(f"no session of the database became free in {seconds:g} s"))
-
-
-GONE = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE application_name = ANY(%s) AND datname = current_database() AND pid <> pg_backend_pid()
-"""
-
-
-async def bury(session: Session, names: set[str], patience: Patience) -> None:
-    """Return when none of the lost sessions ``names`` lives on at the server; those are forgotten then.
-
-    What such a session was asked may still be on its way or at work there. Only when it is gone can be said what
-    became of it: it is stored, or never will be.
-
-    :raises StoreFailed: when one of them does not end.
-    """
-    lost = sorted(names)
-    until = session.reactor.seconds() + patience.recovery
-    while await session.ask(GONE, (lost,)):
-        if session.reactor.seconds() > until:
-            raise StoreFailed("a lost session does not end at the server")
-        await deferLater(session.reactor, 0.02)
-    names.difference_update(lost)

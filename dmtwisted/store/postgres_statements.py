@@ -11,12 +11,12 @@ it that was held up on its way, changes nothing once another service has taken t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.postgres_seals import SEALED, SEALED_WITH_PAPERS, chains, concluded, seals
-from dmtwisted.store.postgres_sessions import Rows, Session
+from dmtwisted.store.postgres_sessions import Session
+from dmtwisted.store.sessions import Attempt, Rows
 from dmtwisted.store.values import (
     DeviceRow,
     DocumentQuery,
@@ -36,16 +36,6 @@ from dmtwisted.store.values import (
 
 TRIES = 10
 """How often a tag may come and go between our statements before that is taken for a fault."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One try at a verb: who asks (as `claim` has it), the mark of this question, whether it was tried before."""
-
-    instance: str
-    token: bytes
-    again: bool = False
-
 
 _OPERATION = (
     "o.n, o.device_n, o.kind, o.task, o.key, o.fingerprint, o.state, o.at, o.res, "
@@ -444,11 +434,6 @@ def _rows(rows: Any, width: int) -> str:
 
 def _flat(rows: Any) -> list[Any]:
     return [value for row in rows for value in row]
-
-
-def once_more(attempt: Attempt) -> Attempt:
-    """The next try at the same question."""
-    return replace(attempt, again=True)
 
 
 VERBS: dict[str, Callable[..., Awaitable[Any]]] = {

@@ -1,0 +1,219 @@
+"""What the stores on a database server have in common: how long things may take, sessions that are lent one verb at a
+time, and tries at a verb until its outcome is known.
+
+Nothing here knows a driver. A kind of server adds its sessions and its statements.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from dmtwisted.store.values import StoreFailed
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long, in seconds, things may take; every number has its one home here."""
+
+    connect: float = 5.0
+    """To reach the server and be let in."""
+    statement: float = 10.0
+    """For the server to run one statement; then it gives the statement up, with all that it did."""
+    answer: float = 12.0
+    """For an answer to arrive; a session that is silent for longer is as good as lost."""
+    free: float = 10.0
+    """For a session of the pool to become free."""
+    recovery: float = 5.0
+    """For the server to come back, when nobody knows what became of a statement."""
+    takeover: float = 30.0
+    """For a service that left without a word to end what it does with a device."""
+    restart: float = 2.0
+    """For the sessions of our own earlier life to be noticed as gone."""
+
+
+class Lost(Exception):
+    """The session broke before an answer came: nobody knows what became of the statement.
+
+    ``name`` is the session's name on the server, in the life that it lost.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(why)
+        self.name = name
+
+
+AWAY = "the database server is away"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at a verb: who asks (as `claim` has it), the mark of this question, whether it was tried before."""
+
+    instance: str
+    token: bytes
+    again: bool = False
+
+
+def once_more(attempt: Attempt) -> Attempt:
+    """The next try at the same question."""
+    return replace(attempt, again=True)
+
+
+def pauses() -> Iterator[float]:
+    """Seconds before each attempt to come back: at first soon, later so that a server in need is left in peace."""
+    pause = 0.02
+    while True:
+        yield pause
+        pause = min(pause * 1.7, 2.0)
+
+
+class ISession(Protocol):
+    """One session on a server, that comes back by itself when it was lost."""
+
+    name: str
+    """By which the server knows it; another one in each life."""
+    reactor: Any
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+
+    async def start(self) -> None:
+        """Reach the server for the first time; from then on the session comes back by itself.
+
+        :raises StoreFailed: when it cannot be reached.
+        """
+
+    def start_later(self) -> None:
+        """As `start`, in the background and until it succeeds."""
+
+    def close(self) -> None:
+        """Let go of the connection; the session comes back unless it was stopped."""
+
+    async def stop(self) -> None:
+        """Let go of it for good; nothing of it is to come when this returns."""
+
+
+S = TypeVar("S", bound=ISession)
+
+
+class Pool(Generic[S]):
+    """So many sessions, lent one verb at a time in the order in which they are asked for.
+
+    :param make: makes a session that reports to the two given functions when it is lost and when it is back.
+    """
+
+    def __init__(self, reactor: Any, make: Callable[[Any, Any], S], size: int, patience: Patience) -> None:
+        self._reactor, self._patience = reactor, patience
+        self._sessions = [make(self._lost, self._back) for _ in range(size)]
+        self._idle: list[S] = []
+        self._lent: set[S] = set()
+        self._waiting: deque[tuple[Deferred[S], bool]] = deque()
+        self._closed = self._lending = False
+
+    @property
+    def alive(self) -> int:
+        """How many sessions can be asked or are being asked."""
+        return sum(session.alive for session in self._sessions)
+
+    async def open(self) -> S:
+        """Reach the server by one session, which is lent to the caller.
+
+        :raises StoreFailed: when it cannot be reached.
+        """
+        first = self._sessions[0]
+        self._lent.add(first)
+        try:
+            await first.start()
+        except BaseException:
+            self._lent.discard(first)
+            await first.stop()
+            raise
+        return first
+
+    def widen(self) -> None:
+        """Bring up all other sessions, in the background."""
+        for session in self._sessions[1:]:
+            session.start_later()
+
+    async def take(self, stubborn: bool = False) -> S:
+        """A session that is alive, for the caller alone until it is given back.
+
+        :param stubborn: also wait when the server is away, for as long as it may take to recover.
+        :raises StoreFailed: when there is none in time; nothing was asked then.
+        """
+        while self._idle:
+            session = self._idle.pop()
+            if session.alive:
+                self._lent.add(session)
+                return session
+        if self._closed or not (stubborn or self.alive):
+            raise StoreFailed(AWAY)
+        waiter: Deferred[S] = Deferred()
+        place = waiter, stubborn
+        self._waiting.append(place)
+        waiter.addTimeout(self._patience.recovery if stubborn else self._patience.free, self._reactor, _too_late)
+        try:
+            return await waiter
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(place)
+
+    def give_back(self, session: S) -> None:
+        """End of a loan."""
+        self._lent.discard(session)
+        if session.alive:
+            self._offer(session)
+
+    def _offer(self, session: S) -> None:
+        self._idle.append(session)
+        if self._lending:
+            # Within a loan that ended at once: who lends there goes on, instead of one loan within the other.
+            return
+        self._lending = True
+        try:
+            while self._waiting and self._idle:
+                waiter, _ = self._waiting.popleft()
+                if not waiter.called:
+                    session = self._idle.pop()
+                    self._lent.add(session)
+                    waiter.callback(session)
+        finally:
+            self._lending = False
+
+    def _back(self, session: S) -> None:
+        if session not in self._lent and session not in self._idle:
+            self._offer(session)
+
+    def _lost(self, session: S) -> None:
+        if session in self._idle:
+            self._idle.remove(session)
+        if not self.alive:
+            for waiter, stubborn in list(self._waiting):
+                if not stubborn and not waiter.called:
+                    waiter.errback(StoreFailed(AWAY))
+
+    def lend_no_more(self) -> None:
+        """Whoever waits for a session, or comes later, is told that there is none."""
+        self._closed = True
+        for waiter, _ in list(self._waiting):
+            if not waiter.called:
+                waiter.errback(StoreFailed("the database is being closed"))
+
+    async def stop(self) -> None:
+        """Let go of the server."""
+        for session in self._sessions:
+            await session.stop()
+
+
+def _too_late(_: object, seconds: float) -> Failure:
+    return Failure(StoreFailed(f"no session of the database became free in {seconds:g} s"))
