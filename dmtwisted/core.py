@@ -18,6 +18,7 @@ from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Surroundings, find_drivers
 from dmtwisted.dispatch import Dispatcher
+from dmtwisted.homecoming import Homecoming
 from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
@@ -59,6 +60,7 @@ class Core:
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
         self.dispatcher = Dispatcher(self.devices, store, self.clock)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
+        self._homecoming = Homecoming(self.devices, self.clock)
         self.ready = False
         self._soon_ready: IDelayedCall | None = None
 
@@ -81,6 +83,7 @@ class Core:
             await self.devices.add(DEFAULT_PRINTER, PRINTER, "training", {})
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
+        self._homecoming.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
@@ -101,6 +104,7 @@ class Core:
             self._soon_ready.cancel()
             self._soon_ready = None
         self._closing.stop()
+        self._homecoming.stop()
         await self.dispatcher.finish()
         self.devices.close()
         await self.store.close()

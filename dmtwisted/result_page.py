@@ -43,11 +43,14 @@ SEEN: dict[Res, str] = {
     Res.TAX_SERVICE_UNKNOWN_KEY: "`open: refuse 2`",
     Res.TAX_SERVICE_DAY_NOT_OPEN: "`z: refuse 5`",
     Res.TAX_SERVICE_WRONG_OFFLINE_NUMBER: "`sale: refuse 1047`",
-    Res.TAX_SERVICE_UNREACHABLE: "`sale: unreachable`",
+    Res.TAX_SERVICE_UNREACHABLE: "`sale: unreachable` after `offline_allowed` false in the register's settings",
     Res.TAG_KNOWN: "a used `tag` with another sum: a warning beside the earlier answer, with `strict_tags` a refusal",
     Res.OFFLINE_FORBIDDEN: "`go-offline` after `offline_allowed` false in the register's settings",
     Res.ALREADY_OFFLINE: "`go-offline` twice",
     Res.ALREADY_ONLINE: "`go-online` while online",
+    Res.ONLINE_REQUEST_IMPOSSIBLE: (
+        "`go-online` while offline with `any: accept`, `any: lost_after`, then `go-online` again: the first was heard"
+    ),
     Res.NO_OFFLINE_NUMBERS: "`go-offline` on a register that was never opened",
     Res.TAG_NOT_FOUND: "a look-up by an unused `tag`; task 23 with an unknown number; task 17 without a receipt",
     Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
@@ -58,8 +61,11 @@ SEEN: dict[Res, str] = {
     Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1 in a payment",
     Res.INCOME_CARD_DATA_MISSING: "task 15 paid by card (`type` 2) without `rrn`",
     Res.COLLISION_UNSOLVABLE: (
-        "a sale by card at `/dm/execute-pkg` with `sale: unreachable`: a warning of every answer of that register "
+        "a sale by card at `/dm/execute-pkg` with `sale: refuse 1050`: a warning of every answer of that register "
         "until the payment has its receipt"
+    ),
+    Res.PREVIOUS_NOT_PROCESSED: (
+        "a `prro` register asks after a document whose answer was lost, and the tax service has not numbered it yet"
     ),
     Res.COLLISION_NOT_REPAIRED: "`sale: lost_after` and `probe: silent`, then any other task after the sale",
     Res.NOT_ENOUGH_CASH: "task 4 over more than is in the drawer",
@@ -169,11 +175,9 @@ NOT_YET: dict[Res, str] = {
     Res.VERSION_UNSUPPORTED: f"{CABINETS}: they say which versions they still serve",
     Res.TAX_BASE_DIFFERS: f"{CABINETS}: this service reckons the tax bases itself, so here 1102 comes before it",
     Res.NOT_CALCULABLE: f"{CABINETS}: here whatever cannot be reckoned with is refused with 2000 and its place",
-    Res.ONLINE_REQUEST_IMPOSSIBLE: f"{CABINETS}: here it is 1054",
     Res.X_REPORT_FAILED: f"{CABINETS}: here an X-report is refused with 1092 or made",
     Res.Z_REPORT_FAILED: f"{CABINETS}: here the tax service names what it does not like, say 1041",
     Res.SHIFT_ID_EMPTY: PROTOCOL_B,
-    Res.PREVIOUS_NOT_PROCESSED: PROTOCOL_B,
     Res.COM_PORT_NOT_OPEN: BPOS1,
 }
 """Why a code cannot be produced yet."""

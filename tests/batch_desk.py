@@ -61,7 +61,10 @@ class Blows:
 
 
 class BatchCase(SynchronousTestCase):
-    """Tests with an open register `test` whose batch mode has the terminal `pos` and the printer `prn`."""
+    """Tests with an open register `test` whose batch mode has the terminal `pos` and the printer `prn`.
+
+    It cannot go offline, so that a tax service that is away stands in the way.
+    """
 
     batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "printer": "prn"}
 
@@ -70,7 +73,7 @@ class BatchCase(SynchronousTestCase):
         self.shop = Shop(self, whole=True)
         self.ready()
         self.shop.settings("pos", operation_s=0.0)
-        self.shop.settings("test", batch=self.batch)
+        self.shop.settings("test", batch=self.batch, offline_allowed=False)
         self.shop.open_shift()
 
     # Time
@@ -107,7 +110,7 @@ class BatchCase(SynchronousTestCase):
         shop = self.shop
         # Closed first: what that leaves to be done later dies with the rest.
         shop.core.devices.close()
-        for call in shop.clock.getDelayedCalls():
+        for call in list(shop.clock.getDelayedCalls()):
             call.cancel()
         shop.core = shop._open()
 

@@ -53,7 +53,7 @@ class Shop:
 
     def crash(self) -> None:
         """Lose everything but the store and the ledgers, and start again: what a kill leaves behind."""
-        for call in self.clock.getDelayedCalls():
+        for call in list(self.clock.getDelayedCalls()):
             call.cancel()
         self.core.devices.close()
         self.core = self._open()

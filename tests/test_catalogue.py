@@ -8,6 +8,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from dmtwisted.results import Action, Refused, Res
 from protocols.errors import LineLost
 from protocols.printers.profiles import PROFILES
 from protocols.printers.queues import UnknownQueue
-from tests.prro_shop import PrroShop, container, keys
+from tests.prro_shop import FIRST, PrroShop, container, keys
 from tests.shop import Shop, sale
 from tests.specification import promises
 from tests.test_printing_service import Queue
@@ -208,7 +209,8 @@ def reused_in_collision(shop: Shop) -> Told:
 
 
 def unreachable(shop: Shop) -> Told:
-    """There is no way to the tax service."""
+    """There is no way to the tax service, and the register may not go offline."""
+    shop.settings(offline_allowed=False)
     shop.open_shift()
     shop.scenario({"on": "sale", "then": "unreachable"})
     return shop.sell()
@@ -279,6 +281,14 @@ def twice_offline(shop: Shop) -> Refused | None:
 def twice_online(shop: Shop) -> Refused | None:
     """A register that is online goes online."""
     shop.open_shift()
+    return switch(shop, "online")
+
+
+def lost_end(shop: Shop) -> Refused | None:
+    """A register comes back online, does not hear of it, and is told to come back again."""
+    offline(shop)
+    shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"})
+    assert switch(shop, "online") is not None
     return switch(shop, "online")
 
 
@@ -378,12 +388,23 @@ def never_opened(shop: PrroShop) -> Told:
     return asked_of_door(shop, f"/dm/api/v3/devices/{dev_id}/go-offline", {})
 
 
+def not_processed(shop: PrroShop) -> Told:
+    """The tax service has a document whose answer was lost, and has given it no number yet."""
+    shop.load_key("one", keys().cashier)
+    shop.rules({"on": "open", "then": "lost_after"})
+    shop.fiscal(0, device="one")
+    documents = shop.far_end.books.registers[FIRST].documents
+    documents[1] = replace(documents[1], number="")
+    return shop.fiscal(0, device="one")
+
+
 PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
     Res.SIGNING_FAILED: no_signature,
     Res.FISCAL_NUMBER_EMPTY: without_number,
     Res.KEY_NOT_LOADED: lost_secret,
     Res.SIGNING_NOT_SET_UP: lambda shop: shop.fiscal(0, device="one"),
     Res.CLOCK_DIFFERS: wrong_clock,
+    Res.PREVIOUS_NOT_PROCESSED: not_processed,
     Res.KEY_REPLACED_IN_EMERGENCY: emergency,
     Res.KEY_UNREADABLE: lambda shop: uploaded(shop, "wrong", "one"),
     Res.REGISTER_ID_NOT_FOUND: lambda shop: uploaded(shop, "right", "test"),
@@ -603,6 +624,7 @@ SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
     Res.OFFLINE_FORBIDDEN: going_offline(offline_allowed=False),
     Res.ALREADY_OFFLINE: twice_offline,
     Res.ALREADY_ONLINE: twice_online,
+    Res.ONLINE_REQUEST_IMPOSSIBLE: lost_end,
     Res.NO_OFFLINE_NUMBERS: closed_register,
     Res.KEY_EXPIRES_SOON: going_offline(key_valid_to="2026-09-22"),
 }
@@ -733,7 +755,7 @@ class ProducedTests(SynchronousTestCase):
     def test_open_batch(self) -> None:
         """1074 is a warning while a payment of the register has no receipt yet, and tells where that is seen."""
         shop = Shop(self, whole=True)
-        shop.settings(batch={"terminal": "pos"})
+        shop.settings(batch={"terminal": "pos"}, offline_allowed=False)
         shop.open_shift()
         shop.scenario({"on": "sale", "then": "unreachable"})
         receipt = {**sale(), "pays": [{"type": 2, "sum": 100}]}

@@ -105,8 +105,9 @@ class _Collisions(_Case):
     """What the register answers to one more document of the kind."""
 
     def prepared(self) -> Shop:
-        """A shop in which the document is due."""
+        """A shop in which the document is due, and whose register cannot go offline."""
         shop = Shop(self)
+        shop.settings(offline_allowed=False)
         shop.open_shift()
         self.assertEqual(shop.fiscal(3, cash={"type": 0, "sum": 500})["res"], 0)
         self.assertEqual(shop.sell("12.30")["res"], 0)
@@ -403,7 +404,7 @@ class FirstOpenTests(_Collisions, SynchronousTestCase):
     kind, task, again = "open", 0, 1096
 
     def prepared(self) -> Shop:
-        """A shop that has done nothing."""
+        """A shop that has done nothing, and so has no offline numbers."""
         return Shop(self)
 
 
@@ -442,6 +443,7 @@ class PatienceTests(SynchronousTestCase):
         """Whatever comes after the register's patience, the caller is answered when the patience ends."""
         for then in ("accept", "refuse", "lost_before", "lost_after", "silent", "garbage", "unreachable"):
             shop = Shop(self)
+            shop.settings(offline_allowed=False)
             shop.open_shift()
             shop.scenario({"on": "sale", "then": then, "delay_ms": 60_000})
             due = shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale()}})

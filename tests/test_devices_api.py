@@ -537,6 +537,7 @@ class ScenarioTests(_Devices):
 
     def test_followed(self) -> None:
         """A scenario is told back with its defaults, followed, and used up."""
+        self.request("PATCH", f"{DEVICES}/{self.dev_id}", {"settings": {"offline_allowed": False}})
         self.open_shift()
         rules = [{"on": "sale", "then": "refuse", "code": 9}, {"on": "any", "then": "unreachable", "times": 2}]
         full = [

@@ -631,7 +631,7 @@ class OfficialPackageTests(SynchronousTestCase):
                 self.assertNotEqual(list(session.faults(other, 4000000202)), [])
             self.assertEqual(list(session.faults(document, 4000000202)), [])
             session.take(document, message)
-        self.assertEqual((session.ordinal, round(session.minutes * 60)), (7, 44))
+        self.assertEqual((session.ordinal, round(session.minutes * 60)), (7, 53))
 
 
 def _xml_in(message: bytes) -> bytes:

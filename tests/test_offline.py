@@ -202,7 +202,8 @@ class GoOnlineTests(OfflineCase):
     def test_second_session(self) -> None:
         """Each session has an id of its own, also when the answer to the end of the first one was lost."""
         first = self.make_offline(1)[0].split(".")[0]
-        self.shop.scenario({"on": "any", "then": "lost_after"})
+        # The documents arrive; the answer to the end is lost.
+        self.shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"})
         self.go("online")
         self.shop.crash()
         self.assertEqual(self.go("offline"), 0)

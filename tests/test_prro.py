@@ -205,7 +205,8 @@ class LostAnswerTests(PrroCase):
         self.assertEqual(self.shop.kinds(), ["open"] + ["sale"] * 4)
 
     def test_unreachable(self) -> None:
-        """No connection at all is 1050 and may be repeated: nothing was sent."""
+        """No connection at all, and no leave to go offline: 1050, which may be repeated, as nothing was sent."""
+        self.shop.settings("one", offline_allowed=False)
         self.shop.rules({"on": "sale", "then": "unreachable"})
         self.assertTold(self.sell(50, "a"), 1050, 1)
         self.assertTold(self.sell(50, "a"), 0)
@@ -255,7 +256,7 @@ class LostAnswerTests(PrroCase):
         twin._state.shift_open, twin._state.next_number, twin._stored = True, 2, b"{}"
         self.assertTold(self.sell(70, "b", "twin"), 0)
         answer = self.sell(50, "a")
-        self.assertTold(answer, 1075, 2)
+        self.assertTold(answer, 1074, 3)
         self.assertIn("another document", answer["aq_errortxt"])
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
@@ -355,9 +356,11 @@ class OfflineTests(PrroCase):
         self.assertEqual(self.shop.kinds().count("sale"), 2)
 
     def test_answer_lost(self) -> None:
-        """A package whose answer was lost is asked for; nothing is there twice, and the register is online."""
+        """An end whose answer was lost is asked for; nothing is there twice, and the register is online."""
         self.offline()
-        self.shop.rules({"on": "probe", "then": "accept"}, {"on": "any", "then": "lost_after"})
+        # The state is asked for before each package; the second one is the end.
+        probe, package = {"on": "probe", "then": "accept"}, {"on": "any", "then": "accept"}
+        self.shop.rules(probe, package, probe, {**package, "then": "lost_after"})
         self.assertEqual(self.go("online"), 1084)
         self.assertTold(self.sell(70, "online"), 0)
         self.assertEqual(self.shop.kinds().count("sale"), 3)

@@ -621,6 +621,7 @@ class StornoTests(_WithShop):
     @promises("3.2.2.3")
     def test_lost_request(self) -> None:
         """A storno that never arrived is made by the repeat."""
+        self.shop.settings(offline_allowed=False)
         self.shop.sell(20)
         for then in ("lost_before", "unreachable"):
             self.shop.scenario({"on": "storno", "then": then})
@@ -1707,7 +1708,7 @@ class AutoCloseTests(_WithShop):
 
     def test_not_reached(self) -> None:
         """When the tax service cannot be reached at that time, it is tried again until it can."""
-        self.shop.settings(auto_close="12:00")
+        self.shop.settings(auto_close="12:00", offline_allowed=False)
         self.shop.scenario({"on": "z", "then": "unreachable", "times": 5})
         self.until(12.01)
         self.assertTrue(self.is_open())
@@ -1726,7 +1727,7 @@ class AutoCloseTests(_WithShop):
     def test_service_was_down(self) -> None:
         """A service that was not running at that time closes the shift when it runs again."""
         self.shop.settings(auto_close="12:00")
-        for call in self.shop.clock.getDelayedCalls():
+        for call in list(self.shop.clock.getDelayedCalls()):
             call.cancel()
         self.shop.clock.advance(5 * 3600)
         self.assertEqual(self.zs(), [])

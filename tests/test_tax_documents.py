@@ -198,7 +198,7 @@ def _begin(till: Till) -> Document:
     """The begin of an offline session, whatever the settings allow."""
     allowed = RegisterSettings(tax_groups=GROUPS, offline_allowed=True)
     header = till.drafting.closing(_any_request(), till.state).header
-    return Drafting("test", allowed, header, 1, "7", ServiceClock(till.clock)).offline_begin(till.state, None)
+    return Drafting("test", allowed, header, 1, "7", ServiceClock(till.clock)).offline_begin(till.state, None, "")
 
 
 def _any_request() -> Any:

@@ -60,6 +60,8 @@ class Walk(RuleBasedStateMachine):
     def __init__(self, case: SynchronousTestCase) -> None:
         super().__init__()
         self.case, self.shop = case, Shop(case)
+        # What it does offline is the matter of other runs: here each document is at the tax service or nowhere.
+        self.shop.settings(offline_allowed=False)
         self.store = FailingStore(case, self.shop)
         self.sent: dict[str, dict[str, Any]] = {}
         """The task of each tag."""

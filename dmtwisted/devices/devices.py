@@ -244,6 +244,16 @@ class Unusable:
 
     go_online = go_offline
 
+    away, watched, probe_s = False, False, 60.0
+
+    async def answers(self) -> bool:
+        """There is nobody to ask."""
+        return False
+
+    async def come_home(self, language: str) -> bool:
+        """Refuse with 430 and the reason."""
+        raise Refused(Res.DEVICE_ERROR, self._why)
+
     async def resolve(self) -> None:
         """There is nobody to ask."""
 

@@ -37,6 +37,12 @@ from protocols.fiscal.offline import control_number, fiscal_number
 LONGEST_OFFLINE = 35 * 3_600_000
 """Milliseconds offline after which only the shift may be closed (specification 8)."""
 
+LONGEST_MONTH_OFFLINE = 168 * 3_600_000
+"""Milliseconds offline in a calendar month; beyond them the tax service blocks the register (fiscal-server 7.6)."""
+
+NUMBERS_FOR_CLOSING = 2
+"""Offline numbers that are kept for a Z and the closing of its shift."""
+
 LEAST_KEY_DAYS = 3
 """Days that the signing key must still be good for before the register goes offline (specification 8)."""
 
@@ -93,11 +99,12 @@ class Drafting:
             reverses=Reversed(last.kind, last.number, state.last.fiscal_number),
         )
 
-    def offline_begin(self, state: RegisterState, key_days: int | None) -> Document:
+    def offline_begin(self, state: RegisterState, key_days: int | None, source: str) -> Document:
         """The document with which the register goes offline.
 
+        :param source: `BY_ITSELF` when nobody asked for it.
         :raises Refused: 1052 when the settings forbid it, 1053 when it is offline, 1056 without a session, 1117
-            when the key is about to expire.
+            when the key is about to expire, 1042 when the hours of the month are used up.
         """
         if state.offline is not None:
             raise Refused(Res.ALREADY_OFFLINE)
@@ -107,7 +114,9 @@ class Drafting:
             raise Refused(Res.NO_OFFLINE_NUMBERS)
         if key_days is not None and key_days < LEAST_KEY_DAYS:
             raise Refused(Res.KEY_EXPIRES_SOON)
-        return self._document(documents.OFFLINE_BEGIN, _management(self._name), state)
+        if state.offline_month.before(self._clock.now()) >= LONGEST_MONTH_OFFLINE:
+            raise Refused(Res.TAX_SERVICE_BLOCKED)
+        return self._document(documents.OFFLINE_BEGIN, _management(self._name, source), state)
 
     def offline_end(self, state: RegisterState) -> Document:
         """The document with which the register comes back.
@@ -147,14 +156,14 @@ class Drafting:
         session, offline = state.session, state.offline
         assert session is not None
         used = 0 if offline is None else offline.ordinal
-        if not state.offline_numbers_left and document.kind != documents.OFFLINE_END:
-            raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)
-        if (
-            offline is not None
-            and document.at - offline.since > LONGEST_OFFLINE
-            and document.kind not in (documents.Z, documents.CLOSE, documents.OFFLINE_END)
-        ):
-            raise Refused(Res.OFFLINE_TOO_LONG)
+        if offline is not None and document.kind not in _CLOSING:
+            if state.offline_numbers_left <= NUMBERS_FOR_CLOSING:
+                raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)
+            spent = document.at - offline.since
+            if spent > LONGEST_OFFLINE:
+                raise Refused(Res.OFFLINE_TOO_LONG)
+            if state.offline_month.before(offline.since) + spent > LONGEST_MONTH_OFFLINE:
+                raise Refused(Res.TAX_SERVICE_BLOCKED)
         hash = "" if offline is None else offline.hash
         control = control_number(
             session.seed,
@@ -276,9 +285,13 @@ _MAKERS: dict[int, _Make] = {
 """What makes the documents of each task that carries a tag."""
 
 
-def _management(name: str) -> TaskRequest:
+_CLOSING = (documents.Z, documents.CLOSE, documents.OFFLINE_END)
+"""What may still be made offline when a limit is reached."""
+
+
+def _management(name: str, source: str = "") -> TaskRequest:
     """What a document says of its caller when no task asked for it."""
-    return TaskRequest(device=name, type=1, tag="", source="", fiscal=FiscalRequest(task=None))
+    return TaskRequest(device=name, type=1, tag="", source=source, fiscal=FiscalRequest(task=None))
 
 
 def _receipt_of(fiscal: FiscalRequest) -> ReceiptRequest:

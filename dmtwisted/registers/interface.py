@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from zope.interface import Interface
+from zope.interface import Attribute, Interface
 
 from dmtwisted.printing.model import Element
 from dmtwisted.registers.documents import Receipt
@@ -86,7 +86,22 @@ class IRegister(Interface):
     async def go_online(language: str) -> None:
         """Hand in everything that was made offline and come back.
 
-        :raises Refused: 1054 when it is online; why the far end did not take it, and then it stays offline.
+        :raises Refused: 1054 when it is online, 1085 when it turns out to be; why the far end did not take it, and
+            then it stays offline.
+        """
+
+    away = Attribute("Whether it went offline by itself, and so comes back by itself.")
+    watched = Attribute("Whether its link is to be looked after while it is online: it may go offline without it.")
+    probe_s = Attribute("Seconds between two looks at the link, and two tries to come back by itself.")
+
+    async def answers() -> bool:
+        """Whether its far end is there now; no turn is needed, and nothing happens."""
+
+    async def come_home(language: str) -> bool:
+        """One step back online of a register that is `away`: a package of its documents, or the session's end.
+
+        :returns: whether another step is due; its turn may be given back in between.
+        :raises Refused: why not; it stays offline, and the same step is due again.
         """
 
     async def check() -> None:

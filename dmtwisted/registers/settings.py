@@ -52,7 +52,12 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     warn_shift_h: Annotated[
         float, Meta(gt=0, description="Hours after which an open shift adds the warning 3003")
     ] = 24.0
-    offline_allowed: Annotated[bool, Meta(description="Whether the register may go offline")] = False
+    offline_allowed: Annotated[
+        bool, Meta(description="Whether the register may go offline, by itself too when the tax service is away")
+    ] = False
+    offline_probe_s: Annotated[
+        float, Meta(ge=1, le=3600, description="Seconds between two tries to come back online")
+    ] = 60.0
     warn_offline_h: Annotated[
         float, Meta(ge=0, description="Hours offline after which answers warn of the limit of 35 hours")
     ] = 24.0

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from dmtwisted.clock import kyiv
 from dmtwisted.registers.catalogue import CASH
 from dmtwisted.registers.documents import (
     CASH_IN,
@@ -37,6 +38,9 @@ RECEIPTS = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPEN
 """Documents that move money, and that a storno can take back."""
 
 
+BY_ITSELF = "offline"
+"""What stands as ``source`` in the begin of a session that nobody asked for."""
+
 SESSION_NUMBERS = 10_000
 """Documents that we make in one offline session; the tax service itself names no limit (fiscal-server 6)."""
 
@@ -57,6 +61,18 @@ class Session(msgspec.Struct, frozen=True):
     seed: str
 
 
+class OfflineMonth(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How long a register was offline in one month of Kyiv, ``yyyymm``, in sessions that are over."""
+
+    month: str = ""
+    spent: int = 0
+    """Milliseconds."""
+
+    def before(self, at: int) -> int:
+        """What was spent before a session that begins at ``at``; a session counts into the month of its begin."""
+        return self.spent if self.month == _month(at) else 0
+
+
 class Offline(msgspec.Struct, omit_defaults=True):
     """A register that is offline."""
 
@@ -68,6 +84,10 @@ class Offline(msgspec.Struct, omit_defaults=True):
     """Documents of the session so far."""
     hash: str = ""
     """Hash of the last document; empty right after the begin (fiscal-server 7.5)."""
+    by_itself: bool = False
+    """Whether nobody asked for it: then it comes back by itself too."""
+    last: int = 0
+    """When the last receipt or Z was made, which the session's duration goes up to (fiscal-server 7.6)."""
 
 
 class RegisterState(msgspec.Struct, omit_defaults=True):
@@ -83,6 +103,9 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     """Cash in the drawer, in kopecks; carries over a Z."""
     session: Session | None = None
     offline: Offline | None = None
+    offline_month: OfflineMonth = OfflineMonth()
+    voids: tuple[int, ...] = ()
+    """Operations whose document had the next number and never arrived, as the far end said: it may come late."""
     last: LastDocument = msgspec.field(default_factory=LastDocument)
     last_receipt: int = 0
     """The local number of the last document that moved money; 0 before the first."""
@@ -121,13 +144,18 @@ def apply(
     if session is not None:
         state.session = session
     if kind == OFFLINE_BEGIN:
-        state.offline = Offline(first=document.number, since=document.at)
+        by_itself = document.caller.source == BY_ITSELF
+        state.offline = Offline(first=document.number, since=document.at, by_itself=by_itself)
     if kind == OFFLINE_END:
+        if state.offline is not None:
+            state.offline_month = _spent(state.offline_month, state.offline)
         state.offline = None
     elif state.offline is not None:
         state.offline.ordinal += 1
         state.offline.hash = document_hash(sent) if kind != OFFLINE_BEGIN else ""
-    state.next_number = document.number + 1
+        if kind in (Z, STORNO) or kind in RECEIPTS:
+            state.offline.last = document.at
+    state.next_number, state.voids = document.number + 1, ()
     state.last = LastDocument(document.number, fiscal_number, document.caller.task, kind)
     if kind == OPEN:
         state.shift_open = True
@@ -149,6 +177,15 @@ def apply(
         state.z_number = document.shift
     elif kind == CLOSE:
         state.shift_open = False
+
+
+def _spent(month: OfflineMonth, session: Offline) -> OfflineMonth:
+    """The month with a session that is over."""
+    return OfflineMonth(_month(session.since), month.before(session.since) + max(session.last - session.since, 0))
+
+
+def _month(at: int) -> str:
+    return f"{kyiv(at):%Y%m}"
 
 
 def _count(state: RegisterState, kind: str, document: Document, sign: int) -> None:

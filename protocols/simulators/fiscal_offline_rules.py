@@ -42,7 +42,7 @@ class OfflineRecord:
 
     @property
     def minutes(self) -> float:
-        """How long the session has lasted: to its last document that moved money."""
+        """How long the session has lasted: to its last receipt or Z-report."""
         if self.since is None or self.last_settlement is None:
             return 0.0
         return max((self.last_settlement - self.since).total_seconds() / 60, 0.0)
@@ -96,7 +96,7 @@ class OfflineRecord:
         self.last = issued
         if kind is Kind.OFFLINE_BEGIN:
             self.since, self.last_settlement = issued, None
-        elif kind in SETTLEMENTS:
+        elif kind in SETTLEMENTS or kind is Kind.Z:
             self.last_settlement = issued
 
     def grant(self, id: str) -> None:

@@ -36,6 +36,8 @@ class Unknown:
     """The document left and no answer came that could be read."""
 
     why: str
+    res: Res = Res.COLLISION_NOT_REPAIRED
+    """Of a document that was asked for: why it cannot be told now; 1073 and 1074 need a person."""
 
 
 Outcome = Accepted | Rejected | Unknown
@@ -50,6 +52,7 @@ class IFiscalChannel(Interface):
     """The way of one register to its far end."""
 
     desk = Attribute("The register's number within its outlet, as offline numbers contain it.")
+    remote = Attribute("Whether there is a link that can break, which is to be looked after while it is not used.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:
@@ -64,8 +67,14 @@ class IFiscalChannel(Interface):
     async def probe(number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """What became of ``sent``, the document with the local ``number``."""
 
-    async def upload(package: list[bytes]) -> Outcome:
-        """Hand in documents that were made offline, in their order; what is there already is not taken twice."""
+    async def upload(package: list[bytes], session: Session) -> Outcome:
+        """Hand in documents of the offline ``session``, in their order; what is there already is not taken twice."""
+
+    async def answers() -> bool:
+        """Whether the far end is there now; costs one time-out at most and has no effect.
+
+        After a no the next document is not sent before the far end was asked once more.
+        """
 
     def key_days_left() -> int | None:
         """Whole days that the signing key is still good for; `None` when nothing is signed."""
@@ -77,6 +86,13 @@ class IFiscalChannel(Interface):
         """
 
 
+class Away(Refused):
+    """No connection came about (1050): nothing was sent, so a repeat is safe, and so is going offline."""
+
+    def __init__(self, why: str = "") -> None:
+        super().__init__(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=why)
+
+
 def unreachable(why: str = "") -> Rejected:
-    """No connection came about: nothing was sent, so a repeat is safe."""
-    return Rejected(Refused(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=why))
+    """The outcome of what did not leave."""
+    return Rejected(Away(why))

@@ -9,6 +9,7 @@ from protocols.fiscal import verdicts
 from protocols.fiscal.error_codes import Code
 
 _BLOCKED = ("блокован", "168")
+_SESSION = ("номер", "сесі", "режим")
 _NUMBER = ("номер", "геш", "хеш", "менш")
 
 
@@ -34,7 +35,7 @@ def _by_words(code: int, text: str, kind: str) -> Res | None:
         return None
     if any(word in text for word in _BLOCKED):
         return Res.TAX_SERVICE_BLOCKED
-    if "офлайн" in text and "номер" in text:
+    if "офлайн" in text and any(word in text for word in _SESSION) and "дозвол" not in text:
         return Res.TAX_SERVICE_WRONG_OFFLINE_NUMBER
     if code == Code.PACKAGE_VALIDATION_ERROR:
         # Every text of a package speaks of a document's number in the package; what follows is the reason.

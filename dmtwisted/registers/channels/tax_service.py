@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock
+from dmtwisted.clock import KYIV, ServiceClock
 from dmtwisted.registers.catalogue import TaxGroup
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
+    Away,
     IFiscalChannel,
     Outcome,
     Rejected,
@@ -80,6 +81,7 @@ class TaxServiceChannel:
     """
 
     log = Logger()
+    remote = True
 
     def __init__(
         self,
@@ -93,6 +95,8 @@ class TaxServiceChannel:
         self._register, self._key, self._trust, self._clock = register, key, trust, clock
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._outlet: Outlet | None = None
+        # Seconds that the server's clock is before ours; `None` while it is doubtful whether anybody is there.
+        self._skew: float | None = None
         self.desk = str(register.local)
         self.dtype = 0 if register.testing else 1
 
@@ -101,11 +105,13 @@ class TaxServiceChannel:
     async def prepare(self, document: Document) -> bytes:
         """The document as XML, signed: see `IFiscalChannel`.
 
-        :raises Refused: 1093 without a fiscal number, 1094, 1095 or 1124 as the key is, 1069 when it cannot be
-            signed, and as `written` refuses.
+        :raises Refused: 1093 without a fiscal number, 1094, 1095 or 1124 as the key is, 1121 when the clocks differ,
+            1069 when it cannot be signed, and as `written` refuses.
         """
         signer = await self._signer()
         self._key.allow(document)
+        if document.offline is None:
+            await self._check_clock()
         desk = Desk(
             number=self._register.number,
             local=self._register.local,
@@ -186,7 +192,10 @@ class TaxServiceChannel:
             return Rejected(damaged)
         verdict = await self._server.register(sent, paper)
         if isinstance(verdict, verdicts.Accepted):
+            # Tickets tell whole seconds of Kyiv's time; at the edge the server is asked.
+            self._skew = (verdict.at.replace(tzinfo=KYIV) - self._now()).total_seconds()
             return Accepted(verdict.fiscal_number, _session(verdict.session))
+        self._skew = None
         if isinstance(verdict, NotSent):
             return unreachable(verdict.why)
         if isinstance(verdict, verdicts.Unknown):
@@ -195,6 +204,22 @@ class TaxServiceChannel:
         if refused.res is Res.TAX_SERVICE_WRONG_DATE and await self._clock_is_wrong():
             refused = Refused(Res.CLOCK_DIFFERS, note=refused.note, aq_errortxt=refused.aq_errortxt)
         return Rejected(refused)
+
+    async def _check_clock(self) -> None:
+        """See that the server is there and its clock agrees with ours; asks only when either is doubtful.
+
+        It is after the start, after a failure, and when the clocks differed.
+
+        :raises Refused: 1121 when they are half an hour apart; 1050 when it does not answer: nothing left then.
+        """
+        if self._skew is not None and abs(self._skew) < WRONG_CLOCK_S:
+            return
+        asked = await self._server.state_of_server()
+        if not isinstance(asked, Answered):
+            raise Away(_why(asked))
+        self._skew = skew(asked.value, self._now())
+        if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
+            raise Refused(Res.CLOCK_DIFFERS)
 
     async def _clock_is_wrong(self) -> bool:
         asked = await self._server.state_of_server()
@@ -210,7 +235,7 @@ class TaxServiceChannel:
             return Unknown(_why(asked))
         fiscal_number = text_of(asked.value.num_fiscal)
         if not fiscal_number:
-            return Unknown(f"document {number} has no fiscal number yet")
+            return Unknown(f"document {number} has no fiscal number yet", Res.PREVIOUS_NOT_PROCESSED)
         ours = await self._clock.aside(_paper_in, sent)
         fetched = await self._server.fetch(self._register.number, number, asked.value.doc_class == "ZRep")
         if isinstance(fetched, Lost):
@@ -218,7 +243,8 @@ class TaxServiceChannel:
         if isinstance(fetched, Answered):
             if not _same_guid(fetched.value.document, ours):
                 self.log.error("{register}: {number} is another document", register=self.desk, number=number)
-                return Unknown(f"the server has another document under the number {number}: {fiscal_number}")
+                why = f"the server has another document under the number {number}: {fiscal_number}"
+                return Unknown(why, Res.COLLISION_UNSOLVABLE)
         else:
             # It is there, and the server does not show it: there is nothing to compare.
             self.log.warn("{register}: {number} is not shown", register=self._register.number, number=number)
@@ -231,20 +257,27 @@ class TaxServiceChannel:
 
     # Offline
 
-    async def upload(self, package: list[bytes]) -> Outcome:
+    async def answers(self) -> bool:
+        """Whether the server tells its time: see `IFiscalChannel`."""
+        there = isinstance(await self._server.state_of_server(), Answered)
+        if not there:
+            self._skew = None
+        return there
+
+    async def upload(self, package: list[bytes], session: Session) -> Outcome:
         """Hand in documents that were made offline: see `IFiscalChannel`.
 
         The server is asked first how far it has them: real servers may not take a document twice.
         """
         try:
-            return await self._upload(package)
+            return await self._upload(package, session)
         except Refused as refused:
             # The key was gone before the next package could be signed.
             return Rejected(refused)
 
-    async def _upload(self, package: list[bytes]) -> Outcome:
+    async def _upload(self, package: list[bytes], handed_in: Session) -> Outcome:
         papers = await self._clock.aside(_papers_in, package)
-        asked = await self._server.state(self._register.number)
+        asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):
             # Nothing of the package left.
             return unreachable(_why(asked))
@@ -392,5 +425,5 @@ def _unanswered(asked: Nothing | verdicts.Refused | Lost) -> Refused:
     if isinstance(asked, verdicts.Refused):
         return refusal_of(asked)
     if isinstance(asked, NotSent):
-        return Refused(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=asked.why)
+        return Away(asked.why)
     return Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=_why(asked))

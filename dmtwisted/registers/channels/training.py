@@ -45,6 +45,7 @@ class TrainingChannel:
     :param key_valid_to: last day, ``YYYY-MM-DD``, of a signing key that is not there.
     """
 
+    remote = False
     dtype = 0
     desk = DESK
 
@@ -75,7 +76,15 @@ class TrainingChannel:
             paper.kind, lambda: self._service.submit(paper), lambda code: self._service.refuse(paper, code)
         )
 
-    async def upload(self, package: list[bytes]) -> Outcome:
+    async def answers(self) -> bool:
+        """Always there, unless a rule for `probe` stands in the way."""
+        rule = self._service.scenario.take("probe")
+        if rule is None or rule.then is Then.ACCEPT:
+            return True
+        await self._pause(self._patience if rule.then is Then.SILENT else rule.delay_ms / 1000)
+        return False
+
+    async def upload(self, package: list[bytes], session: Session) -> Outcome:
         """Hand offline documents over; a rule for `any` meets the whole package."""
         return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
 

@@ -27,7 +27,9 @@ class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True
     rounding_step: Annotated[
         Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
     ] = 50
-    offline_allowed: Annotated[bool, Meta(description="Whether the register may go offline")] = True
+    offline_allowed: Annotated[
+        bool, Meta(description="Whether the register may go offline, by itself too when the tax service is away")
+    ] = True
     key_valid_to: Annotated[
         str,
         Meta(

@@ -1,0 +1,40 @@
+"""What of a register should be seen to before it becomes an error: the warnings of its answers."""
+
+from __future__ import annotations
+
+from dmtwisted.answers import Warning
+from dmtwisted.registers.drafting import LONGEST_OFFLINE
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.totals import RegisterState
+from dmtwisted.results import Res
+
+HOUR = 3_600_000
+"""Milliseconds."""
+
+
+def due_warnings(
+    settings: RegisterSettings, state: RegisterState, now: int, key_days: int | None, language: str
+) -> list[Warning]:
+    """The warnings that are due at ``now`` (milliseconds since 1970).
+
+    :param key_days: whole days left of the signing key; `None` when nothing is signed.
+    """
+    found = []
+    if state.shift_open and now - state.opened_at > settings.warn_shift_h * HOUR:
+        found.append(Warning.of(Res.SHIFT_OLD, language))
+    if state.offline is not None:
+        hours = (now - state.offline.since) / HOUR
+        if hours > settings.warn_offline_h:
+            left = max(0, int(LONGEST_OFFLINE / HOUR - hours))
+            found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, _left(language, left, "год", "h")))
+        numbers = state.offline_numbers_left
+        if numbers < settings.warn_offline_numbers:
+            note = _left(language, numbers, "номерів", "numbers")
+            found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, note))
+    if key_days is not None and key_days < settings.warn_key_days:
+        found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, _left(language, key_days, "дн.", "days")))
+    return found
+
+
+def _left(language: str, number: int, uk: str, en: str) -> str:
+    return f"{number} {en} left" if language == "en" else f"лишилося {number} {uk}"
