@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,10 @@ from dmtwisted.core import Core
 from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.results import Res
 from dmtwisted.store.values import StoreFailed
+from tests.certificates import key_pem, make_certificate, make_key, pem
+from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop
+from tests.shop import sale as shop_sale
 from tests.specification import promises
 from tests.web_case import DEVICES, HttpAnswer, WebCase, fiscal, sale
 from web.pages import words
@@ -25,6 +29,7 @@ from web.pages.chart import HEIGHT, WIDTH, chart, scale_of
 from web.pages.day import DaySales
 from web.pages.fields import VISIBLE, Field, Form, form_of
 from web.pages.rendering import hour, iso, moment, money
+from web.pages.service import bytes_in_words
 from web.pages.setting_words import SETTINGS, help_of, title_of
 from web.site import Door
 
@@ -143,6 +148,9 @@ class PageCase(WebCase):
             "/dm/main/codes",
             "/dm/main/settings",
             "/dm/api",
+            "/dm/main/settings/certificate",
+            "/dm/main/settings/database",
+            "/dm/main/settings/log",
             "/dm/",
             "/dm/devices/new",
             "/dm/devices/new?kind=other",
@@ -176,7 +184,8 @@ class EveryPageTests(PageCase):
 
     def test_no_ukrainian_in_english(self) -> None:
         """The words of an English page are English: Ukrainian is only what the shop itself wrote."""
-        for path in ("/dm/main/first", "/dm/main/settings", "/dm/", "/dm/devices/new", "/dm/main/codes"):
+        paths = [path for path in self.paths() if path.startswith("/dm/main/settings")]
+        for path in ("/dm/main/first", *paths, "/dm/", "/dm/devices/new", "/dm/main/codes"):
             text = self.page(path, EN).text.replace("Українською", "")
             self.assertEqual(re.findall(r"[А-ЯІЇЄҐа-яіїєґ]{3,}", text), [], path)
 
@@ -227,7 +236,7 @@ class EveryPageTests(PageCase):
             asked |= {target for target in targets if target.startswith("/")}
         self.assertGreater(len(asked), 20)
         for target in asked:
-            self.assertEqual(self.request("GET", target).status, 200, target)
+            self.assertEqual(self.request("GET", target.partition("#")[0]).status, 200, target)
 
     def test_reading_changes_nothing(self) -> None:
         """A page is looked at, not posted to: any other method is refused."""
@@ -392,9 +401,159 @@ class SettingsPageTests(PageCase):
         self.assertIn("books", Page(answer.body.decode()).text)
         self.assertNotIn(key, answer.body.decode())
 
+    def test_certificate(self) -> None:
+        """The page says that there is none, then whose is installed, how long it is good, and what is to be done."""
+        path = "/dm/main/settings/certificate"
+        page = self.page(path)
+        self.assertIn("nothing is encrypted", page.text)
+        self.assertEqual((page.all("button", id="remove"), "authority.pem" in page.text), ([], False))
+        self.assertEqual(self.request("POST", "/dm/api/v3/tls/authority", {"names": ["desk.shop.local"]}).status, 200)
+        page = self.page(path)
+        for told in ("desk.shop.local", "Start the service again", "800", "update-ca-certificates", "keytool"):
+            self.assertIn(told, page.text)
+        self.assertIn("/dm/api/v3/tls/authority.pem", page.links())
+        self.assertEqual(len(page.all("button", id="remove")), 1)
+
+    def test_ending_certificate(self) -> None:
+        """A certificate that ends soon is told by a colour and in words, and one that has ended as what it is."""
+        key = make_key()
+        folder = self.shop.state / "tls"
+        folder.mkdir()
+        for ends, told in ((5, "it ends in 5 days"), (-1, "-1")):
+            certificate = make_certificate(MORNING, key, begins=-9, ends=ends)
+            (folder / "desk.pem").write_bytes(pem(certificate) + key_pem(key))
+            page = self.page("/dm/main/settings/certificate")
+            self.assertIn(told, page.text)
+            self.assertEqual(len(page.all("span", class_=f"badge {'warn' if ends > 0 else 'bad'}")), 1)
+        (folder / "desk.pem").write_bytes(b"nothing")
+        self.assertIn("would not start with it", self.page("/dm/main/settings/certificate").text)
+
+    def test_database(self) -> None:
+        """Which database it is, how much is in it, and what the last look at it found."""
+        self.open_shift()
+        page = self.page("/dm/main/settings/database")
+        for told in ("SQLite", "Fiscal documents 1", "Oldest document 21.09.2026 09:00:00"):
+            self.assertIn(told, page.text)
+        shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
+        self.assertEqual(shown, {"packdays": "40", "paydays": "90"})
+
+    def test_log(self) -> None:
+        """The last lines are shown as what they are: text."""
+        self.shop.core.log_lines = ["one <script>alert(1)</script>\n", "two\n"]
+        answer = self.get("/dm/main/settings/log")
+        self.assertIn("one <script>alert(1)</script> two", Page(answer.body.decode()).text)
+        self.assertNotIn(b"<script>alert", answer.body)
+        self.assertLessEqual(
+            {"/dm/api/v3/diagnostics", "/dm/api/v3/log?format=text"}, self.page("/dm/main/settings/log").links()
+        )
+
+    def test_sizes(self) -> None:
+        """Sizes are written as people read them."""
+        sizes: dict[int | None, str] = {
+            None: "—",
+            0: "0 B",
+            1023: "1023 B",
+            1536: "1.5 kB",
+            5 << 20: "5.0 MB",
+            3 << 40: "3072.0 GB",
+        }
+        self.assertEqual({size: bytes_in_words(size) for size in sizes}, sizes)
+
+
+class ExposedTests(PageCase):
+    """The red line that says when anybody on the network gets in."""
+
+    def warned(self, **server: Any) -> bool:
+        """Whether every page warns, with this configuration."""
+        self.shop._config = replace(self.shop._config, server=ServerConfig(**server))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        found = {bool(self.page(path).all("p", class_="exposed")) for path in ("/dm/main/", "/dm/", "/dm/main/codes")}
+        self.assertEqual(len(found), 1)
+        return found.pop()
+
+    def test_addresses(self) -> None:
+        """It is there when the service listens beyond this machine, and nothing stands before the settings."""
+        for host in ("0.0.0.0", "::", "192.168.1.5", "desk.shop.local"):
+            self.assertTrue(self.warned(host=host), host)
+            self.assertFalse(self.warned(host=host, hardened=True), host)
+        for host in ("127.0.0.1", "127.0.0.5", "::1", "localhost"):
+            self.assertFalse(self.warned(host=host), host)
+
+    def test_login(self) -> None:
+        """It leads to the login, and is gone once that is switched on."""
+        page = self.page("/dm/main/")
+        self.assertIn("/dm/main/settings#login-title", page.links())
+        members = {"usr_uiauth": True, "usr_login": "a", "usr_pass": "b", "usr_confpass": "b"}
+        self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", members).json["res"], 0)
+        answer = self.request("POST", "/login", {"login": "a", "pass": "b"})
+        cookie = (answer.header("set-cookie") or "").split(";")[0]
+        page = Page(self.get("/dm/main/", cookie=cookie).body.decode())
+        self.assertEqual(page.all("p", class_="exposed"), [])
+
+
+class SigningKeyTests(PageCase):
+    """The page of a register that signs."""
+
+    def setUp(self) -> None:
+        """A shop with registers at the tax service."""
+        self.prro = self.shop = PrroShop(self)
+        self.door = Door(self.shop.core)
+
+    def test_key(self) -> None:
+        """Without a key the page asks for one; then it says whose it is and for how many days it is good."""
+        path = f"/dm/devices/{self.ids()['one']}"
+        page = self.page(path)
+        self.assertIn("There is no key yet", page.text)
+        self.assertEqual(len(page.all("form", id="key-form")), 1)
+        self.prro.load_key("one", keys().ending)
+        page = self.page(path)
+        self.assertIn("Касир", page.text)
+        self.assertEqual(len(page.all("span", class_="badge bad")), 1)
+        self.assertEqual(self.page(f"/dm/devices/{self.ids()['test']}").all("form", id="key-form"), [])
+
+    def test_way(self) -> None:
+        """A signed receipt says so; one that was made offline says when it was handed in."""
+        self.prro.load_key("one", keys().cashier)
+        self.assertEqual(self.shop.fiscal(0, device="one")["res"], 0)
+        path = f"/dm/main/receipts/{self.ids()['one']}"
+        text = self.page(f"{path}/1").text
+        self.assertIn("Signed with the register's key Stored before it was sent Sent to the tax office", text)
+        self.prro.done(self.prro.built().go_offline("uk"))
+        number = self.shop.fiscal(1, device="one", receipt=shop_sale())["info"]["docno"]
+        self.assertIn("Made offline, goes to the tax office later", self.page(f"{path}/{number}").text)
+        self.prro.done(self.prro.built().go_online("uk"))
+        self.assertIn("Made offline, handed in to the tax office", self.page(f"{path}/{number}").text)
+
+    def test_parts(self) -> None:
+        """The settings of a register are folded by what they are about; none is in two parts."""
+        form = form_of(find_drivers()["register", "prro"].schema())
+        names = {part.name: {field.name for field in part.fields} for part in form.parts}
+        self.assertLessEqual({"tax_groups", "pay_types"}, names["money"])
+        self.assertLessEqual({"template", "header", "pf_image"}, names["paper"])
+        self.assertEqual(names["batch"], {"batch"})
+        self.assertIn("offline_allowed", names["offline"])
+        self.assertEqual(len(form.folded), len({field.name for field in form.folded}))
+        printer = form_of(find_drivers()["printer", "escpos"].schema())
+        self.assertEqual([part.name for part in printer.parts], ["rest"])
+
 
 class OverviewTests(PageCase):
     """Everything at a glance."""
+
+    def test_offline(self) -> None:
+        """A register that is offline says since when, for how long it may, and how many numbers it has left."""
+        self.open_shift()
+        board = f"/dm/main/registers/{self.ids()['test']}"
+        self.assertNotIn("Time left offline", self.page(board).text)
+        self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
+        self.shop.clock.advance(3600 + 90)
+        for path in ("/dm/main/", board, f"/dm/devices/{self.ids()['test']}"):
+            text = self.page(path).text
+            self.assertIn("Offline since 21.09.2026 09:00:00 Time left offline 33 h 58 min", text, path)
+            self.assertIn("Offline numbers left 9999", text)
+        self.shop.clock.advance(34 * 3600)
+        self.assertIn("time is up: close the shift", self.page(board).text)
 
     def test_fresh(self) -> None:
         """A service without a receipt invites to the first one; with one it does so no more."""
@@ -1002,7 +1161,9 @@ class WordsTests(SynchronousTestCase):
         }
         self.assertEqual(set(words.FOR_SCRIPTS) - in_scripts - made_up, set())
         self.assertEqual(set(words.FOR_SCRIPTS) - set(words.WORDS), set())
-        code = "".join(file.read_text("utf-8") for file in (WEB / "pages").glob("*.py") if file.name != "words.py")
+        code = "".join(
+            file.read_text("utf-8") for file in (WEB / "pages").glob("*.py") if not file.name.startswith("words")
+        )
         spare = set(words.WORDS) - asked - in_scripts - KINDS_AND_FATES
         for key in sorted(spare):
             made = f"{key.partition('_')[0]}_"

@@ -227,7 +227,9 @@ class Door(Site):
         database = Database(core)
         support = announced(SupportApi(core, database, language))
         self._starts += [(path, support) for path in SUPPORT]
-        self._pages: IResource = Management(PageSite(core, language).app.resource(), language)
+        certificate = CertificateApi(core, language)
+        pages = PageSite(core, language, database, certificate.told)
+        self._pages: IResource = Management(pages.app.resource(), language)
         self._starts += [
             (OPENAPI, Management(DocumentApi(self.resources, language).app.resource(), language)),
             (POSTMAN, Management(DocumentApi(self.resources, language).app.resource(), language)),
@@ -235,7 +237,7 @@ class Door(Site):
             (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
             (PREFIX.rstrip(b"/"), StaticFiles(language)),
         ]
-        self._starts.append((b"/dm/api/v3/tls", announced(CertificateApi(core, language))))
+        self._starts.append((b"/dm/api/v3/tls", announced(certificate)))
         if core.config.service.training:
             training = Management(TrainingApi(core.clock, language).app.resource(), language)
             self._starts.append((b"/dm/api/v3/training", training))

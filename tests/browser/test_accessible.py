@@ -28,6 +28,10 @@ class _EveryPage(BrowserCase):
         rules = [{"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0}]
         self.service.request("PUT", f"{self.service.device()}/scenario", {"rules": rules})
         self.service.execute(sale("sale-2"))
+        self.service.request("POST", "/dm/api/v3/tls/authority", {"names": ["desk.shop.local"]})
+        self.service.request("POST", "/dm/api/v3/api-keys", {"name": "Бухгалтерія"})
+        made = {"device": "real", "prro_type": 1, "fisid": "4000000001"}
+        self.service.request("POST", "/dm/main/api/v1/prro", made)
 
     def paths(self) -> list[str]:
         """The pages."""
@@ -43,6 +47,9 @@ class _EveryPage(BrowserCase):
             "/dm/main/codes",
             "/dm/main/settings",
             "/dm/api",
+            "/dm/main/settings/certificate",
+            "/dm/main/settings/database",
+            "/dm/main/settings/log",
             "/dm/main/nope",
             "/dm/",
             "/dm/devices/new",

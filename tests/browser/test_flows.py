@@ -168,8 +168,9 @@ class AddDeviceTests(BrowserCase):
         device = self.devices()["test"]
         self.go(f"/dm/devices/{device['dev_id']}")
         self.fill("#s-shopname", "Кав’ярня")
-        self.click("details.more summary")
+        self.click("[data-part='money'] summary")
         self.page.uncheck("[data-field='tax_groups'] [data-code='3']")
+        self.click("[data-part='paper'] summary")
         self.page.fill("#s-header", "Перший рядок\nДругий")
         self.click("#settings button.main")
         self.page.wait_for_selector("#outcome h2:has-text('Збережено')")

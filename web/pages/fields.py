@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 VISIBLE = 5
@@ -70,12 +71,35 @@ class Field:
     parts: tuple[Field, ...] = ()
 
 
+PARTS = {
+    "money": ("tax_groups", "default_taxgrp", "pay_types", "rounding_step", "check_cash"),
+    "offline": ("offline_allowed", "offline_probe_s", "warn_offline_h", "warn_offline_numbers"),
+    "batch": ("batch",),
+    "paper": ("name", "shopname", "shopad", "vat_code", "fis_code", "header", "footer", "template", "pf_*"),
+    "tax": ("server_*", "trusted_certificates", "fiscal_number", "local_number", "testing", "connect_s", "retry_s"),
+}
+"""What the many settings of a register are about, part by part; what stands in none of them is the rest."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Fields that are unfolded together; ``name`` is a key of `PARTS`, or ``rest``."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+
 @dataclass(frozen=True)
 class Form:
-    """The fields of a driver: those that are seen at first, and those that are folded away."""
+    """The fields of a driver: those that are seen at first, and those that are folded away, part by part."""
 
     seen: tuple[Field, ...]
-    folded: tuple[Field, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def folded(self) -> tuple[Field, ...]:
+        """Every field that is folded away."""
+        return tuple(field for part in self.parts for field in part.fields)
 
 
 def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
@@ -95,7 +119,17 @@ def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
             continue
         if field.required or (field.name in order and _widest([*seen, field]) <= VISIBLE):
             seen.append(field)
-    return Form(tuple(seen), tuple(field for field in found if field not in seen))
+    return Form(tuple(seen), _in_parts([field for field in found if field not in seen]))
+
+
+def _in_parts(fields: list[Field]) -> tuple[Part, ...]:
+    """``fields`` by what they are about; a device with few settings has them all in one part."""
+    names = PARTS if any(field.name == "tax_groups" for field in fields) else {}
+    found: dict[str, list[Field]] = {part: [] for part in (*names, "rest")}
+    for field in fields:
+        homes = [part for part, patterns in names.items() if any(fnmatchcase(field.name, each) for each in patterns)]
+        found[homes[0] if homes else "rest"].append(field)
+    return tuple(Part(part, tuple(those)) for part, those in found.items() if those)
 
 
 def _widest(fields: list[Field]) -> int:

@@ -12,6 +12,7 @@ from dmtwisted.devices.drivers import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers import documents
+from dmtwisted.registers.drafting import LONGEST_OFFLINE
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationQuery, OperationRow, StoreFailed
@@ -25,6 +26,9 @@ LAST = 3
 
 MOST_UNFINISHED = 50
 """Unfinished operations that are listed."""
+
+MINUTE = 60_000
+"""In milliseconds."""
 
 PRINTS_COUNT = 86_400_000
 """Milliseconds after which nobody looks for a print any more whose end is not known."""
@@ -57,10 +61,19 @@ class Standing:
     state: dict[str, Any]
     trouble: str
 
+    now: int = 0
+    """The moment of the look, in milliseconds since 1970."""
+
     @property
     def busy(self) -> bool:
         """Whether a task is under way."""
         return bool(self.state.get("busy"))
+
+    @property
+    def offline_left(self) -> int:
+        """Minutes until a register that is offline may only close its shift (specification 3.1c)."""
+        since = int(self.state.get("offline_since") or 0)
+        return max(0, LONGEST_OFFLINE - (self.now - since)) // MINUTE if since else 0
 
 
 @dataclass(frozen=True)
@@ -81,8 +94,8 @@ class Unfinished:
     way: str
 
 
-async def standing(device: Device) -> Standing:
-    """How ``device`` stands; never raises."""
+async def standing(device: Device, now: int = 0) -> Standing:
+    """How ``device`` stands at ``now``; never raises."""
     try:
         state = await state_of(device)
     except StoreFailed:
@@ -98,6 +111,7 @@ async def standing(device: Device) -> Standing:
         device.driver.title,
         state,
         str(state.get("error", "")),
+        now,
     )
 
 

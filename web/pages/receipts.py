@@ -196,8 +196,15 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     """
     operation = await _operation_of(store, device, value)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]
+    if hasattr(device.built, "load_key"):
+        steps.append(Step("step_signed", 0))
     steps.append(Step("step_stored", 0))
-    steps.append(Step("step_offline" if value.offline is not None else "step_sent", 0))
+    if value.offline is None:
+        steps.append(Step("step_sent", 0))
+    else:
+        state = await device.built.state()
+        waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)
+        steps.append(Step("step_offline" if waits else "step_handed_in", 0))
     steps.append(Step("step_confirmed", _answered_at(row.answer), row.fiscal_number))
     prints = await store.find_operations(OperationQuery(kinds=[JOB], key=f"{value.header.fisid}/{value.number}"))
     for job_row in reversed(prints.operations):
@@ -206,6 +213,11 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
         reason = why(job.reason, language) if job.reason else ""
         steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
     return steps
+
+
+def was_printed(steps: list[Step]) -> bool:
+    """Whether anything of a document's way was on a printer."""
+    return any(step.word.startswith("print:") for step in steps)
 
 
 async def _operation_of(store: IStore, device: Device, value: Document) -> OperationRow | None:

@@ -61,10 +61,13 @@ class Pages:
     :param default_language: for browsers that want none of ours.
     :param training: whether every page says that nothing leaves the machine.
     :param login_on: whether people have to log in, so that pages offer to log out.
+    :param exposed: whether every page warns that anybody on the network gets in.
     """
 
-    def __init__(self, default_language: str, training: bool, login_on: Callable[[], bool]) -> None:
-        self._default, self._training, self._login_on = default_language, training, login_on
+    def __init__(
+        self, default_language: str, training: bool, login_on: Callable[[], bool], exposed: Callable[[], bool]
+    ) -> None:
+        self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
 
     def language(self, request: IRequest) -> str:
         """The language in which ``request`` is answered."""
@@ -82,6 +85,7 @@ class Pages:
                 "words": for_scripts(language),
                 "training": self._training,
                 "login_on": self._login_on(),
+                "exposed": self._exposed(),
                 "version": dmtwisted.__version__,
                 "path": request.path.decode("latin-1"),
                 **values,

@@ -10,7 +10,7 @@ path                                             page
 /dm/main/receipts/{dev_id}/{number}              one receipt; with ``/picture`` its picture alone
 /dm/main/console                                 requests to try
 /dm/main/codes                                   result codes; ``codes.json`` is the same for scripts
-/dm/main/settings                                settings of the service
+/dm/main/settings                                settings of the service; ``/certificate``, ``/database``, ``/log``
 /dm/                                             devices
 /dm/devices/new, /dm/devices/{dev_id}            a device added; looked at, tried, changed
 /dm/api                                          the interface for programs
@@ -22,6 +22,7 @@ of origin that hold there.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -46,7 +47,9 @@ from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
 from web.pages.overview import last_documents, last_payment, shown, standing, unfinished
 from web.pages.rendering import Pages
+from web.pages.service import TRUST, bytes_in_words, is_exposed, protection
 from web.pages.words import speaker
+from web.support import Database, tail
 
 MOVED = {
     b"/": b"/dm/main/",
@@ -77,9 +80,13 @@ class PageSite:
     log = Logger()
     app = Klein()
 
-    def __init__(self, core: Core, default_language: str) -> None:
-        self._core = core
-        self._pages = Pages(default_language, core.config.service.training, lambda: core.access.on)
+    def __init__(
+        self, core: Core, default_language: str, database: Database, certificate: Callable[[], Awaitable[Any]]
+    ) -> None:
+        self._core, self._database, self._certificate = core, database, certificate
+        self._pages = Pages(
+            default_language, core.config.service.training, lambda: core.access.on, lambda: is_exposed(core)
+        )
         self._day = DaySales(core.store)
 
     @app.route("/", methods=["GET"])
@@ -101,7 +108,7 @@ class PageSite:
     async def overview(self, request: IRequest) -> bytes:
         """Every device at a glance."""
         core, now = self._core, self._core.clock.now()
-        found = [await standing(device) for device in core.devices]
+        found = [await standing(device, now) for device in core.devices]
         registers = [
             (one, await last_documents(core.store, core.devices.by_id(one.dev_id)))
             for one in found
@@ -132,7 +139,7 @@ class PageSite:
             (device for device in self._core.devices if (device.kind, device.row.driver) == (REGISTER, "training")),
             None,
         )
-        register = await standing(training) if training is not None else None
+        register = await standing(training, self._core.clock.now()) if training is not None else None
         return self._pages.page(request, "first.html", register=register)
 
     @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
@@ -144,7 +151,7 @@ class PageSite:
         return self._pages.page(
             request,
             "board.html",
-            register=await standing(device),
+            register=await standing(device, self._core.clock.now()),
             documents=await last_documents(self._core.store, device, 8),
             printers=self._named(PRINTER),
         )
@@ -167,6 +174,7 @@ class PageSite:
         """One receipt."""
         device, row, value = await self._document(dev_id, number)
         language = self._pages.language(request)
+        steps = await receipts.way_of(self._core.store, device, row, value, language)
         return self._pages.page(
             request,
             "receipt.html",
@@ -174,7 +182,8 @@ class PageSite:
             row=row,
             document=value,
             shown=shown(row, device.name, dev_id),
-            steps=await receipts.way_of(self._core.store, device, row, value, language),
+            steps=steps,
+            printed=receipts.was_printed(steps),
             answer=receipts.pretty(row.answer),
             text=receipts.text_of(device, row, value),
             printers=self._named(PRINTER),
@@ -241,14 +250,41 @@ class PageSite:
             settings=core.settings.now,
             login=core.access.login,
             keys=[{"id": key.id, "name": key.name, "at": key.made_at} for key in core.access.keys],
+            protection=protection(core),
         )
+
+    @app.route("/dm/main/settings/certificate", methods=["GET"])
+    async def certificate(self, request: IRequest) -> bytes:
+        """The certificate: how it stands, installed, made by a local authority."""
+        config, told = self._core.config, await self._certificate()
+        removable = "subject" in told and (not config.tls.given or config.tls_is_installed)
+        return self._pages.page(request, "certificate.html", told=told, removable=removable, trust=TRUST)
+
+    @app.route("/dm/main/settings/database", methods=["GET"])
+    async def database(self, request: IRequest) -> bytes:
+        """The database: which one, how large, how much is in it, whether it is whole."""
+        facts = await self._database.facts()
+        return self._pages.page(
+            request,
+            "database.html",
+            facts=facts,
+            size=bytes_in_words(facts.size),
+            verdict=self._database.verdict,
+            settings=self._core.settings.now,
+        )
+
+    @app.route("/dm/main/settings/log", methods=["GET"])
+    def log_page(self, request: IRequest) -> bytes:
+        """The last lines of the log, and the bundle for whoever helps."""
+        lines = tail(self._core.log_lines)
+        return self._pages.page(request, "log.html", lines=lines, settings=self._core.settings.now)
 
     # Devices
 
     @app.route("/dm/", methods=["GET"])
     async def devices(self, request: IRequest) -> bytes:
         """Every device."""
-        found = [await standing(device) for device in self._core.devices]
+        found = [await standing(device, self._core.clock.now()) for device in self._core.devices]
         return self._pages.page(request, "devices.html", devices=found)
 
     @app.route("/dm/devices/new", methods=["GET"])
@@ -272,6 +308,7 @@ class PageSite:
             form=form,
             values={},
             usual_name=self._usual_name(kind),
+            known_names=self._known_names(),
         )
 
     def _usual_name(self, kind: str) -> str:
@@ -290,12 +327,18 @@ class PageSite:
         return self._pages.page(
             request,
             "device.html",
-            device=await standing(device),
+            device=await standing(device, self._core.clock.now()),
             driver=device.driver,
             form=form_of(device.driver.schema(), secrets),
             values=values,
             has_strip="strip" in device.driver.capabilities,
+            has_key=hasattr(device.built, "load_key"),
+            known_names=self._known_names(),
         )
+
+    def _known_names(self) -> dict[str, list[str]]:
+        """Names that a setting may mean: `batch.terminal`, `batch.printer`, `spare`."""
+        return {kind: [one["name"] for one in self._named(kind)] for kind in (TERMINAL, PRINTER)}
 
     def _named(self, kind: str) -> list[dict[str, str]]:
         return [

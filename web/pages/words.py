@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dmtwisted.results import Text
+from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
 
@@ -338,7 +339,6 @@ _W: dict[str, tuple[str, str]] = {
         "The till sends this name as `device`. No two devices share one.",
     ),
     "needed": ("обов’язково", "required"),
-    "more_settings": ("Решта налаштувань", "More settings"),
     "check": ("Перевірити зв’язок", "Check the connection"),
     "check_good": ("Пристрій відповідає", "The device answers"),
     "check_bad": ("Пристрій не відповідає як слід", "The device does not answer as it should"),
@@ -451,7 +451,7 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in _W.items()}
+WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE}.items()}
 """The dictionary."""
 
 FOR_SCRIPTS = (
@@ -482,6 +482,13 @@ FOR_SCRIPTS = (
     "new_key",
     "save_anyway",
     "saved",
+    "no_file",
+    "installed",
+    "key_loaded",
+    "database_whole",
+    "database_damaged",
+    "database_no_check",
+    "log_empty",
     "bad_json",
     "whole_number",
     "any_number",

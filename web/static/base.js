@@ -22,10 +22,12 @@ export class NoAnswer extends Error {}
  */
 export async function ask(method, path, body) {
   const headers = { "Accept-Language": document.documentElement.lang };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  // A form names its own type, with the mark between its parts.
+  const form = body instanceof FormData;
+  if (body !== undefined && !form) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const text = body === undefined || form || typeof body === "string" ? body : JSON.stringify(body);
     answer = await fetch(path, { method, headers, body: text, cache: "no-store" });
   } catch {
     throw new NoAnswer();
@@ -40,6 +42,16 @@ export async function ask(method, path, body) {
     return { status: answer.status, json: JSON.parse(text), text };
   } catch {
     throw new NoAnswer();
+  }
+}
+
+/** As `ask`; without an answer `{status: 0, json: null}`. */
+export async function askOrNull(method, path, body) {
+  try {
+    return await ask(method, path, body);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { status: 0, json: null };
   }
 }
 

@@ -1,58 +1,39 @@
 // Settings of the service: how long things are kept, the login, keys for programs.
 
-import { $, $$, ask, lookAgain, make, NoAnswer, once, sure, words } from "./base.js";
+import { $, askOrNull, lookAgain, make, once, sure, words } from "./base.js";
 import { explain, say } from "./outcome.js";
+import "./keeping.js";
 
-async function asked(method, path, body) {
-  try {
-    return await ask(method, path, body);
-  } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
-    return { status: 0, json: null };
-  }
-}
-
-for (const form of $$("form[data-settings]")) {
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const button = $("button", form);
-    once(button, async () => {
-      const members = {};
-      for (const input of $$("input", form)) {
-        members[input.name] = input.type === "checkbox" ? input.checked : input.type === "number" ? Number(input.value) : input.value;
-      }
-      const { json } = await asked("POST", "/dm/main/api/v1/settings", members);
-      if (json?.res !== 0) {
-        await explain(json, button.textContent);
-        return;
-      }
-      say(words.saved);
-      // The login may be asked for from now on, or no more.
-      if ("usr_uiauth" in members) location.reload();
-    });
-  });
+/** Show a key: now or never. */
+function showKey(json) {
+  say(words.new_key);
+  $("#outcome").append(make("p", { class: "code" }, json.key));
+  $("#outcome").scrollIntoView({ block: "nearest" });
+  lookAgain();
 }
 
 $("#new-key").addEventListener("submit", (event) => {
   event.preventDefault();
   const button = $("#new-key button");
   once(button, async () => {
-    const { status, json } = await asked("POST", "/dm/api/v3/api-keys", { name: $("#key-name").value });
+    const { status, json } = await askOrNull("POST", "/dm/api/v3/api-keys", { name: $("#key-name").value });
     if (status !== 201) {
       await explain(json, button.textContent);
       return;
     }
-    say(words.new_key);
-    $("#outcome").append(make("p", { class: "code" }, json.key));
+    showKey(json);
     $("#new-key").reset();
-    lookAgain();
   });
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button[data-key]");
-  if (!button || !(await sure("sure-key"))) return;
-  const { status, json } = await asked("DELETE", `/dm/api/v3/api-keys/${encodeURIComponent(button.dataset.key)}`);
+  const button = event.target.closest("button[data-key], button[data-replace]");
+  if (!button) return;
+  const { key, replace } = button.dataset;
+  if (!(await sure(key ? "sure-key" : "sure-replace"))) return;
+  const path = `/dm/api/v3/api-keys/${encodeURIComponent(key ?? replace)}`;
+  const { status, json } = await (key ? askOrNull("DELETE", path) : askOrNull("POST", `${path}/replace`, {}));
   if (status === 204) lookAgain();
+  else if (status === 200) showKey(json);
   else await explain(json, button.textContent);
 });

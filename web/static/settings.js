@@ -1,6 +1,6 @@
 // The form of a device's settings: from fields to JSON and back to the field that was wrong.
 
-import { $, $$, ask, data, lookAgain, make, NoAnswer, once, words } from "./base.js";
+import { $, $$, askOrNull, data, lookAgain, make, once, words } from "./base.js";
 import { explain, inWords, say } from "./outcome.js";
 
 const form = $("#settings");
@@ -153,22 +153,13 @@ async function refused(answer, title) {
 
 // Asking the service
 
-async function asked(method, path, body) {
-  try {
-    return await ask(method, path, body);
-  } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
-    return { status: 0, json: null };
-  }
-}
-
 const named = () => ({ device: $("#device").value.trim(), settings: changes() });
 
 /** Try the settings before anything is kept; true when the device answered. */
 async function tried(title, saveAnyway) {
   say(words.working);
   const body = { ...named(), kind: data.kind, driver: data.driver };
-  const { status, json } = await asked("POST", "/dm/api/v3/check", body);
+  const { status, json } = await askOrNull("POST", "/dm/api/v3/check", body);
   if (status !== 200) {
     $("#outcome").hidden = true;
     await refused(json, title);
@@ -188,20 +179,20 @@ async function tried(title, saveAnyway) {
 }
 
 async function create(title) {
-  const { status, json } = await asked("POST", "/dm/api/v3/devices", { ...named(), kind: data.kind, driver: data.driver });
+  const { status, json } = await askOrNull("POST", "/dm/api/v3/devices", { ...named(), kind: data.kind, driver: data.driver });
   if (status === 201) location.assign(`/dm/devices/${json.dev_id}`);
   else await refused(json, title);
 }
 
 async function change(title) {
-  const { status, json } = await asked("PATCH", `/dm/api/v3/devices/${data.dev_id}`, named());
+  const { status, json } = await askOrNull("PATCH", `/dm/api/v3/devices/${data.dev_id}`, named());
   if (status !== 200) {
     await refused(json, title);
     return;
   }
   before = collect(form);
   say(words.saved);
-  const check = await asked("POST", `/dm/api/v3/devices/${data.dev_id}/check`);
+  const check = await askOrNull("POST", `/dm/api/v3/devices/${data.dev_id}/check`);
   const { parts } = await inWords(check.json, check.json?.res === 0 ? words.check_good : words.check_bad);
   $("#outcome").append(...parts);
   data.device = json.device;

@@ -1,0 +1,77 @@
+"""What the pages about the service itself show: who gets in, the certificate, the database, the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from dmtwisted.config import ServerConfig
+from dmtwisted.core import Core
+
+TRUST = (
+    ("Windows", "certutil -addstore Root authority.pem"),
+    (
+        "Debian, Ubuntu",
+        "cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates",
+    ),
+    ("Fedora", "cp authority.pem /etc/pki/ca-trust/source/anchors/ && update-ca-trust"),
+    ("macOS", "security add-trusted-cert -d -k /Library/Keychains/System.keychain authority.pem"),
+    ("Firefox", "Settings → Certificates → Authorities → Import"),
+    ("Java", "keytool -importcert -cacerts -alias dmtwisted -file authority.pem"),
+    ("curl, Python", 'curl --cacert authority.pem; verify="authority.pem"'),
+)
+"""How the authority comes to be trusted: the system, and what is done there."""
+
+KIBI = 1024
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Who gets in, at a glance."""
+
+    address: str
+    local: bool
+    """Whether only this machine can reach it."""
+    https: bool
+    login: bool
+    hardened: bool
+    keys: int
+
+
+def protection(core: Core) -> Protection:
+    """How the service is guarded now."""
+    server = core.config.server
+    return Protection(
+        address=f"{server.host}:{server.port}",
+        local=is_local(server),
+        https=core.certificate is not None,
+        login=core.access.on,
+        hardened=server.hardened,
+        keys=sum(1 for _ in core.access.keys),
+    )
+
+
+def is_exposed(core: Core) -> bool:
+    """Whether anybody on the network may change settings: no login and no hardened profile stands before them."""
+    server = core.config.server
+    return not (is_local(server) or server.hardened or core.access.on)
+
+
+def is_local(server: ServerConfig) -> bool:
+    """Whether the service listens on an address that only this machine has."""
+    try:
+        return ip_address(server.host).is_loopback
+    except ValueError:
+        return server.host == "localhost"
+
+
+def bytes_in_words(size: int | None) -> str:
+    """A size as people read it: ``12.5 MB``; a dash when nobody knows."""
+    if size is None:
+        return "—"
+    value = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < KIBI or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= KIBI
+    raise AssertionError

@@ -1,0 +1,27 @@
+// Forms of the service's settings: what they hold is sent as it is named.
+
+import { $, $$, askOrNull, once, words } from "./base.js";
+import { explain, say } from "./outcome.js";
+
+const valueOf = (input) => {
+  if (input.type === "checkbox") return input.checked;
+  return input.type === "number" ? Number(input.value) : input.value;
+};
+
+for (const form of $$("form[data-settings]")) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const button = $("button", form);
+    once(button, async () => {
+      const members = Object.fromEntries($$("input", form).map((input) => [input.name, valueOf(input)]));
+      const { json } = await askOrNull("POST", "/dm/main/api/v1/settings", members);
+      if (json?.res !== 0) {
+        await explain(json, button.textContent);
+        return;
+      }
+      say(words.saved);
+      // The login may be asked for from now on, or no more.
+      if ("usr_uiauth" in members) location.reload();
+    });
+  });
+}
