@@ -34,9 +34,10 @@ deep: $(VENV)/.tested            ## a million random receipts against the oracle
 	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
 		tests.test_batch_faults
 
-crash: $(VENV)/.tested           ## 100 rounds of kill -9 under load, and 100 in the middle of batches
+crash: $(VENV)/.tested           ## 100 rounds of kill -9 each: under load, in the middle of batches, under our own client
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
 	$(BIN)/python -m tests.crash.kill_batches --rounds 100
+	$(BIN)/python -m tests.crash.kill_clients --rounds 100
 
 outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbed of its disk under load; takeovers
 	$(BIN)/python -m tests.crash.postgres_rounds --rounds 60 --takeovers 2
