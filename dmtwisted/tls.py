@@ -167,6 +167,18 @@ def check_before_start(config: TlsConfig, now: float) -> None:
         raise ConfigError(f"[tls] {error}") from None
 
 
+@implementer(IOpenSSLServerConnectionCreator)
+class OneContext:
+    """The same context for every line: for servers that do not change their certificate while they run."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._context = make_context(identity)
+
+    def serverConnectionForTLS(self, protocol: Any) -> SSL.Connection:
+        """The TLS state of a new line."""
+        return SSL.Connection(self._context, None)
+
+
 def make_context(identity: Identity) -> SSL.Context:
     """The terms on which connections with ``identity`` are made.
 

@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.core import Core
 from dmtwisted.devices.drivers import REGISTER
 from dmtwisted.registers.drivers.prro import driver
+from protocols.fiscal.client import Exchange
 from protocols.fiscal.crypto.authority import Authority, Identity
 from protocols.fiscal.crypto.curves import NAMED
 from protocols.fiscal.crypto.errors import CryptoError
@@ -64,6 +65,8 @@ class PrroShop(Shop):
     def __init__(self, case: SynchronousTestCase, *keyed: str, **settings: Any) -> None:
         self._settings = settings
         self.fiscal_server: FiscalServer | None = None
+        self.agent: Exchange | None = None
+        """The way to a signing agent, for registers whose settings name one."""
         super().__init__(case)
         self.add_register("one", FIRST)
         self.add_register("two", FIRST + 1)
@@ -86,7 +89,8 @@ class PrroShop(Shop):
         server = self.fiscal_server
         core = Core(self._config, self.store, self.clock, self.state)
         core.devices.drivers[REGISTER, "prro"] = driver(
-            lambda settings, around: InProcessExchange(server, self.clock, settings.connect_s + settings.wait_s)
+            lambda settings, around: InProcessExchange(server, self.clock, settings.connect_s + settings.wait_s),
+            lambda settings, around: self.agent if settings.signer_url else None,
         )
         self._case.successResultOf(Deferred.fromCoroutine(core.open()))
         return core

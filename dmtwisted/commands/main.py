@@ -37,6 +37,7 @@ class MainOptions(usage.Options):
         ],
         ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
         ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
+        ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
@@ -58,6 +59,7 @@ RUN = {
     "backup": "dmtwisted.commands.backup",
     "restore": "dmtwisted.commands.backup",
     "db": "dmtwisted.commands.database",
+    "signer": "dmtwisted.commands.signer",
     "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",
 }

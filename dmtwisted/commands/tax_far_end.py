@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from OpenSSL import SSL
-from twisted.internet.interfaces import IOpenSSLServerConnectionCreator, IProtocolFactory, IReactorTime
+from twisted.internet.interfaces import IProtocolFactory, IReactorTime
 from twisted.protocols.tls import TLSMemoryBIOFactory
-from zope.interface import implementer
 
 from dmtwisted.commands.control import Deed, FarEnd, NotPossible, NotStarted
 from protocols.fiscal.crypto.errors import CryptoError
@@ -125,27 +123,15 @@ def _context(folder: Path, clock: IReactorTime, options: Chosen) -> Any:
     """TLS for this machine's names and the place that it listens on; ``authority.pem`` is for `server_ca`."""
     from dmtwisted.authority import issue, open_authority
     from dmtwisted.certificates import BadCertificate
-    from dmtwisted.tls import make_context
+    from dmtwisted.tls import OneContext
 
     host = (options["listen"] or ("",))[0]
     names = ["localhost", "127.0.0.1", "::1", *([host] if host not in ("", "0.0.0.0", "::") else [])]
     try:
         authority, _ = open_authority(folder, clock.seconds())
-        return _Offered(make_context(issue(authority, names, clock.seconds())))
+        return OneContext(issue(authority, names, clock.seconds()))
     except (BadCertificate, OSError, ValueError) as error:
         raise NotStarted(f"no TLS: {error}") from None
-
-
-@implementer(IOpenSSLServerConnectionCreator)
-class _Offered:
-    """One context for all lines."""
-
-    def __init__(self, context: SSL.Context) -> None:
-        self._context = context
-
-    def serverConnectionForTLS(self, protocol: Any) -> SSL.Connection:
-        """The TLS state of a new line."""
-        return SSL.Connection(self._context, None)
 
 
 def _deeds(server: FiscalServer, recording: Recording | None) -> dict[str, Deed]:

@@ -6,7 +6,7 @@ milliseconds where the file took seconds, and nobody has to keep the password. W
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
+from zope.interface import Attribute, Interface, implementer
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.registers import documents
@@ -24,10 +25,56 @@ from dmtwisted.store.interface import IStore
 
 if TYPE_CHECKING:
     from protocols.fiscal.crypto.certificates import Certificate
-    from protocols.fiscal.crypto.signer import BuiltInSigner
+    from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts
 
-_AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
+AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
 """What may still be done in a shift whose key had to be replaced (specification 3.1)."""
+
+
+class ISigningKey(Interface):
+    """The key of one register, wherever it lies."""
+
+    subject = Attribute("Whom the certificate names; empty while no key is known.")
+    info = Attribute("The key for people: whose it is, until when; empty while none is known.")
+
+    async def read() -> None:
+        """Learn which key there is, as far as that is easy."""
+
+    async def ready() -> None:
+        """See that there is a key that can sign.
+
+        :raises Refused: 1069, 1094 or 1095 when there is none.
+        """
+
+    async def sign(content: Callable[[], bytes]) -> bytes:
+        """What ``content`` makes, signed; both happen in a thread.
+
+        :raises Refused: as `ready`, 1069 when it cannot be signed, and whatever ``content`` raises.
+        """
+
+    async def usable() -> bool:
+        """Whether there is a key that opens and has not ended."""
+
+    async def load(file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
+        """Take the key in ``file`` from now on.
+
+        :raises Refused: 2003 when it cannot be.
+        """
+
+    def allow(document: Document) -> None:
+        """See that ``document`` may be signed in its shift.
+
+        :raises Refused: 1124 when it may not.
+        """
+
+    def days_left() -> int | None:
+        """Whole days that the key is still good for; `None` while none is known."""
+
+    def told(warn_days: int) -> dict[str, object] | None:
+        """The key for programs and pages; `None` while none is known."""
+
+    def close() -> None:
+        """Let go of it."""
 
 
 class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,8 +100,9 @@ class _Plain(msgspec.Struct, frozen=True):
     certificate: bytes
 
 
+@implementer(ISigningKey)
 class SigningKey:
-    """The key of one register.
+    """The key of one register, kept here.
 
     :param name: the register's name, :param dev_id: its GUID, under which the key is kept.
     """
@@ -102,6 +150,14 @@ class SigningKey:
         except (SecretsError, msgspec.MsgspecError, CryptoError) as error:
             self.log.error("{device}: the key cannot be opened: {why}", device=self._name, why=str(error))
             raise Refused(Res.KEY_NOT_LOADED, note=str(error)) from error
+
+    async def ready(self) -> None:
+        """As `signer`."""
+        await self.signer()
+
+    async def sign(self, content: Callable[[], bytes]) -> bytes:
+        """See `ISigningKey`."""
+        return await self._clock.aside(_signed, await self.signer(), content)
 
     async def usable(self) -> bool:
         """Whether there is a key that opens and has not ended."""
@@ -158,7 +214,7 @@ class SigningKey:
 
         :raises Refused: 1124 when the key was replaced during that shift, which may only be closed now.
         """
-        if self._kept.emergency and document.shift == self._kept.emergency and document.kind not in _AFTER_EMERGENCY:
+        if self._kept.emergency and document.shift == self._kept.emergency and document.kind not in AFTER_EMERGENCY:
             raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
 
     def days_left(self) -> int | None:
@@ -177,27 +233,14 @@ class SigningKey:
         """The key for people: whose it is, until when; empty without one."""
         if not self._kept.sealed:
             return ""
-        return f"{self._kept.subject}, {kyiv(self._kept.valid_to):%d.%m.%Y}"
+        return owner_until(self._kept.subject, self._kept.valid_to)
 
     def told(self, warn_days: int) -> dict[str, object] | None:
-        """The key for programs and pages: whose it is, from when until when; `None` without one.
-
-        :param warn_days: days left below which ``ends_soon`` is told.
-        """
+        """The key for programs and pages, see `key_told`; `None` without one."""
         kept, days = self._kept, self.days_left()
         if days is None:
             return None
-        return {
-            "owner": kept.subject,
-            "issuer": kept.issuer,
-            "tax_number": kept.tax_number,
-            "key_id": kept.key_id,
-            "serial": kept.serial,
-            "valid_from": _utc(kept.valid_from),
-            "valid_to": _utc(kept.valid_to),
-            "days_left": days,
-            "ends_soon": days < warn_days,
-        }
+        return key_told(kept, days, warn_days)
 
     def close(self) -> None:
         """Let go of the key in memory."""
@@ -215,8 +258,43 @@ DAY = 86_400_000
 _NONE = KeptKey(sealed="", subject="", issuer="", tax_number="", key_id="", valid_from=0, valid_to=0)
 
 
-def _utc(at: int) -> str:
-    return f"{datetime.fromtimestamp(at // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+def owner_until(subject: str, valid_to: int) -> str:
+    """A key for people: whose it is, until when."""
+    return f"{subject}, {kyiv(valid_to):%d.%m.%Y}"
+
+
+def key_told(key: KeptKey | KeyFacts, days: int, warn_days: int) -> dict[str, object]:
+    """A key for programs and pages: whose it is, from when until when.
+
+    :param warn_days: days left below which ``ends_soon`` is told.
+    """
+    return {
+        "owner": key.subject,
+        "issuer": key.issuer,
+        "tax_number": key.tax_number,
+        "key_id": key.key_id,
+        "serial": key.serial,
+        "valid_from": _utc(key.valid_from),
+        "valid_to": _utc(key.valid_to),
+        "days_left": days,
+        "ends_soon": days < warn_days,
+    }
+
+
+def _utc(at: int | datetime) -> str:
+    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
+    """What ``content`` makes, signed; runs in a thread."""
+    from protocols.fiscal.crypto.errors import CryptoError
+
+    made = content()
+    try:
+        return signer.sign(made)
+    except CryptoError as error:
+        raise Refused(Res.SIGNING_FAILED, str(error)) from error
 
 
 def _told(kept: KeptKey) -> dict[str, str]:

@@ -94,6 +94,9 @@ SETTINGS: dict[str, SettingWords] = {
     # the tax service
     "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
     "server_ca": _words("Сертифікати сервера", "Server's certificates"),
+    "signer_url": _words("Агент підпису", "Signing agent", "Адреса; порожнє: ключ завантажено сюди"),
+    "signer_token": _words("Пароль агента", "Agent's token"),
+    "signer_ca": _words("Сертифікати агента", "Agent's certificates"),
     "fiscal_number": _words("Фіскальний номер", "Fiscal number", "Фіскальний номер каси з кабінету"),
     "local_number": _words("Локальний номер", "Local number", "Локальний номер каси з кабінету"),
     "testing": _words("Тестові чеки", "Test receipts", "Надсилати документи з позначкою тесту"),

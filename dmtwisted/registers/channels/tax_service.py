@@ -7,7 +7,7 @@ document under the same number is never taken for ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ from dmtwisted.registers.channels.interface import (
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.documents import Document, Header
-from dmtwisted.registers.keys import SigningKey
+from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from protocols.fiscal import packages, verdicts
@@ -38,7 +38,6 @@ from protocols.fiscal.client import Exchange, FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
-from protocols.fiscal.crypto.signer import ISigner
 from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import Kind, kind_of
@@ -86,7 +85,7 @@ class TaxServiceChannel:
     def __init__(
         self,
         register: Register,
-        key: SigningKey,
+        key: ISigningKey,
         exchange: Exchange,
         address: str,
         trust: Trust | None,
@@ -108,7 +107,7 @@ class TaxServiceChannel:
         :raises Refused: 1093 without a fiscal number, 1094, 1095 or 1124 as the key is, 1121 when the clocks differ,
             1069 when it cannot be signed, and as `written` refuses.
         """
-        signer = await self._signer()
+        await self._ready()
         self._key.allow(document)
         if document.offline is None:
             await self._check_clock()
@@ -120,16 +119,16 @@ class TaxServiceChannel:
             cashier=self._key.subject,
             groups=self._register.groups,
         )
-        return await self._clock.aside(_signed, signer, lambda: written(document, desk))
+        return await self._key.sign(lambda: written(document, desk))
 
-    async def _signer(self) -> ISigner:
+    async def _ready(self) -> None:
         if not self._register.number:
             raise Refused(Res.FISCAL_NUMBER_EMPTY)
-        return await self._key.signer()
+        await self._key.ready()
 
     async def _sign(self, content: bytes) -> bytes:
         """Sign a command or a package."""
-        return await self._clock.aside(_signed, await self._key.signer(), lambda: content)
+        return await self._key.sign(lambda: content)
 
     def _opened(self, message: bytes) -> Signed:
         """What the server signed."""
@@ -319,7 +318,7 @@ class TaxServiceChannel:
 
         :raises Refused: when the server cannot be asked.
         """
-        await self._signer()
+        await self._ready()
         asked = await self._server.state(self._register.number)
         if isinstance(asked, Answered):
             return max(asked.value.next_local_num, 1)
@@ -336,22 +335,13 @@ class TaxServiceChannel:
 
         :raises Refused: when there is no key, no way there, or the server does not know the register.
         """
-        await self._signer()
+        await self._ready()
         asked = await self._server.state(self._register.number)
         if isinstance(asked, Answered):
             return
         if isinstance(asked, Nothing):
             raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
         raise _unanswered(asked)
-
-
-def _signed(signer: ISigner, content: Callable[[], bytes]) -> bytes:
-    """What ``content`` makes, signed; runs in a thread."""
-    made = content()
-    try:
-        return signer.sign(made)
-    except CryptoError as error:
-        raise Refused(Res.SIGNING_FAILED, str(error)) from error
 
 
 def _paper_in(sent: bytes) -> Paper:

@@ -18,6 +18,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
+    from dmtwisted.registers.keys import ISigningKey
     from protocols.fiscal.client import Exchange
     from protocols.fiscal.crypto.trust import Trust
 
@@ -44,6 +45,14 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
     ] = ""
     local_number: Annotated[int, Meta(ge=1, description="Number of the register within its outlet")] = 1
     testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
+    signer_url: Annotated[
+        str,
+        Meta(description="Address of a signing agent that holds the key; empty: the key is loaded into the service"),
+    ] = ""
+    signer_token: Annotated[str, Meta(max_length=200, description="By which the signing agent knows us")] = ""
+    signer_ca: Annotated[
+        str, Meta(description="Roots to trust at the signing agent besides the machine's: PEM, or the path of a file")
+    ] = ""
     connect_s: Annotated[float, Meta(gt=0, le=60, description="Seconds to wait for a connection")] = 5.0
     wait_s: Annotated[float, Meta(gt=0, le=120, description="Seconds to wait for an answer, after that")] = 15.0
     retry_s: Annotated[
@@ -52,14 +61,42 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
 
     def __post_init__(self) -> None:
         RegisterSettings.__post_init__(self)
-        address = urlsplit(self.server_url)
-        if address.scheme not in ("https", "http") or not address.hostname:
-            raise ValueError("server_url: an address like https://host:port/path is expected")
-        if self.server_ca:
-            from protocols.fiscal.https import roots_in
-
-            _named("server_ca", lambda: roots_in(_file(self.server_ca)))
+        _address("server_url", self.server_url)
+        if self.signer_url:
+            host = _address("signer_url", self.signer_url)
+            if self.signer_url.startswith("http:") and host not in ("localhost", "127.0.0.1", "::1"):
+                raise ValueError(
+                    "signer_url: to another machine https is expected, for receipts and token travel there"
+                )
+        for name, roots in (("server_ca", self.server_ca), ("signer_ca", self.signer_ca)):
+            _roots(name, roots)
         _named("trusted_certificates", lambda: trust_in(self.trusted_certificates))
+
+
+def _address(name: str, url: str) -> str:
+    """The host of an address.
+
+    :raises ValueError: when it is none; the text names its member.
+    """
+    try:
+        address = urlsplit(url)
+        host = address.hostname
+    except ValueError:
+        host = None
+    if host is None or address.scheme not in ("https", "http") or not url.isascii():
+        raise ValueError(f"{name}: an address like https://host:port/path is expected")
+    return host
+
+
+def _roots(name: str, given: str) -> None:
+    """See that the certificates in a setting can be read.
+
+    :raises ValueError: when they cannot; the text names its member.
+    """
+    if given:
+        from protocols.fiscal.https import roots_in
+
+        _named(name, lambda: roots_in(_file(given)))
 
 
 def trust_in(texts: str | Sequence[str]) -> Trust | None:
@@ -101,13 +138,19 @@ def _named(name: str, read: Callable[[], object]) -> None:
 class PrroRegister(SoftwareRegister):
     """A software register at the tax service's own server."""
 
-    def __init__(self, row: DeviceRow, settings: PrroSettings, around: Surroundings, exchange: Exchange) -> None:
+    def __init__(
+        self,
+        row: DeviceRow,
+        settings: PrroSettings,
+        around: Surroundings,
+        exchange: Exchange,
+        agent: Exchange | None = None,
+    ) -> None:
         # The cryptography is loaded with the first register that signs, not with the service.
         from dmtwisted.registers.channels.breaker import Breaker
         from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
-        from dmtwisted.registers.keys import SigningKey
 
-        self._key = SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
+        self._key = _key_of(row, settings, around, agent)
         self._way = channel = TaxServiceChannel(
             Register(
                 number=int(settings.fiscal_number or 0),
@@ -198,11 +241,28 @@ class PrroRegister(SoftwareRegister):
         self._key.close()
 
 
+def _key_of(row: DeviceRow, settings: PrroSettings, around: Surroundings, agent: Exchange | None) -> ISigningKey:
+    """The key, kept here or with an agent."""
+    if settings.signer_url and agent is not None:
+        from dmtwisted.registers.agent_key import AgentKey
+
+        return AgentKey(row.name, settings.signer_url, settings.signer_token, agent, around.clock)
+    from dmtwisted.registers.keys import SigningKey
+
+    return SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
+
+
 _OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
 """Settings that the documents of one shift have to agree in (fiscal-server 5, 7.1)."""
 
+AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
+"""Seconds for a connection to the signing agent, and for its whole answer: it is near."""
+
 MakeExchange = Callable[[PrroSettings, Surroundings], "Exchange"]
 """What carries the requests of one register."""
+
+MakeAgent = Callable[[PrroSettings, Surroundings], "Exchange | None"]
+"""What carries the requests to its signing agent, if there is one."""
 
 
 def over_https(settings: PrroSettings, around: Surroundings) -> Exchange:
@@ -214,11 +274,22 @@ def over_https(settings: PrroSettings, around: Surroundings) -> Exchange:
     return HttpsExchange(around.reactor, endpoints, settings.connect_s + settings.wait_s)
 
 
-def driver(make_exchange: MakeExchange = over_https) -> Driver:
-    """The driver, with another way to the server when one is given."""
+def to_agent(settings: PrroSettings, around: Surroundings) -> Exchange | None:
+    """The exchange with the signing agent over the network; `None` when the settings name none."""
+    if not settings.signer_url:
+        return None
+    from protocols.fiscal.https import HttpsExchange, ServerEndpoints, roots_in
+
+    roots = roots_in(_file(settings.signer_ca)) if settings.signer_ca else None
+    return HttpsExchange(around.reactor, ServerEndpoints(around.reactor, roots, AGENT_CONNECT_S), AGENT_S)
+
+
+def driver(make_exchange: MakeExchange = over_https, make_agent: MakeAgent = to_agent) -> Driver:
+    """The driver, with another way to the server or to the signing agent when one is given."""
 
     def build(row: DeviceRow, settings: Any, around: Surroundings) -> PrroRegister:
-        return PrroRegister(row, settings, around, make_exchange(settings, around))
+        exchange, agent = make_exchange(settings, around), make_agent(settings, around)
+        return PrroRegister(row, settings, around, exchange, agent)
 
     return Driver(
         kind=REGISTER,
@@ -227,6 +298,7 @@ def driver(make_exchange: MakeExchange = over_https) -> Driver:
         settings=PrroSettings,
         build=build,
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
+        secrets=("signer_token",),
     )
 
 

@@ -1,0 +1,287 @@
+"""A signing agent: ``dmtwisted signer --key FILE --listen HOST:PORT`` (docs/protocols/signing-agent.md).
+
+The key is opened once and lives in this process alone: registers ask it for signatures and get nothing else. Their
+token lies in a file, made at the first start.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hmac
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.threads import deferToThread
+from twisted.logger import (
+    FilteringLogObserver,
+    Logger,
+    LogLevel,
+    LogLevelFilterPredicate,
+    globalLogBeginner,
+    textFileLogObserver,
+)
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python import usage
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
+
+from dmtwisted.authority import issue, open_authority
+from dmtwisted.certificates import BadCertificate
+from dmtwisted.commands.simulate import LOOPBACK, place
+from dmtwisted.secrets import write_private
+from dmtwisted.tls import OneContext
+from protocols.fiscal import signing_agent
+from protocols.fiscal.crypto.certificates import Certificate, read_certificates
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.signer import ISigner, open_signer
+from protocols.fiscal.signing_agent import AgentError, Failed, KeyTold, SignAsked, Signed
+
+PASSWORD = "DMTWISTED_KEY_PASSWORD"
+"""The environment variable with the password of the key file."""
+
+TOKEN_FILE = "signer.token"
+
+Aside = Callable[..., "Deferred[bytes]"]
+"""Does work in a thread."""
+
+
+class SignerOptions(usage.Options):
+    """``dmtwisted signer``"""
+
+    synopsis = "Usage: dmtwisted signer --key FILE [options]"
+    longdesc = (
+        "Hold a signing key for registers of the driver prro, on this machine or another one. The password of the key"
+        f" is asked for, or taken from --password-file or from the environment ({PASSWORD})."
+    )
+    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+        ["key", "k", None, "The key file: Key-6.dat, .pfx, .p12, .pk8 or .jks.", Path],
+        ["listen", "l", (LOOPBACK, 3950), "HOST:PORT; a port alone is this machine only.", place],
+        ["password-file", None, None, "A file whose first line is the password of the key.", Path],
+        [
+            "token-file",
+            "t",
+            Path(TOKEN_FILE),
+            "The file of the token by which registers are known; made when absent.",
+            Path,
+        ],
+        [
+            "tls",
+            None,
+            None,
+            "Listen with TLS; a folder where the agent keeps its certificate and authority.pem.",
+            Path,
+        ],
+        [
+            "name",
+            "n",
+            None,
+            "Under which name registers call it, for its certificate; the host of --listen when absent.",
+        ],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self["certificates"] = []
+
+    def opt_certificate(self, file: str) -> None:
+        """A file of certificates, for key files that hold none; may be given several times."""
+        self["certificates"].append(Path(file))
+
+    opt_c = opt_certificate
+
+    def postOptions(self) -> None:
+        """A key, and nothing readable on the network."""
+        if self["key"] is None:
+            raise usage.UsageError("--key: the key file is expected")
+        if self["listen"][0] not in (LOOPBACK, "localhost", "::1") and self["tls"] is None:
+            raise usage.UsageError(
+                "--listen: beyond this machine --tls is needed, for receipts and token travel there"
+            )
+
+
+class NotStarted(Exception):
+    """The agent cannot run; the text is one line for whoever starts it."""
+
+
+class Agent(Resource):
+    """Answers `/key` and `/sign`.
+
+    :param aside: where signatures are made.
+    """
+
+    isLeaf = True
+    log = Logger()
+
+    def __init__(self, signer: ISigner, token: str, aside: Aside = deferToThread) -> None:
+        super().__init__()
+        self._signer, self._token, self._aside = signer, token.encode(), aside
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer one request."""
+        given = (request.getHeader(b"authorization") or b"").partition(b" ")[2].strip()
+        if not hmac.compare_digest(given, self._token):
+            return self._failed(request, 401, "the token is not known")
+        path = bytes(request.path).decode("latin-1")
+        if (request.method, path) == (b"GET", signing_agent.KEY_PATH):
+            raw = self._signer.certificate.raw
+            return self._told(request, KeyTold(protocol=signing_agent.VERSION, certificate=raw))
+        if (request.method, path) == (b"POST", signing_agent.SIGN_PATH):
+            return self._sign(request)
+        return self._failed(request, 404, "GET /key and POST /sign are understood")
+
+    def _sign(self, request: Request) -> bytes | int:
+        assert request.content is not None
+        body = request.content.read(signing_agent.MOST_BYTES + 1)
+        if len(body) > signing_agent.MOST_BYTES:
+            return self._failed(request, 413, f"more than {signing_agent.MOST_BYTES} bytes")
+        try:
+            asked = signing_agent.decode(body, SignAsked)
+        except AgentError as error:
+            return self._failed(request, 400, str(error))
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def signed(message: bytes) -> None:
+            if not gone:
+                request.write(self._told(request, Signed(message)))
+                request.finish()
+
+        def failed(failure: Failure) -> None:
+            self.log.failure("a signature failed", failure)
+            if not gone:
+                request.write(self._failed(request, 500, str(failure.value) or type(failure.value).__name__))
+                request.finish()
+
+        self._aside(self._signer.sign, asked.content).addCallbacks(signed, failed)
+        return NOT_DONE_YET
+
+    def _told(self, request: Request, value: KeyTold | Signed | Failed) -> bytes:
+        request.setHeader(b"content-type", signing_agent.JSON_TYPE.encode())
+        request.setHeader(b"cache-control", b"no-store")
+        return signing_agent.encode(value)
+
+    def _failed(self, request: Request, status: int, why: str) -> bytes:
+        request.setResponseCode(status)
+        return self._told(request, Failed(why))
+
+
+class AgentSite(Site):
+    """The agent's HTTP server; whoever asks, it is nobody's business."""
+
+    def __init__(self, agent: Agent, reactor: Any = None) -> None:
+        super().__init__(agent, parsePOSTFormSubmission=False, reactor=reactor)
+
+    def log(self, request: object) -> None:
+        """Only what goes wrong is worth a line."""
+
+
+def token_in(file: Path) -> tuple[str, bool]:
+    """The token in ``file``, made when there is none; and whether it was made.
+
+    :raises NotStarted: when it cannot be read or written, or is empty.
+    """
+    try:
+        if file.exists():
+            token, made = file.read_text("ascii").strip(), False
+        else:
+            token, made = secrets.token_urlsafe(32), True
+            write_private(file, f"{token}\n".encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotStarted(f"the token {file}: {error}") from None
+    if not token:
+        raise NotStarted(f"the token {file} is empty")
+    return token, made
+
+
+def signer_in(options: SignerOptions, ask: Callable[[str], str] = getpass.getpass) -> ISigner:
+    """The signer of the key file; takes seconds.
+
+    :raises NotStarted: when it cannot be opened, or this machine reckons wrongly.
+    """
+    file: Path = options["key"]
+    try:
+        data = file.read_bytes()
+        known: list[Certificate] = []
+        for one in options["certificates"]:
+            known += read_certificates(one.read_bytes())
+        signer = open_signer(data, _password(options, file, ask), known)
+    except (OSError, CryptoError, UnicodeDecodeError) as error:
+        raise NotStarted(f"the key {file}: {error}") from None
+    days = signer.facts.days_left(datetime.now(UTC))
+    if days < 0:
+        raise NotStarted(f"the key {file}: its certificate ended on {signer.facts.valid_to:%Y-%m-%d}")
+    return signer
+
+
+def _password(options: SignerOptions, file: Path, ask: Callable[[str], str]) -> str:
+    if options["password-file"] is not None:
+        given: str = options["password-file"].read_text("utf-8")
+        return given.splitlines()[0] if given else ""
+    if PASSWORD in os.environ:
+        return os.environ[PASSWORD]
+    return ask(f"Password of {file}: ")
+
+
+def start(options: SignerOptions, reactor: Any, ask: Callable[[str], str] = getpass.getpass) -> str:
+    """Open key and port; the line that says where and whose.
+
+    :raises NotStarted: when one of them cannot be opened.
+    """
+    token, made = token_in(options["token-file"])
+    signer = signer_in(options, ask)
+    site = AgentSite(Agent(signer, token), reactor)
+    host, number = options["listen"]
+    try:
+        factory: object = site
+        if options["tls"] is not None:
+            factory = TLSMemoryBIOFactory(_context(options, reactor.seconds()), False, cast(Any, site), reactor)
+        port = reactor.listenTCP(number, factory, interface=host)
+    except CannotListenError as error:
+        raise NotStarted(f"cannot listen on {host}:{number}: {error.socketError}") from None
+    address = port.getHost()
+    scheme = "http" if options["tls"] is None else "https"
+    facts = signer.facts
+    return (
+        f"dmtwisted signer: {facts.subject}, until {facts.valid_to:%Y-%m-%d}, on {scheme}://{address.host}:{address.port},"
+        f" token {'made ' if made else ''}in {options['token-file']}"
+    )
+
+
+def _context(options: SignerOptions, now: float) -> OneContext:
+    host = options["name"] or options["listen"][0]
+    names = [name for name in ("localhost", LOOPBACK, "::1", host) if name not in ("0.0.0.0", "::")]
+    try:
+        options["tls"].mkdir(parents=True, exist_ok=True)
+        authority, _ = open_authority(options["tls"], now)
+        return OneContext(issue(authority, names, now))
+    except (BadCertificate, OSError, ValueError) as error:
+        raise NotStarted(f"no TLS: {error}") from None
+
+
+def run(options: SignerOptions) -> int:
+    """Sign until SIGTERM or Ctrl-C; 1 with one clear line when the agent cannot run."""
+    from twisted.internet import reactor
+
+    running: Any = reactor
+    complaints = FilteringLogObserver(
+        textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)]
+    )
+    globalLogBeginner.beginLoggingTo([complaints], redirectStandardIO=False)
+    try:
+        line = start(options, running)
+    except NotStarted as error:
+        print(f"dmtwisted signer: {error}", file=sys.stderr)
+        return 1
+    running.callWhenRunning(signal.signal, signal.SIGINT, lambda *_: running.callFromThread(running.stop))
+    running.callWhenRunning(print, line, flush=True)
+    running.run()
+    return 0

@@ -1,0 +1,201 @@
+"""The key of a register that lies with a signing agent: elsewhere, and never here (docs/protocols/signing-agent.md).
+
+Every signature is checked before it is used: whatever an agent sends back, only the very content that was asked for,
+signed by the key that it named, goes to the tax service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.registers import documents
+from dmtwisted.registers.documents import Document
+from dmtwisted.registers.keys import AFTER_EMERGENCY, ISigningKey, key_told, owner_until
+from dmtwisted.results import Refused, Res
+from protocols.errors import NotReached, WireError
+from protocols.fiscal import signing_agent
+from protocols.fiscal.client import Exchange
+from protocols.fiscal.signing_agent import AgentError
+
+if TYPE_CHECKING:
+    from protocols.fiscal.crypto.certificates import Certificate
+
+ASK_AGAIN_S = 30.0
+"""Seconds for which an agent that did not answer is not asked whose key it holds, when nothing has to be signed."""
+
+_MAY_CHANGE = AFTER_EMERGENCY | {documents.OPEN}
+"""Documents that may be the first ones of another key: the opening of a shift, and what ends one."""
+
+
+@implementer(ISigningKey)
+class AgentKey:
+    """The key of one register, at an agent.
+
+    :param name: the register's name, :param url: of the agent, :param token: by which it knows us.
+    :param exchange: carries one request; see `protocols.fiscal.client.Exchange`.
+    """
+
+    log = Logger()
+
+    def __init__(self, name: str, url: str, token: str, exchange: Exchange, clock: ServiceClock) -> None:
+        self._name, self._url, self._clock = name, url.rstrip("/"), clock
+        self._headers, self._exchange = signing_agent.headers(token), exchange
+        self._certificate: Certificate | None = None
+        self._asked_at = float("-inf")
+        self._may_change = True
+
+    async def read(self) -> None:
+        """Learn whose key the agent holds, when it is not known; an agent that is away is left alone for a while."""
+        now = self._clock.seconds()
+        if self._certificate is not None or now - self._asked_at < ASK_AGAIN_S:
+            return
+        self._asked_at = now
+        try:
+            await self.ready()
+        except Refused as refused:
+            self.log.warn("{device}: {why}", device=self._name, why=str(refused))
+
+    async def ready(self) -> None:
+        """See that the agent can be asked.
+
+        :raises Refused: 1069 when it cannot, or holds no key that may sign.
+        """
+        if self._certificate is None:
+            self._certificate = await self._ask_key()
+
+    async def _ask_key(self) -> Certificate:
+        told = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
+        if told.protocol != signing_agent.VERSION:
+            raise _failed(f"it speaks version {told.protocol} of the protocol")
+        return await self._clock.aside(_certificate_in, told.certificate)
+
+    async def sign(self, content: Callable[[], bytes]) -> bytes:
+        """What ``content`` makes, signed by the agent, and checked.
+
+        :raises Refused: 1069 when there is no good signature, 1124 when another key signs than the shift's; and
+            whatever ``content`` raises.
+        """
+        await self.ready()
+        made = await self._clock.aside(content)
+        asked = signing_agent.encode(signing_agent.SignAsked(made))
+        told = await self._ask("POST", signing_agent.SIGN_PATH, asked, signing_agent.Signed)
+        moment = datetime.fromtimestamp(self._clock.seconds(), UTC)
+        signer = await self._clock.aside(_checked, told.message, made, moment)
+        if signer != self._certificate:
+            self._change(signer)
+        return told.message
+
+    def _change(self, signer: Certificate) -> None:
+        if not self._may_change:
+            # The next opening may be its first; this shift can only be ended with it.
+            raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
+        who = signer.subject.common
+        self.log.info("{device}: the agent signs with another key now: {who}", device=self._name, who=who)
+        self._certificate = signer
+
+    async def _ask(self, method: str, path: str, body: bytes, shape: type[signing_agent.T]) -> signing_agent.T:
+        try:
+            reply = await self._exchange(method, self._url + path, self._headers, body)
+            return signing_agent.told(reply, shape)
+        except NotReached as error:
+            raise _failed(f"it cannot be reached: {error.reason}") from error
+        except WireError as error:
+            raise _failed(f"no answer: {error}") from error
+        except AgentError as error:
+            raise _failed(str(error)) from error
+
+    async def usable(self) -> bool:
+        """Whether the agent answers, and its key has not ended."""
+        try:
+            await self.ready()
+        except Refused:
+            return False
+        return (self.days_left() or 0) >= 0
+
+    async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
+        """Keys are loaded at the agent.
+
+        :raises Refused: 2003, always.
+        """
+        raise Refused(Res.KEY_UNREADABLE, f"the key lies with the signing agent {self._url}; replace it there")
+
+    def allow(self, document: Document) -> None:
+        """Note whether ``document`` may be the first one of another key."""
+        self._may_change = document.kind in _MAY_CHANGE
+
+    def days_left(self) -> int | None:
+        """Whole days that the key is still good for; `None` while none is known."""
+        if self._certificate is None:
+            return None
+        return self._certificate.days_left(datetime.fromtimestamp(self._clock.seconds(), UTC))
+
+    @property
+    def subject(self) -> str:
+        """Whom the certificate names; empty while none is known."""
+        return self._certificate.subject.common if self._certificate is not None else ""
+
+    @property
+    def info(self) -> str:
+        """The key for people."""
+        if self._certificate is None:
+            return ""
+        return owner_until(self.subject, int(self._certificate.valid_to.timestamp() * 1000))
+
+    def told(self, warn_days: int) -> dict[str, object] | None:
+        """The key for programs and pages, with its agent; `None` while none is known."""
+        days = self.days_left()
+        if self._certificate is None or days is None:
+            return None
+        from protocols.fiscal.crypto.signer import KeyFacts
+
+        facts = KeyFacts.of(self._certificate)
+        return {**key_told(facts, days, warn_days), "agent": self._url}
+
+    def close(self) -> None:
+        """Nothing is held here."""
+
+
+def _failed(why: str) -> Refused:
+    return Refused(Res.SIGNING_FAILED, f"signing agent: {why}")
+
+
+def _certificate_in(raw: bytes) -> Certificate:
+    from protocols.fiscal.crypto.certificates import read_certificate
+    from protocols.fiscal.crypto.errors import CryptoError
+
+    try:
+        certificate = read_certificate(raw)
+    except CryptoError as error:
+        raise _failed(f"its certificate cannot be read ({error})") from error
+    if certificate.public_key is None or not certificate.may_sign():
+        raise _failed("its key does not sign documents")
+    return certificate
+
+
+def _checked(message: bytes, content: bytes, moment: datetime) -> Certificate:
+    """Who signed ``message``, which has to hold ``content`` in the form that the tax service takes.
+
+    :raises Refused: 1069 when anything is wrong with it.
+    """
+    from protocols.fiscal.crypto.errors import CryptoError
+    from protocols.fiscal.crypto.signed_message import read
+    from protocols.fiscal.crypto.verifying import profile_faults, verify
+
+    try:
+        verdict = verify(message, moment, None)
+        faults = [*verdict.faults, *profile_faults(read(message))]
+    except CryptoError as error:
+        raise _failed(f"its signature cannot be read ({error})") from error
+    if faults or verdict.signer is None:
+        raise _failed(f"its signature is wrong: {'; '.join(map(str, faults))}")
+    if verdict.content != content:
+        raise _failed("it signed something else")
+    if not verdict.signer.valid_at(moment):
+        raise _failed(f"its certificate is good until {verdict.signer.valid_to:%Y-%m-%d}, not now")
+    return verdict.signer
