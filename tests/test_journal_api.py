@@ -13,7 +13,7 @@ from dmtwisted.store.values import State
 from tests.shop import sale
 from tests.test_printing_service import ENGLISH, JOBS, PrintCase, lines
 from tests.web_case import DEVICES, HttpAnswer, fiscal
-from web.journal import LARGEST_PAGE, PAGE_SIZE
+from web.filters import LARGEST_PAGE, PAGE_SIZE
 
 OPERATIONS = "/dm/api/v3/operations"
 

@@ -551,7 +551,7 @@ class OverviewTests(PageCase):
         for path in ("/dm/main/", board, f"/dm/devices/{self.ids()['test']}"):
             text = self.page(path).text
             self.assertIn("Offline since 21.09.2026 09:00:00 Time left offline 33 h 58 min", text, path)
-            self.assertIn("Offline numbers left 9999", text)
+            self.assertIn("Offline this month 1 h 1 min / 168 h Offline numbers left 9999", text)
         self.shop.clock.advance(34 * 3600)
         self.assertIn("time is up: close the shift", self.page(board).text)
 

@@ -189,6 +189,19 @@ class DashboardTests(AccessCase):
         self.shop.clock.advance(2 * 3600 + 1800)
         self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("20260921090000", 2))
 
+    def test_offline(self) -> None:
+        """Minutes offline of this session and of this month; back online only the month's are left."""
+        self.open_shift()
+        path = f"/dm/api/v3/devices/{self.dev_id}"
+        self.assertEqual(self.request("POST", f"{path}/go-offline").status, 200)
+        self.shop.clock.advance(150)
+        told = [self.row()[name] for name in ("prro_status", "offline_time1", "offline_time2")]
+        self.assertEqual(told, [1, 2, 2])
+        self.fiscal(3, cash={"type": 0, "sum": 1})
+        self.assertEqual(self.request("POST", f"{path}/go-online").status, 200)
+        told = [self.row()[name] for name in ("prro_status", "offline_time1", "offline_time2")]
+        self.assertEqual(told, [0, 0, 2])
+
     def test_same_register(self) -> None:
         """Name, id and fiscal number are those of the register's own answers; it is one for training."""
         fisid = self.fiscal(18)["info"]["fisid"]

@@ -10,7 +10,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
-from dmtwisted.clock import span, stamp17
+from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
 from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
@@ -21,17 +21,14 @@ from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
 from web.answers import json_answer, language_of
+from web.filters import LARGEST_NUMBER, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors, lasting, read_object
-
-PAGE_SIZE, LARGEST_PAGE = 50, 1000
 
 KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
 """What an operation can be (`dmtwisted.store.schema`)."""
 
 FILTERS = ("device", "key", "kind", "state", "from", "to", "page", "page_size")
 """What narrows a list (design 10)."""
-
-_LARGEST_NUMBER = 2**63 - 1
 
 UNFINISHED = (State.INTENDED, State.UNKNOWN)
 """What nobody knows the end of: a person may have to look."""
@@ -145,8 +142,7 @@ class JournalApi:
         return json_answer(request, 200, {"paging": paging, name: [record(row) for row in found.operations]})
 
     async def _row(self, n: int, *kinds: str) -> OperationRow:
-        # No store counts any further.
-        n = min(n, _LARGEST_NUMBER)
+        n = min(n, LARGEST_NUMBER)
         found = await self._store.find_operations(OperationQuery(kinds=list(kinds), n=n))
         if not found.operations:
             raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kinds[0]} operation {n}")
@@ -224,35 +220,18 @@ def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQue
     :param kind: the only kind that the list shows; empty shows all.
     :raises BadSettings: with the name of the first filter that does not fit.
     """
-    given = {
-        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
-        for name, values in request.args.items()
-    }
-    for name in given:
-        if name not in FILTERS:
-            # A filter that nobody heeds would show everything as if it had been heeded.
-            raise BadSettings(name, f"one of {', '.join(FILTERS)} is expected")
-    page = _number(given, "page", 1, 10**9)
-    size = _number(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
+    given = given_in(request, FILTERS)
+    page, size = page_of(given)
     return OperationQuery(
-        devices=_devices(given.get("device", ""), devices),
+        devices=devices_of(given.get("device", ""), devices),
         kinds=_kinds(given.get("kind", ""), kind),
         states=_states(given.get("state", "")),
         key=given.get("key", ""),
-        at_from=_moment(given, "from", 0),
-        at_to=_moment(given, "to", 1),
+        at_from=moment_of(given, "from", 0),
+        at_to=moment_of(given, "to", 1),
         limit=size,
         offset=(page - 1) * size,
     ), page
-
-
-def _devices(named: str, devices: Devices) -> list[int]:
-    if not named:
-        return []
-    found = [device.row.n for device in devices if named in (device.name, device.row.dev_id)]
-    if not found:
-        raise BadSettings("device", "the name or id of a device is expected")
-    return found
 
 
 def _kinds(named: str, only: str) -> list[str]:
@@ -260,15 +239,6 @@ def _kinds(named: str, only: str) -> list[str]:
     if named and named not in known:
         raise BadSettings("kind", f"{' or '.join(known)} is expected")
     return [only or named] if only or named else []
-
-
-def _number(given: dict[str, str], name: str, default: int, largest: int) -> int:
-    text = given.get(name, "")
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= largest:
-        raise BadSettings(name, f"a number from 1 to {largest} is expected")
-    return int(text)
 
 
 def _states(text: str) -> list[State]:
@@ -280,12 +250,3 @@ def _states(text: str) -> list[State]:
         return [State(text)]
     except ValueError:
         raise BadSettings("state", f"unfinished or one of {', '.join(State)} is expected") from None
-
-
-def _moment(given: dict[str, str], name: str, end: int) -> int | None:
-    if not given.get(name):
-        return None
-    try:
-        return span(given[name])[end]
-    except ValueError as error:
-        raise BadSettings(name, str(error)) from None

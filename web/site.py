@@ -34,6 +34,8 @@ from web.pages.site import PageSite, is_page
 from web.pages.static import PREFIX, StaticFiles
 from web.prro import PATH as PRRO
 from web.prro import PrroApi
+from web.receipts import PATH as RECEIPTS
+from web.receipts import ReceiptApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import PATHS as SUPPORT
@@ -209,6 +211,7 @@ class Door(Site):
         self._interrupt: IResource = Management(InterruptApi(core.devices, language).app.resource(), language)
         self._starts: list[tuple[bytes, IResource]] = [
             (b"/dm/api/v3/operations", journal),
+            (RECEIPTS, Management(ReceiptApi(core.store, core.devices, language).app.resource(), language)),
             (b"/dm/api/v3/jobs", journal),
             (b"/dm/api/v3/devices", devices),
             (b"/dm/api/v3/drivers", devices),

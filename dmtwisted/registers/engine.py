@@ -145,6 +145,7 @@ class SoftwareRegister(Books):
             "offline_since": state.offline.since if state.offline is not None else 0,
             "offline_by_itself": state.offline is not None and state.offline.by_itself,
             "offline_numbers": state.offline_numbers_left,
+            "offline_month_min": _month_spent(state, self._clock.now()) // 60_000,
             "offline_error": self._home_error if state.offline is not None else "",
             "collision": self._stored is None and bool(await self._unresolved()),
             "safe": amount(state.safe),
@@ -337,3 +338,10 @@ class SoftwareRegister(Books):
 
 OPEN_COLLISIONS = (Res.COLLISION_NOT_REPAIRED, Res.COLLISION_UNSOLVABLE, Res.PREVIOUS_NOT_PROCESSED)
 """Why a register that does not know what became of its last document cannot go on."""
+
+
+def _month_spent(state: RegisterState, now: int) -> int:
+    """Milliseconds that a register was offline in the month of its session, or of ``now``, the session included."""
+    if state.offline is None:
+        return state.offline_month.before(now)
+    return state.offline_month.before(state.offline.since) + max(0, now - state.offline.since)

@@ -45,6 +45,8 @@ class BrowserCase(ProcessCase):
     language = "uk-UA"
     scheme = "light"
     width, height = 1200, 900
+    host = "127.0.0.1"
+    """Where the service listens; beyond this machine every page warns of it."""
 
     def setUp(self) -> None:
         """A fresh service, a fresh browser."""
@@ -53,7 +55,7 @@ class BrowserCase(ProcessCase):
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         if browser is None:
             raise SkipTest(f"there is no browser here, none of {', '.join(BROWSERS)}")
-        self.service: Service = self.run_service()
+        self.service: Service = self.start()
         self.clicks = 0
         self.faults: list[str] = []
         # The browser is one for all tests, with an empty profile of its own; each test begins without any memory.
@@ -84,12 +86,16 @@ class BrowserCase(ProcessCase):
         if not request.url.startswith(here):
             self.faults.append(f"something else was asked: {request.url}")
 
+    def start(self, *options: str) -> Service:
+        """The service on its address, on the state that the last one left."""
+        return self.run_service("--config", self.config(f'[server]\nhost = "{self.host}"\n'), *options)
+
     def restart(self) -> None:
         """Kill the service as a power cut does, and start it again on its port."""
         port = self.service.port
         self.service.process.kill()
         self.service.wait()
-        self.service = self.run_service("--port", str(port))
+        self.service = self.start("--port", str(port))
 
     # What a person does
 

@@ -18,7 +18,9 @@ AXE = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "axe-core" / "
 
 
 class _EveryPage(BrowserCase):
-    """A shop that has sold, and all of its pages."""
+    """A shop that has sold, open to its network, and all of its pages."""
+
+    host = "0.0.0.0"
 
     def setUp(self) -> None:
         """A sale is made, and another one is in doubt."""
@@ -96,6 +98,7 @@ class DarkTests(_Axe):
         """axe-core finds nothing to complain of in dark colours, in English."""
         self.check_all()
         self.go("/dm/main/")
+        self.see(".exposed")
         self.picture("overview-dark")
 
 

@@ -236,6 +236,8 @@ class BoardTests(BrowserCase):
         self.click("button[data-mode='go-offline']")
         self.click("#sure-offline button[value='yes']")
         self.see("#live-standing .badge:has-text('офлайн')")
+        self.assertIn("34 год 59 хв", self.text("#live-standing").replace("35 год 0 хв", "34 год 59 хв"))
+        self.picture("offline")
         self.click("button[data-mode='go-online']")
         self.see("#live-standing dd:has-text('онлайн')")
 
@@ -288,7 +290,7 @@ class LivePageTests(BrowserCase):
         self.service.process.kill()
         self.service.wait()
         self.see("#line.lost")
-        self.service = self.run_service("--port", str(port))
+        self.service = self.start("--port", str(port))
         self.see("#line:not(.lost)")
         self.service.execute(sale("sale-2"))
         self.see("#live-registers a:has-text('Продаж № 3')")

@@ -21,6 +21,7 @@ from web.devices import DeviceChange, NewDevice
 from web.journal import Settlement, SlipPrint
 from web.openapi import shapes
 from web.pages.dry_check import NotYet
+from web.receipts import KINDS as DOCUMENTS
 from web.sessions import Credentials
 from web.training import ClockMove
 
@@ -74,6 +75,14 @@ FILTERS = (
 )  # fmt: skip
 JOB_FILTERS = tuple(
     Query("kind", "Kind of operation.", {"enum": ["doc"]}) if query.name == "kind" else query for query in FILTERS
+)
+RECEIPT_FILTERS = (
+    *(query for query in FILTERS if query.name not in ("state", "kind", "key")),
+    Query("key", "The tag of the task that made it."),
+    Query("kind", "Kind of document.", {"enum": list(DOCUMENTS)}),
+    Query("number", "Local number."),
+    Query("fiscal_number", "Fiscal number."),
+    Query("search", "Tag, fiscal number or local number."),
 )
 
 
@@ -171,6 +180,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     f"GET {V3}/training/clock": Entry("training", {200: shapes.ClockTold}),
     f"PUT {V3}/training/clock": Entry("training", {200: shapes.ClockTold}, ClockMove, example={"offset_s": 3600}),
+    f"GET {V3}/receipts": Entry("journal", {200: shapes.DocumentList}, query=RECEIPT_FILTERS),
+    f"GET {V3}/receipts/{{dev_id}}/{{number}}": Entry("journal", {200: shapes.WholeDocument}),
     f"GET {V3}/operations": Entry("journal", {200: shapes.OperationList}, query=FILTERS),
     f"GET {V3}/jobs": Entry("journal", {200: shapes.JobList}, query=JOB_FILTERS),
     f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: shapes.JobRecord}),

@@ -163,6 +163,35 @@ class PageOf(msgspec.Struct):
     total: int
 
 
+class DocumentRecord(msgspec.Struct):
+    """A fiscal document: what it was, when, under which numbers."""
+
+    device: str
+    dev_id: str
+    number: int
+    kind: str
+    dt: str
+    fiscal_number: str
+    sum: float
+    tag: str
+    cashier: str
+    shift: int
+    offline: bool
+
+
+class DocumentList(msgspec.Struct):
+    """A page of fiscal documents."""
+
+    paging: PageOf
+    receipts: list[DocumentRecord]
+
+
+class WholeDocument(DocumentRecord, kw_only=True):
+    """A fiscal document with the answer that its till got."""
+
+    answer: dict[str, Any] | None
+
+
 class OperationRecord(msgspec.Struct):
     """One operation of the journal; `answer` is what its caller was told, `advice` what a person does about it."""
 

@@ -333,6 +333,7 @@ class PageSite:
             values=values,
             has_strip="strip" in device.driver.capabilities,
             has_key=hasattr(device.built, "load_key"),
+            has_outlets=hasattr(device.built, "tax_objects"),
             known_names=self._known_names(),
         )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 SERVICE: dict[str, tuple[str, str]] = {
     "exposed": (
-        "Сервіс відкритий для всієї мережі: пароля немає, тож будь-хто в ній може змінити налаштування.",
-        "The service is open to the whole network: without a password anybody in it can change the settings.",
+        "Сервіс відкритий мережі без пароля: будь-хто в ній може змінити налаштування.",
+        "Open to the network without a password: anybody in it can change the settings.",
     ),
-    "exposed_link": ("Увімкнути вхід за паролем", "Switch the login on"),
+    "exposed_link": ("Увімкнути пароль", "Switch the login on"),
     "areas": ("Розділи налаштувань", "Sections of the settings"),
     "area_general": ("Загальні", "General"),
     "area_certificate": ("Сертифікат", "Certificate"),
@@ -38,6 +38,7 @@ SERVICE: dict[str, tuple[str, str]] = {
     # files
     "choose_or_drop": ("Оберіть файл або перетягніть його сюди", "Choose a file, or drop it here"),
     "file_password": ("Пароль до файлу", "Password of the file"),
+    "chosen": ("Обрано", "Chosen"),
     "no_file": ("спершу оберіть файл", "choose a file first"),
     # certificate
     "certificate_now": ("Сертифікат сервісу", "Certificate of the service"),
@@ -144,6 +145,17 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Змінити ключ можна, коли зміну закрито. Пароль ніде не зберігається.",
         "A key can be replaced while the shift is closed. The password is not kept anywhere.",
     ),
+    "outlets": ("Об’єкти в податковій", "Outlets at the tax office"),
+    "outlets_text": (
+        "Податкова скаже, які каси зареєстровано на цей ключ; обране впишеться в налаштування нижче.",
+        "The tax office tells which registers belong to this key; what is chosen goes into the settings below.",
+    ),
+    "outlets_ask": ("Запитати податкову", "Ask the tax office"),
+    "outlet_take": ("Взяти", "Take it"),
+    "outlet_none": (
+        "Для цього ключа податкова не знає жодного об’єкта",
+        "The tax office knows no outlet for this key",
+    ),
     # parts of a register's settings
     "part_money": ("Податкові групи та оплати", "Tax groups and payments"),
     "part_paper": ("Чек і друковані форми", "Receipt and print forms"),
@@ -154,6 +166,10 @@ SERVICE: dict[str, tuple[str, str]] = {
     # offline, in figures
     "offline_since": ("Офлайн від", "Offline since"),
     "offline_left": ("Лишилося офлайну", "Time left offline"),
+    "offline_why": ("Чому офлайн", "Why it is offline"),
+    "offline_by_itself": ("податкова не відповідала", "the tax office did not answer"),
+    "offline_error": ("Не вдається повернутися", "It cannot come back"),
+    "offline_month": ("Офлайн цього місяця", "Offline this month"),
     "offline_over": ("час вичерпано: закрийте зміну", "time is up: close the shift"),
     "hours_short": ("год", "h"),
     "minutes_short": ("хв", "min"),

@@ -4,6 +4,14 @@ import { $, $$, words } from "./base.js";
 
 for (const field of $$("[data-drop]")) {
   const input = $("input", field);
+  const place = $(".chosen", field);
+  const invitation = place.textContent;
+  const show = () => {
+    const names = [...input.files].map((file) => file.name);
+    place.textContent = names.length ? `${words.chosen}: ${names.join(", ")}` : invitation;
+  };
+  // A form that is emptied tells so before it is empty.
+  input.form.addEventListener("reset", () => setTimeout(show));
   for (const kind of ["dragenter", "dragover"]) {
     field.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -20,6 +28,7 @@ for (const field of $$("[data-drop]")) {
     input.dispatchEvent(new Event("change", { bubbles: true }));
   });
   input.addEventListener("change", () => {
+    show();
     $(".error", field).textContent = "";
     input.removeAttribute("aria-invalid");
   });

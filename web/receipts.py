@@ -1,0 +1,179 @@
+"""``/dm/api/v3/receipts``: fiscal documents page by page, and one of them whole (design 10).
+
+They come from the journal: no register is asked, so no till has to wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.web.iweb import IRequest
+
+from dmtwisted.answers import amount
+from dmtwisted.clock import stamp17
+from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.drivers import REGISTER, BadSettings
+from dmtwisted.registers import documents
+from dmtwisted.registers.documents import Document
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import DocumentQuery, FoundDocument
+from web.answers import json_answer
+from web.filters import LARGEST_NUMBER, devices_of, given_in, moment_of, page_of
+from web.management import answer_errors
+
+PATH = b"/dm/api/v3/receipts"
+
+KINDS = (
+    *(documents.OPEN, documents.SALE, documents.RETURN, documents.CASH_IN, documents.CASH_OUT, documents.WITHDRAWAL),
+    *(documents.INCOME, documents.EXPENSE, documents.STORNO, documents.Z, documents.CLOSE),
+    *(documents.OFFLINE_BEGIN, documents.OFFLINE_END),
+)
+"""What a document can be."""
+
+FILTERS = ("device", "key", "kind", "number", "fiscal_number", "search", "from", "to", "page", "page_size")
+"""What narrows the list."""
+
+
+class ReceiptApi:
+    """Receipts and all other fiscal documents."""
+
+    app = Klein()
+    answer_errors(app)
+
+    def __init__(self, store: IStore, devices: Devices, default_language: str) -> None:
+        self._store, self._devices, self.default_language = store, devices, default_language
+
+    @app.route("/dm/api/v3/receipts", methods=["GET"])
+    async def documents(self, request: IRequest) -> bytes:
+        """Fiscal documents of every register, newest first."""
+        given = given_in(request, FILTERS)
+        page, size = page_of(given)
+        registers = self._registers(given.get("device", ""))
+        kind = given.get("kind", "")
+        if kind and kind not in KINDS:
+            raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
+        query = DocumentQuery(
+            devices=[*registers],
+            kinds=[kind] if kind else [],
+            fiscal_number=given.get("fiscal_number", ""),
+            at_from=moment_of(given, "from", 0),
+            at_to=moment_of(given, "to", 1),
+            limit=size,
+            offset=(page - 1) * size,
+            number=_number(given),
+        )
+        key, search = given.get("key", ""), given.get("search", "")
+        if key or search:
+            rows = await self._searched(query, registers, key, search)
+            total, rows = len(rows), rows[query.offset : query.offset + size]
+        elif registers:
+            found = await self._store.find_documents(query)
+            total, rows = found.total, found.documents
+        else:
+            total, rows = 0, []
+        paging = {"page": page, "page_size": size, "total": total}
+        return json_answer(
+            request, 200, {"paging": paging, "receipts": [_record(row, registers[row.device_n]) for row in rows]}
+        )
+
+    @app.route("/dm/api/v3/receipts/<dev_id>/<int:number>", methods=["GET"])
+    async def read(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """One document by its local number, with the answer that its till got."""
+        device = self._devices.by_id(dev_id)
+        query = DocumentQuery(devices=[device.row.n], number=min(number, LARGEST_NUMBER), limit=1)
+        found = await self._store.find_documents(query)
+        if not found.documents:
+            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no document {number}")
+        row = found.documents[0]
+        answer = msgspec.Raw(row.answer) if row.answer else None
+        return json_answer(request, 200, {**_record(row, device), "answer": answer})
+
+    def _registers(self, named: str) -> dict[int, Device]:
+        wanted = set(devices_of(named, self._devices))
+        return {
+            device.row.n: device
+            for device in self._devices
+            if device.kind == REGISTER and (not named or device.row.n in wanted)
+        }
+
+    async def _searched(
+        self, query: DocumentQuery, registers: dict[int, Device], key: str, search: str
+    ) -> list[FoundDocument]:
+        """Documents with the tag ``key``, or with ``search`` as tag, fiscal or local number; newest first."""
+        found: dict[tuple[int, int], FoundDocument] = {}
+        every = msgspec.structs.replace(query, offset=0, limit=MOST)
+        if search:
+            queries = [msgspec.structs.replace(every, fiscal_number=search)]
+            if search.isascii() and search.isdigit() and int(search) <= LARGEST_NUMBER:
+                queries.append(msgspec.structs.replace(every, number=int(search)))
+            for asked in queries if registers else ():
+                rows = (await self._store.find_documents(asked)).documents
+                found |= {(row.device_n, row.number): row for row in rows}
+        for tag in {key, search} - {""}:
+            for row in await self._by_tag(every, registers, tag):
+                found[row.device_n, row.number] = row
+        if key and search:
+            found = {place: row for place, row in found.items() if _tag_of(row) == key}
+        return sorted(found.values(), key=lambda row: (row.at, row.number), reverse=True)
+
+    async def _by_tag(self, query: DocumentQuery, registers: dict[int, Device], tag: str) -> list[FoundDocument]:
+        rows: list[FoundDocument] = []
+        for n in registers:
+            operation = await self._store.find(n, "fiscal", tag)
+            for paper in operation.documents if operation is not None else ():
+                if query.number in (None, paper.number):
+                    asked = msgspec.structs.replace(query, devices=[n], number=paper.number)
+                    rows += (await self._store.find_documents(asked)).documents
+        return rows
+
+
+MOST = 1000
+"""Documents that a search looks at."""
+
+
+def _number(given: dict[str, str]) -> int | None:
+    text = given.get("number", "")
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise BadSettings("number", "the local number of a document is expected")
+    return min(int(text[:30]), LARGEST_NUMBER)
+
+
+def _value(row: FoundDocument) -> Document | None:
+    try:
+        return documents.decode(row.value)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _tag_of(row: FoundDocument) -> str:
+    value = _value(row)
+    return value.caller.tag if value is not None else ""
+
+
+def _record(row: FoundDocument, device: Device) -> dict[str, Any]:
+    """A document as the list tells it; one that cannot be read tells what the store knows of it."""
+    value = _value(row)
+    told: dict[str, Any] = {
+        "device": device.name,
+        "dev_id": device.row.dev_id,
+        "number": row.number,
+        "kind": row.kind,
+        "dt": stamp17(row.at),
+        "fiscal_number": row.fiscal_number,
+    }
+    if value is None:
+        return {**told, "sum": amount(0), "tag": "", "cashier": "", "shift": 0, "offline": False}
+    kopecks = value.report.calc_p if value.report is not None else value.sum
+    return {
+        **told,
+        "sum": amount(kopecks),
+        "tag": value.caller.tag,
+        "cashier": value.cashier,
+        "shift": value.shift,
+        "offline": value.offline is not None,
+    }
