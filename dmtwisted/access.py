@@ -66,19 +66,22 @@ class Access:
         self._throttle = Throttle(reactor)
         self.sessions = Sessions(clock)
         self.keys = ApiKeys(store, clock)
+        self._unread = False
 
     async def open(self) -> None:
         """Read login and keys from the store.
 
         :raises StoreFailed: when that fails: nobody gets in rather than everybody.
         """
+        self._unread = True
         await self._row.open()
         await self.keys.open()
+        self._unread = False
 
     @property
     def on(self) -> bool:
-        """Whether a login is asked for (specification 5.1: not by default)."""
-        return bool(self._row.value.hash)
+        """Whether a login is asked for (specification 5.1: not by default); nobody gets in by one that is unread."""
+        return self._unread or bool(self._row.value.hash)
 
     @property
     def login(self) -> str:

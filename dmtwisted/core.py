@@ -23,6 +23,7 @@ from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import StoreDamaged, StoreFailed
 
 if TYPE_CHECKING:
     from dmtwisted.tls import LiveCertificate
@@ -61,8 +62,13 @@ class Core:
         self.dispatcher = Dispatcher(self.devices, store, self.clock)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
-        self.ready = False
+        self._ready = False
         self._soon_ready: IDelayedCall | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether tasks are taken and whatever was unknown was asked after."""
+        return self._ready and not self.store.damage
 
     async def open(self) -> None:
         """Open the store and every device, and ask once after all that is unknown.
@@ -73,7 +79,11 @@ class Core:
         if self.certificate is not None:
             self.certificate.open()
             self.certificate.watch()
-        await self.store.open()
+        try:
+            await self.store.open()
+        except StoreDamaged as error:
+            await self._open_damaged(str(error))
+            return
         await self.settings.open()
         await self.access.open()
         await self.devices.open()
@@ -89,15 +99,25 @@ class Core:
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
 
+    async def _open_damaged(self, damage: str) -> None:
+        """Serve what can be read of a damaged database, and tell everybody; nothing is written, nothing is done."""
+        self.log.critical("the database cannot be worked with, and is only read: {why}", why=damage)
+        await self.store.open_damaged(damage)
+        for part in (self.settings, self.access, self.devices):
+            try:
+                await part.open()
+            except StoreFailed as error:
+                self.log.error("cannot be read: {why}", why=str(error))
+
     def _now_ready(self) -> None:
         if self._soon_ready is not None:
             if self._soon_ready.active():
                 self._soon_ready.cancel()
-            self._soon_ready, self.ready = None, True
+            self._soon_ready, self._ready = None, True
 
     async def close(self) -> None:
         """Refuse new tasks, let the running ones end, close devices and store."""
-        self.ready = False
+        self._ready = False
         if self.certificate is not None:
             self.certificate.close()
         if self._soon_ready is not None:

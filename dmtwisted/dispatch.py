@@ -109,7 +109,9 @@ class Dispatcher:
             self.log.failure("{device}: could not be resolved", device=device.name)
 
     async def _perform(self, request: TaskRequest, body: bytes, language: str, printer: str, batch: bool) -> bytes:
-        device = self._devices.by_name(request.device)
+        if self._store.damage and not (request.type == TYPE_LOOKUP or _lists(request)):
+            raise StoreFailed(self._store.damage)
+        device = self._by_name(request.device)
         _check_kind(device, request)
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
@@ -130,6 +132,15 @@ class Dispatcher:
                 finishing, self._finishing = self._finishing, []
                 for all_done in finishing:
                     all_done.callback(None)
+
+    def _by_name(self, name: str) -> Device:
+        """The device of a request; of a damaged database nobody can say that there is none."""
+        try:
+            return self._devices.by_name(name)
+        except Refused:
+            if self._store.damage:
+                raise StoreFailed(self._store.damage) from None
+            raise
 
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns

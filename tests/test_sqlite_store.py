@@ -24,23 +24,40 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from zope.interface import directlyProvides
 
+from dmtwisted.store import sqlite
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 from dmtwisted.store.sqlite import SqliteStore
-from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.store.values import State, StoreDamaged, StoreFailed
 from tests.seal_contract import SealContract
 from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
 T = TypeVar("T")
 
-WRITER, MIGRATION = "dmtwisted.store.writer", "dmtwisted.store.migrate"
+WRITER, MIGRATION, LOOK = "dmtwisted.store.writer", "dmtwisted.store.migrate", "dmtwisted.store.damage"
 
 WITH_PATIENCE = (
     "import sys; from dmtwisted.store import writer; writer.LOCK_PATIENCE = {seconds}; "
     "sys.exit(writer.main(sys.argv[1]))"
 )
 """The writer, but that it waits so long for a file that another one has."""
+
+NO_ROOM = (
+    "import resource, signal, sys; from dmtwisted.store import writer; "
+    "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)); "
+    "sys.exit(writer.main(sys.argv[1], 'reading' in sys.argv[2:]))"
+)
+"""The writer on a disk that takes not a byte."""
+
+BROKEN_PAGES = (
+    "import sys; from dmtwisted.store import writer\n"
+    "def broken(db): raise writer.sqlite3.DatabaseError('database disk image is malformed')\n"
+    "writer.TABLE[0].run = broken\n"
+    "sys.exit(writer.main(sys.argv[1]))"
+)
+"""The writer, but that it finds the table of devices broken."""
 
 TELLING = (
     "import pathlib, sys, time; from dmtwisted.store import writer; nap = time.sleep; "
@@ -561,12 +578,88 @@ class DamageTests(_SqliteCase, TestCase):
         with self.path.open("r+b") as file:
             file.seek((page - 1) * size)
             file.write(b"\xff" * size)
-        await store.open()
+        before = self.path.read_bytes()
+        damage = str(await self.refused(store.open(), StoreDamaged))
+        self.assertIn("malformed", damage)
+        await store.open_damaged(damage)
         self.assertEqual(str(await self.refused(store.devices(), StoreFailed)), "database disk image is malformed")
-        await self.refused(store.add_device("id-2", "prn", "printer", "training", b"{}"), StoreFailed)
+        for asked in (
+            store.add_device("id-2", "prn", "printer", "training", b"{}"),
+            store.change_settings({"a": b"1"}),
+            store.find(TILL, "fiscal", "never sold"),
+        ):
+            self.assertEqual(str(await self.refused(asked, StoreFailed)), damage)
+        self.assertEqual(await store.settings(), {})
+        await store.close()
+        self.assertEqual(self.path.read_bytes(), before)
+
+    async def test_damaged_while_open(self) -> None:
+        """A large file is looked at while it is used; from the first broken page on it is only read."""
+        self.patch(sqlite, "SMALL", 0)
+        self.patch(sqlite, "LOOK_AFTER", 0)
+        store = await self.opened_sqlite()
         await store.change_settings({"a": b"1"})
+        await self.until(lambda: self.reactor.started == [WRITER, LOOK] and self.reactor.running[1:] == [])
+        self.assertEqual(store.damage, "")
+        await store.close()
+        await store.open()
+        with self.path.open("r+b") as file:
+            file.seek(3 * 4096)
+            file.write(b"\xff" * 4096)
+        await self.until(lambda: bool(store.damage))
+        self.assertIn("malformed", store.damage)
+        await self.refused(store.change_settings({"a": b"2"}), StoreFailed)
         self.assertEqual(await store.settings(), {"a": b"1"})
-        self.assertEqual(self.reactor.started, [WRITER] * 2)
+
+    async def test_damage_told_by_a_question(self) -> None:
+        """A question that meets a broken page is enough: nothing is written from then on."""
+        store = await self.opened_sqlite()
+        self.reactor.instead[WRITER] = BROKEN_PAGES
+        await store.close()
+        await store.open()
+        await self.refused(store.devices(), StoreFailed)
+        self.assertIn("malformed", store.damage)
+        self.assertEqual(str(await self.refused(store.change_settings({"a": b"2"}), StoreFailed)), store.damage)
+
+    @skipUnless(sys.platform == "linux", "only Linux can limit the files of another process")
+    async def test_full_at_start(self) -> None:
+        """Where the disk takes nothing at the start the file is read; with room again it is opened as ever."""
+        store = await self.opened_sqlite()
+        await store.change_settings({"a": b"1"})
+        await store.close()
+        self.reactor.instead[WRITER] = NO_ROOM
+        damage = str(await self.refused(store.open(), StoreDamaged))
+        await store.open_damaged(damage)
+        self.assertEqual(await store.settings(), {"a": b"1"})
+        self.assertEqual(str(await self.refused(store.change_settings({"a": b"2"}), StoreFailed)), damage)
+        await store.close()
+        self.reactor.instead.clear()
+        again = self.store(self.path)
+        await again.open()
+        await again.change_settings({"a": b"2"})
+
+    async def test_emptied(self) -> None:
+        """A file that lost all it had is no new one: its registers would begin with their numbers anew."""
+        store = await self.opened_sqlite()
+        await store.close()
+        self.path.write_bytes(b"")
+        self.assertIn("is empty", str(await self.refused(store.open(), StoreDamaged)))
+        self.assertEqual(self.path.read_bytes(), b"")
+
+    async def test_log_not_passed_over(self) -> None:
+        """A damaged file is not read without its log: the newest receipts are there alone."""
+        store = await self.opened_sqlite()
+        await store.change_settings({"a": b"1"})
+        assert store.writer_pid is not None
+        os.kill(store.writer_pid, 9)
+        await store.close()
+        log = Path(f"{self.path}-wal")
+        self.assertTrue(log.stat().st_size)
+        other = self.store(self.path)
+        self.path.write_bytes(b"letter" + self.path.read_bytes()[6:])
+        damage = str(await self.refused(other.open(), StoreDamaged))
+        await other.open_damaged(damage)
+        await self.refused(other.settings(), StoreFailed)
 
 
 @skipUnless(sys.platform == "linux", "only Linux can limit the files of another process")

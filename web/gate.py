@@ -111,7 +111,8 @@ class Gate:
             if not (self._shows_key(request) or self._has_session(request)):
                 return self._refused(request, 401, _NO_KEY)
         elif rule is Rule.PAGE:
-            if self._access.on and not self._has_session(request, page=True):
+            open_to_all = getattr(inner, "open_to_all", False)
+            if self._access.on and not open_to_all and not self._has_session(request, page=True):
                 return _to_login(request, page=True)
         elif rule is Rule.API:
             # Asked in any case: each request renews the session, the key's owner may have one too.

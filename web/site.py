@@ -20,6 +20,7 @@ from dmtwisted.results import Refused, Res
 from web.answers import error_answer, language_of, not_found
 from web.api_keys import ApiKeyApi
 from web.certificate import CertificateApi
+from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.events import Announcing, EventStream
 from web.gate import Gate
@@ -187,6 +188,7 @@ class Door(Site):
             parsePOSTFormSubmission=False,
         )
         server = core.config.server
+        self._core, self._damaged = core, DamagePage(core, language)
         self._gate, self._hardened = Gate(core.access, server, language), server.hardened
         self._alias = f"/dm/{server.path_alias}/".encode() if server.path_alias else b""
         tasks = TaskResource(core.dispatcher.execute, language)
@@ -273,7 +275,7 @@ class Door(Site):
             if path == start or path.startswith(start + b"/"):
                 return resource
         if is_page(path):
-            return self._pages
+            return self._damaged if self._core.store.damage else self._pages
         return self.resource  # type: ignore[no-any-return]
 
     def log(self, request: HTTPRequest) -> None:

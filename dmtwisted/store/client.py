@@ -19,11 +19,19 @@ from dmtwisted.store.values import (
     Outcome,
     Reserved,
     SealRow,
+    StoreFailed,
 )
 
 
 class Verbs:
     """Each verb as a question to :meth:`_ask`."""
+
+    damage = ""
+    """Why the database can be read at best; empty while all is well."""
+
+    async def open_damaged(self, damage: str) -> None:
+        """Serve what can be read; of a database that is never told damaged there is nothing to serve."""
+        raise StoreFailed(damage)
 
     def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
         raise NotImplementedError("a store says how it asks")

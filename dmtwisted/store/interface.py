@@ -12,7 +12,7 @@ Every implementation keeps the same promises, and one contract suite holds all o
 
 from __future__ import annotations
 
-from zope.interface import Interface
+from zope.interface import Attribute, Interface
 
 from dmtwisted.store.values import (
     ChainRow,
@@ -33,11 +33,17 @@ from dmtwisted.store.values import (
 class IStore(Interface):
     """A database."""
 
+    damage = Attribute("Why the database can be read at best; empty while all is well.")
+
     async def open() -> None:
         """Make the store ready: schema brought up to date, file or server reachable.
 
+        :raises StoreDamaged: when it is there and cannot be worked with.
         :raises StoreFailed: when it cannot be.
         """
+
+    async def open_damaged(damage: str) -> None:
+        """Serve what can be read after `open` has raised `StoreDamaged`; verbs that write fail with ``damage``."""
 
     async def close() -> None:
         """Finish what is under way and let go of the database."""

@@ -12,7 +12,7 @@ from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.store.wire import BY_NAME, Deframer, Verb, frame
-from dmtwisted.store.writer import run_batch
+from dmtwisted.store.writer import READS, run_batch
 
 
 @implementer(IStore)
@@ -37,6 +37,8 @@ class MemoryStore(Verbs):
 
     def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
         assert self._db is not None, "the store is not open"
+        if self.damage and verb not in READS:
+            return fail(StoreFailed(self.damage))
         if self.broken:
             return fail(StoreFailed("database or disk is full"))
         return execute(self._run, self._db, BY_NAME[verb], arguments)

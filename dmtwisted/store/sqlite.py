@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,21 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
+from dmtwisted.store.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
-from dmtwisted.store.values import NameTaken, StoreFailed
+from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
 from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
+from dmtwisted.store.writer import READS
 
 RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
+
+LOOK_AFTER = 2.0
+"""Seconds after a start before a large file is looked at: tasks that waited for the start go first."""
+
+PROVING = frozenset({"find", "latest"})
+"""Verbs whose `None` would tell a till that there is no receipt; of a damaged file it proves nothing."""
 
 PIPE_SIZE = 1 << 20
 """Bytes that may wait in the pipe to the writer, where the system lets us choose."""
@@ -48,12 +57,15 @@ class SqliteStore(Verbs):
         self._starting: _Writer | None = None
         self._writer: _Writer | None = None
         self._again: IDelayedCall | None = None
+        self._look: IDelayedCall | None = None
+        self._looking: _Look | None = None
         assert IReactorProcess.providedBy(reactor) and IReactorTime.providedBy(reactor)
 
     async def open(self) -> None:
         """Bring the file up to date and start its writer.
 
-        :raises StoreFailed: when the file is damaged, locked by another service or not to be written.
+        :raises StoreDamaged: when the file is there and damaged, closed to us, or the disk is full.
+        :raises StoreFailed: when it is locked by another service, or not to be used for another reason.
         """
         async with self._turn:
             self._closing = False
@@ -61,19 +73,46 @@ class SqliteStore(Verbs):
             if self._writer is not None:
                 return
             try:
-                current = sqlite_revision(self._path)
-            except (OSError, sqlite3.Error) as error:
-                raise StoreFailed(f"{self._path}: {error}") from error
-            if current is not None and unfit(current):
-                raise StoreFailed(f"{self._path} {unfit(current)}")
-            if current != head():
-                await self._migrate()
+                await self._open()
+            except StoreFailed as error:
+                if tells_of_damage(str(error)) and self._path.is_file():
+                    raise StoreDamaged(str(error)) from error
+                raise
+            if self._path.stat().st_size > SMALL:
+                self._look = self._reactor.callLater(LOOK_AFTER, self._look_at_all)
+
+    async def _open(self) -> None:
+        try:
+            if self._emptied():
+                raise StoreFailed(f"{self._path} {EMPTIED}")
+            current = sqlite_revision(self._path)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreFailed(f"{self._path}: {error}") from error
+        if current is not None and unfit(current):
+            raise StoreFailed(f"{self._path} {unfit(current)}")
+        if current != head():
+            await self._migrate()
+        await self._start()
+
+    def _emptied(self) -> bool:
+        """Whether the file lost all it had; the writer leaves a mark in its lock."""
+        lock = Path(f"{self._path}.lock")
+        return self._path.is_file() and not self._path.stat().st_size and lock.is_file() and lock.stat().st_size > 0
+
+    async def open_damaged(self, damage: str) -> None:
+        """Serve what can be read of a file that `open` has refused; nothing of it is changed.
+
+        :raises StoreFailed: when no process can be started, or another service works with the file.
+        """
+        async with self._turn:
+            self.damage = damage
             await self._start()
 
     async def close(self) -> None:
         """Let the writer finish what it has and end; afterwards there is no process and no call to come."""
         self._closing = True
         self._forget_restart()
+        self._forget_look()
         if self._starting is not None:
             self._starting.kill()
         async with self._turn:
@@ -85,6 +124,44 @@ class SqliteStore(Verbs):
     def writer_pid(self) -> int | None:
         """The process that owns the file, for measuring it."""
         return None if self._writer is None else self._writer.pid
+
+    @property
+    def _how(self) -> list[str]:
+        return ["reading"] if self.damage else []
+
+    def _look_at_all(self) -> None:
+        self._look = None
+        self._looking = _Look(self._looked)
+        try:
+            self._reactor.spawnProcess(
+                self._looking,
+                sys.executable,
+                [sys.executable, "-m", "dmtwisted.store.damage", str(self._path)],
+                _environment(),
+            )
+        except OSError as error:
+            self._looking = None
+            self.log.warn("{path} could not be looked at: {why}", path=self._path, why=str(error))
+
+    def _looked(self, found: str, damaged: bool) -> None:
+        self._looking = None
+        if damaged:
+            self._found_damage(found)
+        elif found and not self._closing:
+            self.log.warn("{path} could not be looked at: {why}", path=self._path, why=found)
+
+    def _forget_look(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+        if self._looking is not None:
+            self._looking.kill()
+
+    def _found_damage(self, text: str) -> None:
+        """From now on nothing is written: what is still whole shall stay so."""
+        if not self.damage:
+            self.damage = f"{self._path}: {text}"
+            self.log.critical("the database is damaged, and is only read from now on: {why}", why=self.damage)
 
     async def _migrate(self) -> None:
         try:
@@ -109,12 +186,12 @@ class SqliteStore(Verbs):
         """
         if self._closing:
             raise StoreFailed("the database is being closed")
-        self._starting = writer = _Writer(self._ended)
+        self._starting = writer = _Writer(self._ended, self._suspect)
         try:
             self._reactor.spawnProcess(
                 writer,
                 sys.executable,
-                [sys.executable, "-m", "dmtwisted.store.writer", str(self._path)],
+                [sys.executable, "-m", "dmtwisted.store.writer", str(self._path), *self._how],
                 _environment(),
             )
             await writer.ready
@@ -154,7 +231,47 @@ class SqliteStore(Verbs):
     def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
         if self._writer is None:
             return fail(StoreFailed("the database is being opened again"))
+        if self.damage:
+            return self._ask_damaged(self._writer, verb, arguments)
         return self._writer.ask(BY_NAME[verb], arguments)
+
+    def _ask_damaged(self, writer: _Writer, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
+        if verb not in READS:
+            return fail(StoreFailed(self.damage))
+        asked = writer.ask(BY_NAME[verb], arguments)
+        return asked.addCallback(self._proven) if verb in PROVING else asked
+
+    def _proven(self, value: Any) -> Any:
+        if value is None:
+            raise StoreFailed(self.damage)
+        return value
+
+    def _suspect(self, error: Exception) -> None:
+        """A question has failed: was that because of broken pages?"""
+        if isinstance(error, StoreFailed) and tells_of_broken_pages(str(error)):
+            self._found_damage(str(error))
+
+
+class _Look(ProcessProtocol):
+    """The process that looks at every page."""
+
+    def __init__(self, told: Callable[[str, bool], None]) -> None:
+        self._told, self._said = told, b""
+
+    def kill(self) -> None:
+        """Nobody wants to know any more."""
+        assert self.transport is not None
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess("KILL")
+
+    def outReceived(self, data: bytes) -> None:
+        """What it found."""
+        self._said += data
+
+    def processEnded(self, reason: Failure) -> None:
+        """It has looked."""
+        status = getattr(reason.value, "exitCode", None)
+        self._told(self._said.decode(errors="replace").strip(), status == 1)
 
 
 class _Writer(ProcessProtocol):
@@ -162,8 +279,8 @@ class _Writer(ProcessProtocol):
 
     log = Logger()
 
-    def __init__(self, ended: Any) -> None:
-        self._report_end = ended
+    def __init__(self, ended: Callable[[_Writer], None], suspect: Callable[[Exception], None]) -> None:
+        self._report_end, self._suspect = ended, suspect
         self._deframer = Deframer()
         self._waiting: dict[int, tuple[Verb, Deferred[Any]]] = {}
         self._seq = READY
@@ -215,6 +332,7 @@ class _Writer(ProcessProtocol):
             try:
                 value = verb.value(status, body)
             except (StoreFailed, NameTaken) as error:
+                self._suspect(error)
                 due.errback(error)
             else:
                 due.callback(value)

@@ -15,6 +15,10 @@ class StoreFailed(Exception):
     """The database did not confirm what was asked; callers are answered with 1082 (specification 7.1)."""
 
 
+class StoreDamaged(StoreFailed):
+    """The database is there and cannot be worked with: its file is damaged, closed to us, or the disk is full."""
+
+
 class NameTaken(Exception):
     """Another device has this name already (specification 2.1)."""
 

@@ -13,8 +13,10 @@ import signal
 import sqlite3
 import sys
 import time
+from contextlib import ExitStack
 from typing import IO
 
+from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 
@@ -58,26 +60,66 @@ class Locked(Exception):
     """Another process works with this file."""
 
 
-def main(path: str) -> int:
-    """Serve ``path`` until the input ends."""
+def main(path: str, reading: bool = False) -> int:
+    """Serve ``path`` until the input ends.
+
+    :param reading: serve what can be read of a damaged file; nothing of it is changed.
+    """
     # The service decides when we end: by closing our input, after its last question.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if reading:
+        return _serve_damaged(path)
     try:
         lock = take_lock(f"{path}.lock", LOCK_PATIENCE)
         db = connect(path)
+        trouble = quick_look(db) if os.path.getsize(path) <= SMALL else ""
+        if not trouble:
+            _mark_used(lock)
     except (Locked, OSError, sqlite3.Error) as error:
-        _write(frame(READY, FAILED, pack(str(error))))
+        trouble = str(error)
+    if trouble:
+        _write(frame(READY, FAILED, pack(trouble)))
         return 1
+    _serve(db)
+    db.close()
+    lock.close()
+    return 0
+
+
+def _serve(db: sqlite3.Connection) -> None:
     _write(frame(READY, DONE, b""))
     deframer = Deframer()
     while data := os.read(0, 1 << 20):
         batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
         if batch:
             _write(b"".join(run_batch(db, batch)))
-    db.close()
-    lock.close()
+
+
+def _serve_damaged(path: str) -> int:
+    with ExitStack() as held:
+        try:
+            held.enter_context(take_lock(f"{path}.lock", LOCK_PATIENCE))
+        except Locked as error:
+            _write(frame(READY, FAILED, pack(str(error))))
+            return 1
+        except OSError:
+            """A disk that takes no lock takes no other writer either."""
+        try:
+            db = open_for_reading(path)
+        except sqlite3.Error:
+            # Each question is answered with what is wrong: the same as the file would say.
+            db = sqlite3.connect(":memory:", isolation_level=None)
+        _serve(db)
+        db.close()
     return 0
+
+
+def _mark_used(lock: IO[str]) -> None:
+    """Keep in the lock's own file that the database has been worked with: empty it is not a new one any more."""
+    if not os.fstat(lock.fileno()).st_size:
+        lock.write("in use since its first start\n")
+        lock.flush()
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -181,4 +223,4 @@ def _write(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], "reading" in sys.argv[2:]))

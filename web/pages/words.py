@@ -57,6 +57,35 @@ _W: dict[str, tuple[str, str]] = {
         "Каси працюють далі. Оновіть сторінку за хвилину; якщо не допоможе, подивіться в журнал сервісу.",
         "The registers go on working. Load the page again in a minute; if that does not help, see the service's log.",
     ),
+    # the database is damaged
+    "damaged": ("База даних пошкоджена", "The database is damaged"),
+    "damaged_text": (
+        "Сервіс нічого не записує: завдання отримують відповідь 1082, збережені чеки видно, доки їх можна прочитати."
+        " Пошкоджений файл не змінено.",
+        "The service writes nothing: tasks are answered 1082, stored receipts can be looked up as far as they can be"
+        " read. The damaged file was not changed.",
+    ),
+    "damaged_log": ("Подробиці є в журналі сервісу.", "The service's log has the details."),
+    "damaged_what": ("Що робити", "What to do"),
+    "damaged_cause": (
+        "Якщо на диску немає місця або бракує прав на файл, усуньте це і запустіть сервіс знову: цього досить.",
+        "If the disk is full or the file is closed to the service, mend that and start it again: that is all.",
+    ),
+    "damaged_stop": ("Інакше зупиніть сервіс.", "Otherwise stop the service."),
+    "damaged_restore": (
+        "Відновіть найновішу резервну копію. Її спершу перевірять, а пошкоджений файл збережуть поруч:",
+        "Restore the newest backup. It is checked first, and the damaged file is kept beside it:",
+    ),
+    "damaged_numbers": (
+        "Запустіть сервіс. Що продано після копії, звірте з податковою, перш ніж каса продаватиме знову.",
+        "Start the service. Compare what was sold after the backup with the tax service before selling again.",
+    ),
+    "damaged_backups": ("Знайдені копії", "Backups that were found"),
+    "damaged_newest": ("останній документ", "last document"),
+    "damaged_none": (
+        "У теці стану копій немає. Пошукайте там, куди їх складали.",
+        "There are none in the state folder. Look where they were brought to.",
+    ),
     # kinds of devices, and how they stand
     "register": ("Каса", "Register"),
     "printer": ("Принтер", "Printer"),
