@@ -37,7 +37,7 @@ REGISTER_WAIT, PRINTER_WAIT, TERMINAL_WAIT = 20.0, 6.0, 310.0
 PATIENCE = 90.0
 """Seconds after the first lost answer, or the first refusal that a repeat may cure, until a call gives up."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 """Seconds between two tries; each pause is twice the one before."""
 
 DONE, REPEAT, UNCLEAR, CORRECT = 0, 1, 2, 3

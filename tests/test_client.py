@@ -109,14 +109,31 @@ class ClientCase(ExampleCase):
     def setUp(self) -> None:
         """A service, a line, a client."""
         super().setUp()
+        self.begun: list[Deferred[Any]] = []
         self.line = Line(self.connect)
         self.client = Client("http://till/", "till 1", http=self.line, clock=self.shop.clock)
         self.do(self.client.open_shift("test", "Олена"))
         self.line.asked.clear()
 
+    def tearDown(self) -> None:
+        """Let every call end: one that is dropped in the middle would give its device back at any later time."""
+        for told in self.begun:
+            for _ in range(20_000):
+                self.line.pump()
+                if told.called:
+                    break
+                self.shop.clock.advance(0.05)
+            told.addErrback(lambda _: None)
+
+    def begin(self, call: Coroutine[Any, Any, T]) -> Deferred[T]:
+        """Begin a call."""
+        told = Deferred.fromCoroutine(call)
+        self.begun.append(told)
+        return told
+
     def do(self, call: Coroutine[Any, Any, T], step: float = 0.05) -> T:
         """What a call brings, however long it takes."""
-        told = Deferred.fromCoroutine(call)
+        told = self.begin(call)
         for _ in range(20_000):
             self.line.pump()
             if told.called:
@@ -194,7 +211,7 @@ class SellTests(ClientCase):
     def test_silence(self) -> None:
         """A register has 20 seconds to answer; then it is asked again."""
         self.line.faults = [SILENT]
-        told = Deferred.fromCoroutine(self.sell())
+        told = self.begin(self.sell())
         self.shop.clock.advance(REGISTER_WAIT - 0.001)
         self.assertEqual(len(self.line.asked), 1)
         self.shop.clock.advance(0.002)
@@ -221,7 +238,7 @@ class SellTests(ClientCase):
     def test_busy(self) -> None:
         """A busy register (1105) is waited for."""
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 3000})
-        first = Deferred.fromCoroutine(self.sell("sale-1"))
+        first = self.begin(self.sell("sale-1"))
         self.assertEqual(self.do(self.sell("sale-2")).res, 0)
         self.line.pump()
         self.assertEqual((self.successResultOf(first).res, self.sales), (0, 2))
@@ -256,9 +273,11 @@ class SellTests(ClientCase):
         """A busy register says nothing of the try before: giving up then is no refusal."""
         client = Client("http://till", http=self.line, clock=self.shop.clock, patience=10)
         self.line.faults = [LOST]
-        told = Deferred.fromCoroutine(client.sell("test", [COFFEE], [cash(200)], tag="sale-1"))
+        told = self.begin(client.sell("test", [COFFEE], [cash(200)], tag="sale-1"))
         self.line.pump()
-        Deferred.fromCoroutine(self.shop.core.devices.by_name("test").turns.take())
+        turns = self.shop.core.devices.by_name("test").turns
+        self.begin(turns.take())
+        self.addCleanup(turns.give_back)
         for _ in range(200):
             self.shop.clock.advance(0.1)
             self.line.pump()
@@ -376,7 +395,7 @@ class PayTests(ClientCase):
     def test_terminal_has_its_time(self) -> None:
         """A terminal has 310 seconds to answer."""
         self.line.faults = [SILENT]
-        Deferred.fromCoroutine(self.pay())
+        self.begin(self.pay())
         self.shop.clock.advance(TERMINAL_WAIT - 0.001)
         self.assertEqual(self.tasks, [1])
         self.shop.clock.advance(0.002)
@@ -418,7 +437,7 @@ class PayTests(ClientCase):
 
     def test_two_at_once(self) -> None:
         """Two calls with one key at the same time are one payment."""
-        first = Deferred.fromCoroutine(self.pay())
+        first = self.begin(self.pay())
         self.assertEqual(self.do(self.pay()).res, 0)
         for _ in range(400):
             self.line.pump()
