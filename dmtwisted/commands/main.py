@@ -38,6 +38,7 @@ class MainOptions(usage.Options):
         ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
         ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
         ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
+        ["tax", None, _options("dmtwisted.commands.tax", "TaxOptions"), "Look at the tax service's certificates."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
     ]
@@ -60,6 +61,7 @@ RUN = {
     "restore": "dmtwisted.commands.backup",
     "db": "dmtwisted.commands.database",
     "signer": "dmtwisted.commands.signer",
+    "tax": "dmtwisted.commands.tax",
     "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",
 }

@@ -37,7 +37,7 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
         str | tuple[str, ...],
         Meta(
             description="Whose signature on tickets is accepted: PEM, or paths of files with certificates; "
-            "none accepts every signature that holds, and then TLS alone says who answers"
+            "none is the built-in list, and while that is empty TLS alone says who answers"
         ),
     ] = ()
     fiscal_number: Annotated[
@@ -100,17 +100,18 @@ def _roots(name: str, given: str) -> None:
 
 
 def trust_in(texts: str | Sequence[str]) -> Trust | None:
-    """The certificates that ``texts`` spell or name; `None` when there are none.
+    """The certificates that ``texts`` spell or name, else those of the built-in list; `None` when that is empty too.
 
     :raises ValueError: when one cannot be read.
     """
     given = [text for text in ([texts] if isinstance(texts, str) else texts) if text.strip()]
-    if not given:
-        return None
     from protocols.fiscal.crypto.certificates import read_certificates
     from protocols.fiscal.crypto.errors import CryptoError
     from protocols.fiscal.crypto.trust import Trust
+    from protocols.fiscal.trusted import built_in
 
+    if not given:
+        return Trust(built_in()) if built_in() else None
     try:
         return Trust([certificate for text in given for certificate in read_certificates(_file(text))])
     except CryptoError as error:

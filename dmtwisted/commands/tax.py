@@ -1,0 +1,187 @@
+"""``dmtwisted tax certificates``: whose signature on tickets counts (docs/protocols/tax-service.md).
+
+The list in the package is shown, or the certificates of a file; or a registered receipt is fetched from the fiscal
+server, which signs it, and its certificate is shown and saved for the setting `trusted_certificates`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+import textwrap
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+from twisted.python import usage
+
+from protocols.errors import NotReached, WireError
+from protocols.fiscal import commands, verdicts
+from protocols.fiscal.client import SERVER, Exchange
+from protocols.fiscal.crypto.certificates import Certificate, read_certificates
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.verifying import verify
+from protocols.fiscal.https import HttpsExchange, ServerEndpoints, roots_in
+from protocols.fiscal.posts import command_post
+from protocols.fiscal.signatures import Signed, WrongSignature
+from protocols.fiscal.trusted import built_in, entries
+from protocols.fiscal.verdicts import Answered, Nothing, Refused
+
+
+class CertificatesOptions(usage.Options):
+    """``dmtwisted tax certificates``"""
+
+    synopsis = "Usage: dmtwisted tax certificates [--file FILE | --register N --receipt NUMBER [--save FILE]]"
+    longdesc = (
+        "Without options: the list in the package. --file shows the certificates of a file. --register and --receipt"
+        " fetch a receipt that was registered, and show whose key the fiscal server signs with."
+    )
+    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+        ["file", "f", None, "A file of certificates: DER, PEM or .p7b.", Path],
+        ["register", "r", None, "Fiscal number of a register.", int],
+        ["receipt", "n", None, "Fiscal number of one of its receipts, as it is printed."],
+        ["server", None, SERVER, "The fiscal server."],
+        ["server-ca", None, None, "Roots to trust in TLS besides the machine's: a PEM file.", Path],
+        ["save", "s", None, "Write the certificate to this file, for trusted_certificates.", Path],
+    ]
+
+    def postOptions(self) -> None:
+        """A receipt has a register."""
+        if (self["register"] is None) != (self["receipt"] is None):
+            raise usage.UsageError("--register and --receipt go together")
+        if self["save"] is not None and self["receipt"] is None:
+            raise usage.UsageError("--save goes with --receipt")
+
+
+class TaxOptions(usage.Options):
+    """``dmtwisted tax``"""
+
+    synopsis = "Usage: dmtwisted tax certificates [options]"
+    subCommands = [  # noqa: RUF012
+        ["certificates", None, CertificatesOptions, "Whose signature on tickets counts."],
+    ]
+
+    def postOptions(self) -> None:
+        """There is one thing to ask for."""
+        if not self.subCommand:
+            raise usage.UsageError("say what to look at: certificates")
+
+
+class NotShown(Exception):
+    """There is nothing to show; the text is one line."""
+
+
+def shown(certificate: Certificate, now: datetime, source: str = "") -> str:
+    """A certificate for people: whose, by whom, until when, and how to tell it from another one."""
+    lines = [
+        certificate.subject.common or "(no name)",
+        f"  issued by    {certificate.issuer.common}",
+        f"  valid        {certificate.valid_from:%Y-%m-%d} to {certificate.valid_to:%Y-%m-%d},"
+        f" {certificate.days_left(now)} days left",
+        f"  key          {certificate.key_id.hex()}",
+        f"  SHA-256      {hashlib.sha256(certificate.raw).hexdigest()}",
+        f"  what it is   {'an authority' if certificate.is_authority else 'a single key'}",
+    ]
+    return "\n".join([*lines, *([f"  source       {source}"] if source else [])])
+
+
+def pem_of(certificate: Certificate) -> str:
+    """A certificate as PEM."""
+    body = "\n".join(textwrap.wrap(base64.b64encode(certificate.raw).decode(), 64))
+    return f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"
+
+
+async def signer_of_receipt(exchange: Exchange, server: str, register: int, receipt: str) -> Certificate:
+    """Whose key signs what the fiscal server answers, told by a registered receipt that it is asked for.
+
+    :raises NotShown: when there is no such receipt, or the server cannot be asked.
+    """
+    command = commands.Check(uid=str(uuid.uuid4()).upper(), registrar_num_fiscal=register, num_fiscal=receipt)
+    post = command_post(commands.encode(command), signed=False)
+    try:
+        reply = await exchange("POST", server.rstrip("/") + post.target, post.headers, post.body)
+    except NotReached as error:
+        raise NotShown(f"{server} cannot be reached: {error.reason}") from None
+    except WireError as error:
+        raise NotShown(f"{server}: {error}") from None
+    found: list[Certificate] = []
+
+    def opened(message: bytes) -> Signed:
+        try:
+            verdict = verify(message, datetime.now(UTC), None)
+        except CryptoError as error:
+            raise WrongSignature(str(error)) from None
+        if not verdict.valid or verdict.signer is None:
+            raise WrongSignature("; ".join(map(str, verdict.faults)))
+        found.append(verdict.signer)
+        return Signed(verdict.content)
+
+    told = verdicts.of_fetch(reply, opened)
+    if isinstance(told, Answered):
+        return found[0]
+    if isinstance(told, Nothing):
+        raise NotShown(f"the register {register} has no receipt {receipt}")
+    raise NotShown(told.text if isinstance(told, Refused) else told.why)
+
+
+def listed(now: datetime) -> str:
+    """The list in the package."""
+    if not entries():
+        return (
+            "The list in the package is empty: no certificate of the tax service was found that could be checked.\n"
+            "Fetch the one that signs your own receipts: --register N --receipt NUMBER --save FILE."
+        )
+    return "\n".join(
+        shown(certificate, now, entry.source) for entry, certificate in zip(entries(), built_in(), strict=True)
+    )
+
+
+def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate] | None = None) -> int:
+    """Show what was asked for; 1 with one clear line when there is nothing to show."""
+    chosen: Any = options.subOptions
+    now = datetime.now(UTC)
+    try:
+        if chosen["file"] is not None:
+            found = read_certificates(chosen["file"].read_bytes())
+            print("\n".join(shown(certificate, now) for certificate in found))
+        elif chosen["receipt"] is not None:
+            certificate = (fetch or _fetch)(chosen)
+            print(shown(certificate, now))
+            if chosen["save"] is not None:
+                chosen["save"].write_text(pem_of(certificate), "ascii")
+        else:
+            print(listed(now))
+    except (NotShown, OSError, CryptoError, ValueError) as error:
+        print(f"dmtwisted tax: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _fetch(options: CertificatesOptions) -> Certificate:
+    """Ask the server over the network; it takes the reactor, so once in a process."""
+    roots = roots_in(options["server-ca"].read_bytes()) if options["server-ca"] is not None else None
+    found: list[Certificate] = []
+    complaints: list[str] = []
+
+    async def ask(reactor: Any) -> None:
+        exchange = HttpsExchange(reactor, ServerEndpoints(reactor, roots))
+        try:
+            found.append(
+                await signer_of_receipt(exchange, options["server"], options["register"], options["receipt"])
+            )
+        except NotShown as error:
+            complaints.append(str(error))
+
+    try:
+        react(lambda reactor: Deferred.fromCoroutine(ask(reactor)))
+    except SystemExit as end:
+        if end.code:
+            raise NotShown("asking failed") from end
+    if not found:
+        raise NotShown(complaints[0] if complaints else "nothing was answered")
+    return found[0]
