@@ -24,6 +24,7 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m dmtwisted.config > docs/configuration.md
 	$(BIN)/python -m dmtwisted.result_page > docs/result-codes.md
 	$(BIN)/python -m tests.traceability
+	$(BIN)/python -m tests.terminal_matrix
 	$(BIN)/python -m tests.example_day
 	$(BIN)/python -m tests.demo --quiet --pictures docs/img
 

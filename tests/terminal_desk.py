@@ -26,6 +26,7 @@ from protocols.simulators.terminal import Card, Terminal
 from tests.canaries import Watch, seen
 from tests.memory_line import STEP, MemoryEndpoint
 from tests.shop import MORNING
+from tests.terminal_matrix import shows
 
 WAIT = 20.0
 """Seconds that an operation may take here."""
@@ -309,6 +310,7 @@ class FaultPromises(DeskCase):
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000])
 
+    @shows("rule 10")
     def test_silent(self) -> None:
         """A terminal that took a request and says nothing is waited for, and then asked."""
         self.rule("payment", "silent")
@@ -387,6 +389,7 @@ class FaultPromises(DeskCase):
         self.assertTrue(answer["info"]["partial"])
         self.assertEqual(self.taken(), [100, 4000])
 
+    @shows("rule 19")
     def test_whole_card_number(self) -> None:
         """A terminal that tells a whole card number is believed six and four digits of it, in answer and journal."""
         self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
@@ -396,6 +399,7 @@ class FaultPromises(DeskCase):
         kept = self.rows()[-1]
         self.assertNotIn(b"4111111111111111", kept.request + kept.answer)
 
+    @shows("rule 19")
     def test_card_in_a_damaged_answer(self) -> None:
         """An answer that cannot be read may hold a card: neither answer nor journal nor log shows it."""
         self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
@@ -437,6 +441,7 @@ class FaultPromises(DeskCase):
 
         self.far = Spoilt()
 
+    @shows("rule 8")
     def test_interrupt_in_time(self) -> None:
         """An operation that was interrupted before the bank was asked ends as cancelled."""
         due = self.asked(1, sum=100)
@@ -482,6 +487,7 @@ class FaultPromises(DeskCase):
         """The terminal can be reached again."""
         self.far = self._switched_off
 
+    @shows("rule 5")
     def test_unknown(self) -> None:
         """While the end is unknown the terminal takes nothing else; then it tells, and its approval stands."""
         label = str(uuid4())
@@ -498,6 +504,7 @@ class FaultPromises(DeskCase):
         self.assertAnswer(self.pay(sum=7), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000, 700])
 
+    @shows("rule 4")
     def test_naive_repeat(self) -> None:
         """A repeat of a lost request under its label, as if it were new, hears the lost approval and pays nothing."""
         label = str(uuid4())
@@ -572,6 +579,7 @@ class FaultPromises(DeskCase):
 
     # The store fails
 
+    @shows("rule 1")
     def test_store_fails(self) -> None:
         """Whichever question to the store fails, done or not: no approval is lost, and nothing is paid twice."""
         for happened in (False, True):
@@ -596,6 +604,7 @@ class FaultPromises(DeskCase):
 
     # Everything at once
 
+    @shows("rule 2", "rule 4")
     def test_chaos(self) -> None:
         """Hundreds of payments with every fault: what callers, journal and bank believe is the same in the end."""
         dice = Random(self.seed)

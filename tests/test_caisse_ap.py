@@ -32,6 +32,7 @@ from protocols.terminals.caisse_ap import (
     decode_fields,
     encode_fields,
 )
+from tests.terminal_matrix import shows
 from tests.vectors.caisse_ap import APPROVED, DEBIT, MESSAGES, NOBODY_CAME
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class VectorTests(SynchronousTestCase):
             self.assertEqual(read, vector.message, vector.id)
             self.assertEqual(vector.message.encode(), vector.data, vector.id)
 
+    @shows("golden frames", wire="caisse-ap")
     def test_cut_everywhere(self) -> None:
         """However a message is cut, its fields come out whole."""
         for vector in MESSAGES:
@@ -60,6 +62,7 @@ class VectorTests(SynchronousTestCase):
                 self.assertEqual(deframer.fields, decode_fields(vector.data))
                 self.assertTrue(deframer.between_fields)
 
+    @shows("golden frames", wire="caisse-ap")
     def test_broken_off_everywhere(self) -> None:
         """A message that breaks off is never read as a whole one that says something else."""
         for cut in range(len(APPROVED_BYTES)):

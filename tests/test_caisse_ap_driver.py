@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
@@ -17,6 +18,7 @@ from protocols.errors import Garbled
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
 from tests.chaos import WIRES, WireDesk
 from tests.terminal_desk import WAIT, Banner
+from tests.terminal_matrix import shows
 
 
 class TaskTests(WireDesk):
@@ -111,6 +113,7 @@ class FaultTests(WireDesk):
         """A person has read the slip."""
         self.done(self.service.settle(self.rows()[-1], approved))
 
+    @shows("rule 5")
     def test_blocked_until_settled(self) -> None:
         """While nobody knows, the terminal takes nothing, also after a restart; then it goes on."""
         label = str(uuid4())
@@ -148,7 +151,7 @@ class FaultTests(WireDesk):
         self.assertEqual((self.taken(), self.states()), ([], ["unknown"]))
 
     def test_another_protocol(self) -> None:
-        """What is heard of something else on the port is told at once, and as unknown: the request was sent."""
+        """Something else that greets on the port is told at once; nothing was sent to it."""
 
         class Elsewhere:
             """Another service on the port."""
@@ -160,9 +163,27 @@ class FaultTests(WireDesk):
         self.far = Elsewhere()
         began = self.clock.seconds()
         answer = self.pay()
-        self.assertAnswer(answer, 1016, 2)
+        self.assertAnswer(answer, 5000, 3)
         self.assertIn(b"SSH-2".hex(" "), answer["errortxt"])
         self.assertLess(self.clock.seconds() - began, 5)
+        self.assertEqual((self.endpoint.heard[-1], self.states()), (b"", ["refused"]))
+
+    def test_another_protocol_that_waits(self) -> None:
+        """Something else that speaks only when it is spoken to is told by its first bytes, and as unknown."""
+
+        class Page(Protocol):
+            """A web server."""
+
+            def dataReceived(self, data: bytes) -> None:
+                """Complain."""
+                assert self.transport is not None
+                self.transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        self.far = Factory.forProtocol(Page)
+        answer = self.pay()
+        self.assertAnswer(answer, 1016, 2)
+        self.assertIn(b"HTTP".hex(" "), answer["errortxt"])
+        self.assertEqual(self.states(), ["unknown"])
 
     def test_store_fails(self) -> None:
         """An approval that could not be stored is unknown to its caller, and told as soon as the store works."""

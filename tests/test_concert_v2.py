@@ -39,6 +39,7 @@ from protocols.terminals.concert_v2 import (
     Unanswered,
     frame,
 )
+from tests.terminal_matrix import shows
 from tests.vectors.concert_v2 import ASK, CHECK_BYTE, FRAMES, FULL_ANSWER, SHORT_ANSWER, SIGNALS
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class VectorTests(SynchronousTestCase):
         for signal, byte in SIGNALS:
             self.assertEqual((signal.encode(), Deframer().feed(byte)), (byte, [signal]))
 
+    @shows("golden frames", wire="concert-v2")
     def test_cut_everywhere(self) -> None:
         """However a frame is cut, its payload comes out whole and once."""
         for vector in FRAMES:

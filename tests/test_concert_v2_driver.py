@@ -16,6 +16,7 @@ from dmtwisted.terminals.drivers.concert_v2 import DRIVER
 from dmtwisted.terminals.interface import PAYMENT, Declined, Order
 from protocols.terminals.concert_v2 import Answer, frame
 from tests.chaos import WireDesk
+from tests.terminal_matrix import shows
 
 
 class TaskTests(WireDesk):
@@ -184,6 +185,7 @@ class FaultTests(WireDesk):
         self.assertAnswer(self.pay(label=label, search=2), 0, 0)
         self.assertEqual((self.taken(), self.states()), ([10_000], ["done"]))
 
+    @shows("rule 7")
     def test_stored_before_it_is_acknowledged(self) -> None:
         """When the acknowledgement of an approval leaves, the journal has it already."""
         states: list[str] = []

@@ -54,6 +54,7 @@ from protocols.terminals.ecr17.requests import (
 )
 from protocols.terminals.ecr17.terminal import Ecr17Terminal
 from protocols.terminals.ecr17.ticket import read_tickets, write_ticket
+from tests.terminal_matrix import shows
 from tests.vectors.ecr17 import (
     ACKNOWLEDGEMENTS,
     ANSWERS,
@@ -102,6 +103,7 @@ class VectorTests(SynchronousTestCase):
         self.assertEqual(message.encode(), whole)
         self.assertEqual(Deframer().feed(whole), [message])
 
+    @shows("golden frames", wire="ecr17")
     def test_cut_everywhere(self) -> None:
         """However a frame is cut, its payload comes out whole and once."""
         for vector in (*REQUESTS, *ANSWERS, *BARE):
@@ -247,6 +249,7 @@ class LineTests(LineCase):
         self.assertEqual(self.transport.value(), TAKEN)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    @shows("rule 4")
     def test_money_is_not_repeated_in_silence(self) -> None:
         """A payment that meets silence is sent once, and its outcome is unknown after 8 seconds."""
         line = self.line()
@@ -324,6 +327,7 @@ class LineTests(LineCase):
         self.assertIsInstance(self.failureResultOf(due).value, Silent)
         self.assertEqual(self.transport.value(), once)
 
+    @shows("rule 10")
     def test_progress_prolongs_nothing(self) -> None:
         """The wait for the whole operation runs on whatever the display shows."""
         line = self.line()

@@ -20,6 +20,7 @@ from protocols.terminals.ecr17.answers import PaymentAnswer, TerminalState
 from protocols.terminals.ecr17.frames import Lrc
 from tests.chaos import WireDesk
 from tests.terminal_desk import CardPromises, FaultPromises
+from tests.terminal_matrix import shows
 
 
 class Ecr17Desk(WireDesk):
@@ -99,6 +100,7 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertAnswer(self.pay(sum=7), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000, 700])
 
+    @shows("rule 7")
     def test_stored_before_it_is_acknowledged(self) -> None:
         """When the acknowledgement of an approval leaves, the journal has it already."""
         heard: list[int] = []
@@ -336,6 +338,7 @@ class TaskTests(Ecr17Desk):
         self.assertEqual(self.wait(Deferred.fromCoroutine(self.service.serve("ping"))), {"restxt": "OK"})
         self.assertEqual([self.service.has(name) for name in ("echo", "merchants", "masks")], [False] * 3)
 
+    @shows("rule 11")
     def test_progress(self) -> None:
         """What the terminal's display says is told while it says it."""
         seen: list[str] = []

@@ -75,6 +75,7 @@ from protocols.terminals.nexo.terminal import NexoTerminal, Settings, TerminalTr
 from protocols.terminals.nexo.tree import integer, minor, money, read, text
 from tests.certificates import key_pem, make_certificate, make_key
 from tests.certificates import pem as certificates_pem
+from tests.terminal_matrix import shows
 from tests.vectors.nexo import (
     ANSWERS,
     CIPHER_KEY,
@@ -145,6 +146,7 @@ class VectorTests(SynchronousTestCase):
                 result.pop(idle, None)
             self.assertEqual(exact(encode_answer(vector.header, cast(Any, vector.message))), wanted, vector.id)
 
+    @shows("golden frames", wire="nexo")
     def test_cut_everywhere(self) -> None:
         """A message that breaks off is garbled wherever it breaks off."""
         for vector in (*REQUESTS, *ANSWERS):

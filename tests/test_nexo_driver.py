@@ -28,6 +28,7 @@ from protocols.terminals.nexo.sealing import Seal
 from tests.chaos import NO_CERTIFICATE, POI, Channels, WireDesk
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_desk import Banner, CardPromises, FaultPromises
+from tests.terminal_matrix import shows
 from tests.test_nexo import post_notice
 
 
@@ -113,6 +114,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         asked = [heard for heard in self.endpoint.heard if b"TransactionStatus" in heard]
         self.assertIn(f'"ServiceID":"{name}"'.encode(), asked[-1].replace(b" ", b""))
 
+    @shows("rule 6")
     def test_somebody_else_paid(self) -> None:
         """Another till's payment over the same sum is never taken for ours."""
         self.rule("payment", "lost_before")
@@ -144,6 +146,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         kinds = [entry.kind for entry in self.terminal.entries()]
         self.assertEqual(kinds, ["payment", "settlement", "payment"])
 
+    @shows("rule 12")
     def test_handshake_unanswered(self) -> None:
         """A terminal that takes the connection and says nothing is 5068."""
         self.rule("probe", "silent", times=0)
@@ -220,6 +223,7 @@ class ProgressTests(NexoDesk):
         self.service.watch(lambda progress: seen.append((progress.state, self.clock.seconds())))
         return seen
 
+    @shows("rule 11")
     def test_states(self) -> None:
         """Card, PIN and bank are told in the moment in which the terminal is there."""
         seen = self.watched()

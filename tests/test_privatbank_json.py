@@ -50,6 +50,7 @@ from protocols.terminals.privatbank_json.requests import (
 )
 from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
 from tests.memory_line import MemoryEndpoint
+from tests.terminal_matrix import shows
 from tests.vectors.privatbank_json import MALFORMED, SENT, TOLD
 
 _Value = TypeVar("_Value")
@@ -79,6 +80,7 @@ PING_OK = frame(Reply("PingDevice", {"code": "00", "responseCode": "0000"}).enco
 class FrameTests(SynchronousTestCase):
     """Messages in a stream."""
 
+    @shows("golden frames", wire="privatbank-json")
     def test_cut_anywhere(self) -> None:
         """Every golden message comes whole out of a stream that is cut at any byte."""
         for wire in WIRES:
@@ -461,6 +463,7 @@ class LineTests(SynchronousTestCase):
         self.assertNoResult(answer)
         self.assertEqual([reply.method for reply in self.late], ["Refund"])
 
+    @shows("rule 10")
     def test_deadline(self) -> None:
         """A purchase waits for 300 seconds and not longer; progress does not prolong it."""
         answer = self.line.ask(Purchase(60), progress=lambda _: None)
@@ -805,6 +808,7 @@ class OpeningTests(_WithTerminal):
         self.run_(self.desk.merchants())
         self.assertEqual(len(self.wire.heard), 1)
 
+    @shows("rule 12")
     def test_second_program(self) -> None:
         """When another program holds the terminal, every try meets silence, and silence is what is told."""
         other = PrivatbankTerminal(self.wire, self.clock)
@@ -821,6 +825,7 @@ class OpeningTests(_WithTerminal):
         self.failureResultOf(failed, Silent)
         self.assertEqual((len(self.wire.heard), self.wire.pumps), (2 * self.opening.tries, []))
 
+    @shows("rule 13")
     def test_old_session(self) -> None:
         """A terminal that holds on to the client it had before is reached after pauses."""
         self.run_(self.desk.ping())
@@ -1214,6 +1219,7 @@ class JudgeTests(SynchronousTestCase):
         told = self.told(invoiceNumber="000040", time="09:00:00", rrn="1")
         self.assertIs(self.judged(told), Finding.NOTHING)
 
+    @shows("rule 6")
     def test_somebody_elses(self) -> None:
         """Another sum, kind or time, an old number or a time that cannot be read prove nothing."""
         for changes in (

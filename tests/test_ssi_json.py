@@ -47,6 +47,7 @@ from protocols.terminals.ssi_json.requests import (
 )
 from protocols.terminals.ssi_json.terminal import Finding, SsiTerminal, judge
 from tests.memory_line import MemoryEndpoint
+from tests.terminal_matrix import shows
 from tests.vectors.ssi_json import MALFORMED, SENT, TOLD
 
 _Value = TypeVar("_Value")
@@ -71,6 +72,7 @@ def said(method: str, **more: Any) -> bytes:
 class FrameTests(SynchronousTestCase):
     """Frames in a stream."""
 
+    @shows("golden frames", wire="ssi-json")
     def test_cut_anywhere(self) -> None:
         """Every golden frame comes whole out of a stream that is cut at any byte."""
         for wire in WIRES:
@@ -811,6 +813,7 @@ class JudgeTests(SynchronousTestCase):
         """The very result from before proves that nothing happened since."""
         self.assertIs(self.judged(self.told(), self.told()), Finding.NOTHING)
 
+    @shows("rule 6")
     def test_somebody_elses(self) -> None:
         """Another kind, sum or time, or no result at all, prove nothing."""
         for changes in (

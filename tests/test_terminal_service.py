@@ -19,6 +19,7 @@ from dmtwisted.terminals.telling import broken_off, info_of, masked, nothing_sen
 from protocols.errors import Garbled, LineLost, NotReached, Silent
 from tests.shop import Shop
 from tests.specification import promises
+from tests.terminal_matrix import shows
 
 Told = dict[str, Any]
 
@@ -262,6 +263,7 @@ class TurnTests(PosCase):
 class JournalTests(PosCase):
     """What is durable, and when."""
 
+    @shows("rule 1")
     def test_intent_before_the_request(self) -> None:
         """The intent is stored before the terminal sees the request, the outcome before the caller hears of it."""
         due = self.asked(1, "order 1", sum=100)
@@ -283,6 +285,7 @@ class JournalTests(PosCase):
         self.shop.store.broken = False
         self.assertEqual((self.pay()["res"], self.taken()), (0, [10_000]))
 
+    @shows("rule 1")
     def test_outcome_not_stored(self) -> None:
         """An approval that the store did not take is 1082 with 2; its repeat hears of the approval."""
         due = self.asked(1, "order 1", sum=100)

@@ -9,6 +9,7 @@ from uuid import uuid4
 from dmtwisted.devices.devices import Unusable
 from tests.shop import Shop
 from tests.specification import promises
+from tests.terminal_matrix import shows
 from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, Connection, HttpAnswer, WebCase
 from web.site import Door
 
@@ -132,6 +133,7 @@ class ServiceMethodTests(PosWebCase):
         """The answers that are there at once."""
         return [answer.json for answer in self.begin("GET", f"/dm/{name}?dev_name=pos").answers()]
 
+    @shows("rule 11")
     def test_progress_is_fresh(self) -> None:
         """What the terminal does is told less than a second after it began."""
         self.put_scenario({"on": "payment", "then": "accept", "delay_ms": 5000})
@@ -229,6 +231,7 @@ class InterruptTests(PosWebCase):
         self.assertEqual((told["res"], told["res_action"], told["transaction_id"]), (5023, 3, label))
         self.assertEqual(self.request("GET", f"{DEVICES}/{self.pos}/ledger").json["entries"][0]["status"], "refused")
 
+    @shows("rule 8")
     def test_loses_to_an_approval(self) -> None:
         """A wish that comes too late changes nothing: the approval is told as one."""
         self.put_scenario({"on": "payment", "then": "accept", "delay_ms": 3000})
@@ -329,6 +332,7 @@ class SlipTests(PosWebCase):
         printer = self.shop.core.devices.by_name("prn").simulator
         return "\n".join(line.rstrip() for line in printer.mechanism.paper.text().splitlines())
 
+    @shows("rule 15")
     def test_printed(self) -> None:
         """The stored slip comes out line by line as the terminal wrote it, as often as it is asked for."""
         slip = self.pay()["info"]["receipt"]

@@ -16,6 +16,7 @@ from protocols.terminals.zvt.apdu import Apdu, ApduDeframer
 from protocols.terminals.zvt.fields import Fields, bcd, from_bcd, masked_pan, pan_nibbles
 from protocols.terminals.zvt.slips import SlipCollector, SlipLine, print_lines
 from protocols.terminals.zvt.tlv import Tlv, decode_all, encode_all, encode_length, find, read_length
+from tests.terminal_matrix import shows
 from tests.vectors.zvt import APDUS, BANNER, EXTENDED, FRAGMENTS, INTERMEDIATE_DATA, UNFINISHED
 
 BY_NAME = {vector.name: vector for vector in APDUS}
@@ -44,6 +45,7 @@ class VectorTests(SynchronousTestCase):
                 self.assertEqual(getattr(message, name), value, f"{each.name} {name}")
             self.assertEqual(message.encode().encode(), each.raw, each.name)
 
+    @shows("golden frames", wire="zvt")
     def test_cut_at_every_byte(self) -> None:
         """A message cut anywhere is put together, and nothing comes before its last byte."""
         for each in APDUS:

@@ -26,6 +26,7 @@ from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.protocol import Answer
 from tests.chaos import WireDesk
 from tests.terminal_desk import CardPromises, FaultPromises, _Failing
+from tests.terminal_matrix import shows
 
 
 class ZvtDesk(WireDesk):
@@ -126,6 +127,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
         self.assertAnswer(self.pay(17, label), 5014, 1)
 
+    @shows("rule 7")
     def test_stored_before_it_is_acknowledged(self) -> None:
         """When a booking is acknowledged, the journal has it already."""
         heard: list[int] = []
@@ -164,6 +166,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertAnswer(self.pay(17, label), 411, 2)
         self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done", "unknown"]))
 
+    @shows("rule 7")
     def test_storing_fails(self) -> None:
         """A booking that cannot be stored is refused, and the terminal takes it back."""
         _Failing(self, ("note",), 2, False)
@@ -464,6 +467,7 @@ class TaskTests(ZvtDesk):
             self.assertEqual(self.wait(Deferred.fromCoroutine(self.service.serve(name))), {"restxt": "OK"})
         self.assertEqual([self.service.has(name) for name in ("merchants", "masks")], [False, False])
 
+    @shows("rule 11")
     def test_progress(self) -> None:
         """What the terminal is doing is told while it does it, in our word and in plain ones."""
         seen: list[tuple[str, str]] = []

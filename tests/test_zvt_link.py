@@ -21,6 +21,7 @@ from protocols.terminals.zvt.link import (
     dle_frame,
     line_settings,
 )
+from tests.terminal_matrix import shows
 from tests.vectors.zvt import APDUS, FRAMES
 
 PAY, OTHER = (Apdu.decode(framed.apdu) for framed in FRAMES)
@@ -42,6 +43,7 @@ class FrameTests(SynchronousTestCase):
             apdu = Apdu.decode(framed.apdu)
             self.assertEqual((dle_frame(apdu), found(framed.frame)), (framed.frame, [apdu]))
 
+    @shows("golden frames", wire="zvt")
     def test_cut_at_every_byte(self) -> None:
         """Every golden message comes out of its frame, wherever that is cut."""
         for raw in {each.raw for each in APDUS if len(each.raw) < 300}:

@@ -30,7 +30,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.telling import nothing_sent
 from protocols.errors import Garbled, NotReached, WireError
-from protocols.terminals.caisse_ap import Answer, CaisseApTerminal, Detail, Done, Settings
+from protocols.terminals.caisse_ap import Answer, CaisseApTerminal, Detail, Done, Settings, SpokeFirst
 
 MOST = 10**12 - 1
 """Hundredths that the amount (CB) holds."""
@@ -118,7 +118,7 @@ class CaisseApDriver:
                 answer = await terminal.cancel(order.sum)
             else:
                 answer = await terminal.refund(order.sum)
-        except NotReached as error:
+        except (NotReached, SpokeFirst) as error:
             raise nothing_sent(error, self._unreached(error)) from error
         return _verdict(order, answer)
 

@@ -23,10 +23,12 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.hiding import MOST as SHOWN
 
 PORT = 8888
 VERSION = "0300"
@@ -357,6 +359,7 @@ class Settings:
     :param protocol_id: 12 digits; :param register: 2 digits; :param currency: ISO number.
     :param answer_wait: how long the terminal may take; the customer is part of it.
     :param quiet: so long after its last field an answer counts as ended when the line stays open.
+    :param listen_first: so long nothing is sent; a terminal says nothing by itself, other services greet.
     """
 
     protocol_id: str = "000000000000"
@@ -366,9 +369,14 @@ class Settings:
     connect_wait: float = 5.0
     answer_wait: float = 300.0
     quiet: float = 0.5
+    listen_first: float = 0.2
 
 
 DEFAULTS = Settings()
+
+
+class SpokeFirst(Garbled):
+    """Who listens there spoke before it was asked, so it is no terminal: nothing was sent."""
 
 
 class CaisseApProtocol(Protocol):
@@ -384,12 +392,14 @@ class CaisseApProtocol(Protocol):
         self._ended: IDelayedCall | None = None
         self._deadline: IDelayedCall | None = None
         self.gone = False
+        self._unasked = b""
 
     def ask(self, question: Ask, wait: float) -> Deferred[Answer]:
         """Send ``question`` and fire with its answer.
 
         :raises ValueError: an amount or a text does not fit; nothing was sent.
         :raises NotReached: the line was closed before; nothing was sent.
+        :raises SpokeFirst: something was said before; nothing was sent.
         :raises Silent: no answer within ``wait`` seconds. Nobody can be asked what became of it.
         :raises LineLost: as `Silent`, because the line was closed.
         :raises Garbled: as `Silent`, because what came is no answer, or none to this question.
@@ -398,6 +408,9 @@ class CaisseApProtocol(Protocol):
         message = question.encode()
         self._asked = question
         self._due = due = Deferred[Answer](self._abandon)
+        if self._unasked:
+            self._fail(SpokeFirst("this is no Caisse-AP", self._unasked))
+            return due
         if self.gone:
             self._fail(NotReached("the line was closed before the request"))
             return due
@@ -409,6 +422,9 @@ class CaisseApProtocol(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Take what came; when it may be all, wait for a moment whether more follows."""
+        if self._asked is None:
+            self._unasked += data[:SHOWN]
+            return
         if self._due is None:
             self.log.warn("{length} bytes after the answer", length=len(data))
             return
@@ -515,6 +531,7 @@ class CaisseApTerminal:
         settings = self.settings
         question = Ask(action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference)
         line = await self._open()
+        await deferLater(self._clock, settings.listen_first, lambda: None)
         answer = await line.ask(question, settings.answer_wait)
         if keep is not None:
             await maybeDeferred(keep, answer)

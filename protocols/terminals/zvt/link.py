@@ -165,6 +165,10 @@ class Link(Protocol):
         :raises Garbled: when they are no ZVT.
         """
 
+    @property
+    def noise(self) -> bytes:
+        """What came so far and was nothing of ZVT."""
+
     def stop(self) -> None:
         """Send nothing any more."""
 
@@ -176,6 +180,8 @@ class TcpLink:
         self._write, self._deliver = write, deliver
         self._deframer = ApduDeframer()
         self._stopped = False
+        self.noise = b""
+        """Nothing is passed over on this line."""
 
     def send(self, apdu: Apdu) -> None:
         """Send ``apdu``."""
@@ -257,6 +263,11 @@ class SerialLink:
         _cancel(self._between)
         _cancel(self._due)
 
+    @property
+    def noise(self) -> bytes:
+        """See `Link.noise`."""
+        return bytes(self._deframer.noise)
+
     def _take(self, apdu: Apdu) -> None:
         # Our acknowledgement was lost when the same frame comes while our answer to it is still not acknowledged.
         if self._waiting and apdu == self._last:
@@ -285,7 +296,7 @@ class SerialLink:
         if self._tries <= REPEATS:
             self._transmit()
             return
-        noise = bytes(self._deframer.noise)
+        noise = self.noise
         self.stop()
         self._broken(Garbled("this is no ZVT", noise) if noise else Silent(self._t2 * (REPEATS + 1)))
 

@@ -495,7 +495,10 @@ class ZvtProtocol(Protocol):
             self._limit.cancel()
 
     def _silent(self, seconds: float) -> None:
-        self._broken(Silent(seconds))
+        exchange = self._exchange
+        noise = self._link.noise if self._link is not None and (exchange is None or not exchange.taken) else b""
+        # A terminal that took nothing and something else that talks are told apart (rule 17).
+        self._broken(Garbled("this is no ZVT", noise) if noise else Silent(seconds))
 
     def _broken(self, error: WireError) -> None:
         self.log.warn("the ZVT line is closed: {reason}", reason=error)

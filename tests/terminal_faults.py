@@ -1,0 +1,413 @@
+"""What has to be true over every terminal's wire, whatever happens to the bytes on it.
+
+`WireFaults` stands between a simulated terminal and the real service and spoils what the terminal writes. Each test
+says what the caller hears and what the store holds: an approval or a refusal that it may rely on for good, or a doubt
+that is marked, has a reason and keeps the terminal for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocol
+
+from tests.chaos import WIRES, CounterDesk, WireDesk
+from tests.memory_line import STEP
+from tests.terminal_desk import WAIT, Answer, Banner
+from tests.terminal_matrix import shows
+
+SLOW = os.environ.get("DMTWISTED_SLOW") == "1"
+CUTS = 12
+"""Places at which the terminal's words are cut, but in the slow part, where it is every byte."""
+
+NOISE = b"\x00\xff\x13~garbage~"
+
+Spoil = Callable[[bytes], list[bytes]]
+"""What becomes of the bytes of a final answer: what is written instead; `None` in it would break the line."""
+
+
+class WireFaults(WireDesk):
+    """A desk with a bad line; `final` tells the terminal's final word on a payment from all else that it writes."""
+
+    lost = "approved"
+    """What a caller hears of an approval whose final word was lost: most terminals can be asked for it."""
+    outcomes: ClassVar[dict[str, str]] = {}
+    """What it hears after other faults, where that is something else."""
+
+    def setUp(self) -> None:
+        """One payment went well before; from now on the line may spoil what comes."""
+        super().setUp()
+        self.spoil: Spoil | None = None
+        self.hang_after = -1
+        self.written = 0
+        self.spoilt = 0
+        self.far = self._on_a_bad_line(self.device())
+        self.assertEqual(self.pay(sum=1)["res"], 0)
+        self.endpoint.hang_up()
+
+    def final(self, data: bytes) -> bool:
+        """Whether ``data`` is the terminal's final word on a payment."""
+        raise NotImplementedError
+
+    def _on_a_bad_line(self, real: Any) -> Any:
+        case = self
+
+        class BadLine:
+            """The same terminal, whose words pass through `WireFaults`."""
+
+            def buildProtocol(self, addr: Any) -> IProtocol | None:
+                """A line."""
+                far: Any = real.buildProtocol(addr)
+                if far is None:
+                    return None
+                connect = far.makeConnection
+
+                def connected(transport: Any) -> None:
+                    write = transport.write
+                    transport.write = lambda data: case._write(transport, write, data)
+                    connect(transport)
+
+                far.makeConnection = connected
+                return cast(IProtocol, far)
+
+        return BadLine()
+
+    def _write(self, transport: Any, write: Callable[[bytes], object], data: bytes) -> None:
+        if self.hang_after >= 0:
+            left = self.hang_after - self.written
+            if left < len(data):
+                if left > 0:
+                    write(data[:left])
+                self.written = self.hang_after
+                transport.loseConnection()
+                return
+        self.written += len(data)
+        if self.spoil is not None and self.final(data):
+            spoil, self.spoil = self.spoil, None
+            self.spoilt += 1
+            for piece in spoil(data):
+                write(piece)
+            return
+        write(data)
+
+    # What has to be true in the end
+
+    def calm(self) -> None:
+        """The line is good again."""
+        self.spoil, self.hang_after = None, -1
+        self.no_rules()
+
+    def taken(self) -> list[int]:
+        """The kopecks of each payment that the bank took, less those that the terminal gave back."""
+        entries = [entry for entry in self.terminal.entries() if entry.status == "accepted"]
+        gone = {entry.ref for entry in entries if entry.kind == "cancel"}
+        return [entry.sum for entry in entries if entry.kind == "payment" and entry.number not in gone]
+
+    def honest(self, answer: Answer, label: str) -> str:
+        """Whether caller, store and terminal agree, now and when the line is good again; what was said in one word.
+
+        What nobody could find out has to be marked as unknown, and keeps the terminal for itself until it is clear.
+        """
+        row = self.rows()[-1]
+        self.assertEqual((answer["transaction_id"], answer["info"] == {}), (label, answer["res"] != 0))
+        said = {0: "approved", 2: "unknown"}.get(answer["res_action"], "refused")
+        self.assertEqual(str(row.state), {"approved": "done"}.get(said, said), answer)
+        if said == "approved":
+            self.assertEqual(answer["info"]["sum"], 100.0)
+        self.calm()
+        self.endpoint.advance(WAIT + 30)
+        paid = self.taken()[1:]
+        self.assertIn(paid, ([], [10_000]))
+        if said != "unknown":
+            # Who has heard yes or no may rely on it, whatever the terminal did afterwards.
+            self.assertEqual(bool(paid), said == "approved", answer)
+        else:
+            self.assertTrue(answer["aq_errortxt"], "a reason for people")
+        again = self.pay(label=label, search=2)
+        if again["res_action"] == 2:
+            self.assertAnswer(self.pay(sum=3), 5022, 1)
+            self.done(self.service.settle(self.rows()[row.n - 1], bool(paid)))
+            again = self.pay(label=label, search=2)
+        self.assertEqual(again["res"] == 0, bool(paid), again)
+        self.assertEqual(self.pay(sum=7)["res"], 0)
+        self.assertEqual(self.taken(), [100, *paid, 700])
+        self.assertLessEqual(set(self.states()), {"done", "refused"})
+        return said
+
+    def spoilt_payment(self, spoil: Spoil) -> tuple[Answer, str]:
+        """The answer to a payment whose final word is spoilt, and what was said in one word."""
+        label = "00000000-0000-4000-8000-000000000001"
+        self.spoil = spoil
+        answer = self.pay(label=label)
+        self.assertEqual(self.spoilt, 1, "the final word was never said")
+        return answer, self.honest(answer, label)
+
+    def expect(self, fault: str, said: str) -> None:
+        """What a caller hears after ``fault`` is what this wire can do."""
+        self.assertEqual(said, self.outcomes.get(fault, self.lost))
+
+    # The bytes of the final word
+
+    @shows("cut", "rule 2", "rule 3")
+    def test_cut_anywhere(self) -> None:
+        """The line breaks after any byte that the terminal writes: approved, refused or marked, and never twice."""
+        self.written = 0
+        self.pay(sum=50)
+        self.endpoint.hang_up()
+        whole = self.written
+        step = 1 if SLOW else max(1, whole // CUTS)
+        for cut in range(0, whole + 1, step):
+            with self.subTest(cut=cut):
+                self.terminal.close()
+                WireDesk.setUp(self)
+                self.calm()
+                self.far = self._on_a_bad_line(self.device())
+                self.assertEqual(self.pay(sum=1)["res"], 0)
+                self.endpoint.hang_up()
+                self.written, self.hang_after = 0, cut
+                label = f"00000000-0000-4000-8000-{cut:012d}"
+                answer = self.pay(label=label)
+                self.honest(answer, label)
+
+    @shows("garbage before")
+    def test_garbage_before(self) -> None:
+        """Garbage before the final word: it is found all the same, or asked for."""
+        self.expect("garbage before", self.spoilt_payment(lambda data: [NOISE + data])[1])
+
+    @shows("garbage inside")
+    def test_garbage_inside(self) -> None:
+        """Garbage inside the final word makes it no word at all: the terminal is asked, or a person."""
+        answer = self.spoilt_payment(lambda data: [data[: len(data) // 2] + NOISE + data[len(data) // 2 :]])
+        self.expect("garbage inside", answer[1])
+
+    @shows("garbage after")
+    def test_garbage_after(self) -> None:
+        """Garbage after the final word changes nothing of it, and is nobody's answer later."""
+        self.expect("garbage after", self.spoilt_payment(lambda data: [data + NOISE])[1])
+
+    def shorter(self, data: bytes) -> bytes:
+        """``data`` with a length that is not its own."""
+        return data[: len(data) // 2] + data[len(data) // 2 + 1 :]
+
+    @shows("wrong length")
+    def test_wrong_length(self) -> None:
+        """A final word that is longer or shorter than it says is never believed in part."""
+        self.expect("wrong length", self.spoilt_payment(lambda data: [self.shorter(data)])[1])
+
+    @shows("duplicate final", "rule 18")
+    def test_final_word_twice(self) -> None:
+        """A final word that comes twice is one payment, and never the answer to the next one."""
+        self.expect("duplicate final", self.spoilt_payment(lambda data: [data, data])[1])
+
+    @shows("late final", "rule 3", "rule 18")
+    def test_final_word_too_late(self) -> None:
+        """A final word after the time limit: the caller has heard of the approval by asking, or of the doubt."""
+
+        def later(data: bytes) -> list[bytes]:
+            pump = self.endpoint.pumps[-1]
+            self.clock.callLater(WAIT + 5, pump.server.transport.write, data)
+            return []
+
+        answer, said = self.spoilt_payment(later)
+        self.expect("late final", said)
+        self.assertIn(answer["res"], {"approved": (0,), "unknown": (411, 1016), "refused": (5014,)}[said], answer)
+
+    # The line
+
+    @shows("drop before", "rule 2")
+    def test_drop_before(self) -> None:
+        """The line breaks when the request comes, and nothing was taken."""
+        label = "00000000-0000-4000-8000-000000000002"
+        self.rule("payment", "lost_before")
+        answer = self.pay(label=label)
+        said = self.honest(answer, label)
+        self.assertEqual(said, "refused" if WIRES[self.wire].can_be_asked else "unknown")
+        self.assertEqual(answer["res"], 5014 if said == "refused" else 1016)
+
+    @shows("drop after request", "rule 3")
+    def test_drop_while_the_customer_pays(self) -> None:
+        """The line breaks while the customer pays: the terminal goes on, and is asked; or a person looks."""
+        label = "00000000-0000-4000-8000-000000000003"
+        due = self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.endpoint.hang_up()
+        answer = self.wait(due)
+        self.expect("drop after request", self.honest(answer, label))
+
+    @shows("drop after approval", "rule 3", "rule 6")
+    def test_drop_after_the_approval(self) -> None:
+        """The line breaks before the approval is told: it is asked for, or a person looks."""
+        label = "00000000-0000-4000-8000-000000000004"
+        self.rule("payment", "lost_after")
+        answer = self.pay(label=label)
+        self.expect("drop after approval", self.honest(answer, label))
+
+    # What the terminal says
+
+    def said(self, answer: Answer) -> tuple[int, int, str]:
+        """Code, action, and what the store holds."""
+        return answer["res"], answer["res_action"], self.states()[-1]
+
+    @shows("busy")
+    def test_busy(self) -> None:
+        """A terminal that works for another till takes nothing of ours."""
+        self.rule("payment", "refuse", "busy")
+        label = "00000000-0000-4000-8000-000000000010"
+        answer = self.pay(label=label)
+        self.assertEqual(self.said(answer), self.busy)
+        self.honest(answer, label)
+        self.assertEqual(self.taken(), [100, 700])
+
+    busy: tuple[int, int, str] = (5022, 1, "refused")
+
+    @shows("partial", "rule 9")
+    def test_partial(self) -> None:
+        """A part that is approved is a success over that part, which says so; the store holds that sum."""
+        self.rule("payment", "accept", "partial:4000")
+        label = "00000000-0000-4000-8000-000000000011"
+        answer = self.pay(label=label)
+        if self.part is None:
+            self.assertEqual((self.said(answer)[1:], self.taken()), ((2, "unknown"), [100, 4000]))
+            return
+        self.assertEqual((answer["res"], self.taken()), (0, [100, 4000]), answer)
+        self.assertEqual((answer["info"]["sum"], answer["info"].get("sum_asked")), self.part)
+        self.assertEqual(self.pay(17, label)["info"], answer["info"])
+
+    part: tuple[float, float | None] | None = (40.0, 100.0)
+    """What is told of 40.00 instead of 100.00; `None` where the wire takes an answer over another sum for none."""
+
+    @shows("journal full")
+    def test_journal_full(self) -> None:
+        """A terminal whose journal is full refuses; nothing was taken, and that is stored."""
+        self.rule("payment", "refuse", "journal_full")
+        label = "00000000-0000-4000-8000-000000000012"
+        answer = self.pay(label=label)
+        self.assertEqual(self.said(answer), (*self.full, "refused"))
+        self.assertEqual(self.honest(answer, label), "refused")
+
+    full: tuple[int, int] = (5003, 3)
+
+    @shows("settlement in doubt", "rule 5", "rule 14")
+    def test_general_report_in_doubt(self) -> None:
+        """While nobody knows the end of a payment there is no general report, and no other payment either."""
+        due = self.asked(1, sum=100)
+        for _ in range(200):
+            if len(self.terminal.entries()) > 1:
+                break
+            self.endpoint.advance(STEP)
+        self.far, switched_off = None, self.far
+        self.endpoint.hang_up()
+        self.assertEqual(self.wait(due)["res_action"], 2)
+        self.assertEqual(self.states()[-1], "unknown")
+        report = self.pay(11)
+        self.assertEqual((report["res"], report["res_action"]), self.report_in_doubt)
+        self.assertAnswer(self.pay(sum=3), 5022, 1)
+        self.assertEqual(len(self.rows()), 2)
+        self.far = switched_off
+        self.assertNotIn("settlement", [entry.kind for entry in self.terminal.entries()])
+
+    report_in_doubt = (5022, 1)
+
+    @shows("interrupt too late", "rule 8")
+    def test_interrupt_too_late(self) -> None:
+        """An interrupt that comes when the bank is asked loses: the approval is told."""
+        label = "00000000-0000-4000-8000-000000000013"
+        due = self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.endpoint.wait(Deferred.fromCoroutine(self.service.interrupt()), 3.0).addErrback(lambda _: None)
+        answer = self.wait(due)
+        self.assertEqual(self.honest(answer, label), "approved")
+
+    @shows("another protocol", "rule 17")
+    def test_another_protocol(self) -> None:
+        """Something else on the port is told by its first bytes (5000) long before the operation's time is over."""
+
+        class Elsewhere:
+            """Another service."""
+
+            def buildProtocol(self, _: Any) -> IProtocol:
+                """One that greets."""
+                return Banner()
+
+        self.far, real = Elsewhere(), self.far
+        label = "00000000-0000-4000-8000-000000000014"
+        began = self.clock.seconds()
+        answer = self.pay(label=label)
+        self.assertLess(self.clock.seconds() - began, WAIT)
+        self.assertEqual(self.said(answer), self.elsewhere)
+        self.assertIn(b"SSH-2.0".hex(" "), f"{answer['errortxt']} {answer['aq_errortxt']}")
+        self.far = real
+        self.endpoint.hang_up()
+        self.honest(answer, label)
+
+    elsewhere: tuple[int, int, str] = (5000, 3, "refused")
+
+    @shows("rule 16")
+    def test_cancel_is_no_refund(self) -> None:
+        """A cancel that the terminal refuses gives nothing back in another way."""
+        answer = self.pay(3, cancelid=self.nobodys, sum=100)
+        self.assertNotEqual(answer["res"], 0)
+        self.assertNotEqual(answer["res_action"], 2)
+        back = [entry for entry in self.terminal.entries() if entry.kind != "payment" and entry.status == "accepted"]
+        self.assertEqual(back, [])
+
+    nobodys = "777777"
+    """No operation of this terminal."""
+
+    # Two tills
+
+    @shows("two clients")
+    def test_two_clients(self) -> None:
+        """A second caller waits for 15 seconds and hears 1105; it is served when the first is done before that."""
+        desk = CounterDesk(WIRES[self.wire])
+        desk.terminal.duration = 18.0
+        first = desk.asked("00000000-0000-4000-8000-000000000005", 1000)
+        desk.endpoint.advance(1.0)
+        began = desk.clock.seconds()
+        second = json.loads(desk.result(desk.asked("00000000-0000-4000-8000-000000000006", 2000)))
+        self.assertEqual((second["res"], second["res_action"]), (1105, 1))
+        self.assertTrue(15 <= desk.clock.seconds() - began < 15.5)
+        self.assertEqual(json.loads(desk.result(first))["res"], 0)
+        self.assertEqual((desk.taken(1000), desk.taken(2000)), (1, 0))
+        self.assertEqual(len(desk.rows("00000000-0000-4000-8000-000000000006")), 0)
+        desk.terminal.duration = 5.0
+        first = desk.asked("00000000-0000-4000-8000-000000000007", 3000)
+        desk.endpoint.advance(1.0)
+        second = json.loads(desk.result(desk.asked("00000000-0000-4000-8000-000000000008", 4000)))
+        self.assertEqual((second["res"], json.loads(desk.result(first))["res"]), (0, 0))
+        self.assertEqual((desk.taken(3000), desk.taken(4000)), (1, 1))
+        desk.close()
+
+    @shows("restart", "rule 1")
+    def test_restart(self) -> None:
+        """A service that dies while an operation runs asks at its next start, or leaves it to a person."""
+        label = "00000000-0000-4000-8000-000000000009"
+        self.asked(1, label, sum=100)
+        self.advance_until("authorising")
+        self.restart()
+        self.endpoint.advance(WAIT)
+        state = str(self.rows()[-1].state)
+        self.expect("restart", {"done": "approved"}.get(state, state))
+        if state == "unknown":
+            self.assertEqual(self.pay(17, label)["res_action"], 2)
+            self.assertAnswer(self.pay(sum=3), 5022, 1)
+            self.done(self.service.settle(self.rows()[-1], len(self.taken()) > 1))
+        self.assertEqual(self.pay(17, label)["res"] == 0, len(self.taken()) == 2)
+
+
+class CheckedFaults(WireFaults):
+    """A wire whose frames have a check byte at their end."""
+
+    def misread(self, data: bytes) -> bytes:
+        """``data`` with a wrong one."""
+        return data[:-1] + bytes((data[-1] ^ 0x15,))
+
+    @shows("wrong checksum")
+    def test_wrong_checksum(self) -> None:
+        """A final word with a wrong check byte is none: it comes again, or is asked for."""
+        answer = self.spoilt_payment(lambda data: [self.misread(data)])
+        self.expect("wrong checksum", answer[1])
