@@ -254,6 +254,8 @@ class Mortal:
 
     def __getattr__(self, name: str) -> Any:
         verb = getattr(self._store, name)
+        if not callable(verb):
+            return verb
 
         async def ask(*arguments: Any) -> Any:
             if self.dead:
