@@ -15,6 +15,8 @@ from typing import Any, ClassVar, cast
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
 
+from dmtwisted.results import Refused
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, STORED, TASKS
 from tests.chaos import WIRES, CounterDesk, WireDesk
 from tests.memory_line import STEP
 from tests.terminal_desk import WAIT, Answer, Banner
@@ -23,6 +25,9 @@ from tests.terminal_matrix import shows
 SLOW = os.environ.get("DMTWISTED_SLOW") == "1"
 CUTS = 12
 """Places at which the terminal's words are cut, but in the slow part, where it is every byte."""
+
+STATES = {"waiting_card": "waiting_card", "card_read": "card_read", "pin": "pin", "authorising": "bank"}
+"""The terminal's own states, and ours."""
 
 NOISE = b"\x00\xff\x13~garbage~"
 
@@ -357,6 +362,50 @@ class WireFaults(WireDesk):
 
     nobodys = "777777"
     """No operation of this terminal."""
+
+    # What a terminal can do, and how far it is
+
+    def test_capabilities(self) -> None:
+        """A task that this wire lacks is 5029 and a number that nobody knows 317; and nothing is sent."""
+        able = self.service.driver.capabilities | {STORED}
+        rows, heard = len(self.rows()), len(self.endpoint.heard)
+        for task in range(-1, 21):
+            if task in able:
+                continue
+            answer = self.pay(task, sum=5, refundid="1", cancelid="1", srvnum="1", cash=1, parts=2, agreementNum="1")
+            self.assertAnswer(answer, 5029 if task in TASKS else 317, 3)
+        self.assertEqual((len(self.rows()), len(self.endpoint.heard)), (rows, heard))
+
+    def test_service_methods(self) -> None:
+        """A service method that this wire lacks is 303; the terminal is idle afterwards, status and last are there."""
+        for name in (PING, MERCHANTS, MASKS, ECHO):
+            due = self.endpoint.wait(Deferred.fromCoroutine(self.service.serve(name)))
+            if self.service.has(name):
+                self.assertIsInstance(self.successResultOf(due), dict)
+            else:
+                self.assertEqual(self.failureResultOf(due, Refused).value.res.code, 303)
+        self.assertEqual(self.service.status()["state"], "idle")
+        self.assertEqual(json.loads(self.done(self.service.last()))["info"]["sum"], 1.0)
+
+    @shows("rule 11")
+    def test_progress(self) -> None:
+        """What the wire tells of the operation is told on within a second: card, PIN, bank."""
+        self.terminal.duration = 9.0
+        due = self.asked(1, sum=100)
+        entered: dict[str, float] = {}
+        told: dict[str, float] = {}
+        for _ in range(400):
+            now = self.clock.seconds()
+            entered.setdefault(STATES.get(str(self.terminal.state), ""), now)
+            told.setdefault(self.service.progress.state, now)
+            self.endpoint.advance(STEP)
+        self.assertEqual(self.wait(due)["res"], 0)
+        self.assertEqual({state for state in STATES.values() if state in told}, self.told)
+        for state in self.told:
+            self.assertLessEqual(told[state] - entered[state], 1.0, state)
+
+    told: ClassVar[set[str]] = {"waiting_card", "card_read", "pin", "bank"}
+    """The states that the wire tells."""
 
     # Two tills
 

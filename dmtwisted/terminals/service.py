@@ -88,7 +88,7 @@ class TerminalService:
         self._waiting: Run | None = None
         self._unwanted = False
         self.progress = Progress(IDLE)
-        driver.listen(self._progressed, self._doubts.late)
+        driver.listen(self._moved, self._doubts.late)
 
     # Tasks
 
@@ -432,6 +432,11 @@ class TerminalService:
         """Tell of every progress from now on; what is returned ends that."""
         self._watchers.append(told_of)
         return lambda: self._watchers.remove(told_of)
+
+    def _moved(self, progress: Progress) -> None:
+        """What the terminal shows of an operation; what it shows of a ping or a question is nobody's progress."""
+        if self._running is not None:
+            self._progressed(progress)
 
     def _progressed(self, progress: Progress) -> None:
         if progress != self.progress:
