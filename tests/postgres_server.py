@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
@@ -43,14 +44,15 @@ Asynchronous commits are what a careless set-up would have: the store must not r
 
 _EMPTY = """
 DO $$
-DECLARE name text;
+DECLARE found record;
 BEGIN
     SET LOCAL session_replication_role = replica;
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
-        EXECUTE format('DELETE FROM %I', name);
+    FOR found IN SELECT schemaname, tablename FROM pg_tables
+        WHERE schemaname IN ('public', 'dbo') AND tablename <> 'alembic_version' LOOP
+        EXECUTE format('DELETE FROM %I.%I', found.schemaname, found.tablename);
     END LOOP;
-    FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL LOOP
-        EXECUTE format('ALTER SEQUENCE %I RESTART', name);
+    FOR found IN SELECT schemaname, sequencename FROM pg_sequences WHERE last_value IS NOT NULL LOOP
+        EXECUTE format('ALTER SEQUENCE %I.%I RESTART', found.schemaname, found.sequencename);
     END LOOP;
 END $$
 """
@@ -190,16 +192,21 @@ class Server:
             cursor.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def empty(self, database: str) -> None:
+    def empty(self, database: str, make: Callable[[], None] | None = None) -> None:
         """Make the database with the newest schema, or empty the one that is there.
 
         As if nothing had been there; quicker than to make new files for all tables.
+
+        :param make: makes the schema, instead of ours for this server.
         """
         if self.run(f"SELECT 1 FROM pg_database WHERE datname = '{database}'"):
             self.run(_EMPTY, database)
         else:
             self.run(f"CREATE DATABASE {database}")
-            upgrade(self.url(database))
+            if make is None:
+                upgrade(self.url(database))
+            else:
+                make()
 
     def connect(self, database: str) -> Any:
         """A connection of the test's own, in which each statement is a transaction unless it begins one."""

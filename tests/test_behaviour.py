@@ -10,9 +10,12 @@ from twisted.trial.unittest import TestCase
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.mssql import MssqlStore
 from dmtwisted.store.postgres import PostgresStore
 from dmtwisted.store.sqlite import SqliteStore
+from tests import test_mssql_store
 from tests.behaviour import Behaviour
+from tests.mssql_double import installed
 from tests.postgres_server import MISSING, server
 from tests.test_sqlite_store import empty_database
 
@@ -58,3 +61,20 @@ class PostgresBehaviourTests(Behaviour, TestCase):
     def make_store(self) -> IStore:
         """A store with sessions of its own, under the same installation at each start."""
         return PostgresStore(reactor, server().url(DATABASE), "shop", size=2)
+
+
+@skipIf(MISSING, MISSING)
+class MssqlBehaviourTests(Behaviour, TestCase):
+    """On the stand-in for a server of MS SQL."""
+
+    async def setUp(self) -> None:  # type: ignore[override]
+        """An empty database."""
+        stand_in = installed()
+        stand_in.__enter__()
+        self.addCleanup(stand_in.__exit__, None, None, None)
+        test_mssql_store.empty_database()
+        await super().setUp()
+
+    def make_store(self) -> IStore:
+        """A store with sessions of its own, under the same installation at each start."""
+        return MssqlStore(reactor, test_mssql_store.url(), "shop", size=2)

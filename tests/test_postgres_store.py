@@ -1198,7 +1198,7 @@ class OpeningTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """A database that there is no store for, or a URL that is none, is one line without a password."""
         for url, words in (
-            ("mssql://till:sesame@db/tills", "in MS SQL not yet"),
+            ("mssql://till:open@sesame@db/tills", "no URL of a database"),
             ("postgresql://till:sesame@db", "the name of a database is expected"),
             ("postgresql://till:open@sesame@db/tills", "no URL of a database"),
         ):

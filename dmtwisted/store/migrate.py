@@ -31,6 +31,9 @@ SQLITE = "sqlite:///"
 POSTGRES = "postgresql://"
 """How the URL of a PostgreSQL database begins, as libpq reads it."""
 
+MSSQL = "mssql://"
+"""How the URL of an MS SQL database begins (docs/databases.md)."""
+
 URL_VARIABLE = "DMTWISTED_DATABASE_URL"
 """The variable of the environment in which the URL is looked for when it is no argument."""
 
@@ -92,6 +95,16 @@ def _engine(url: str) -> Engine:
     from sqlalchemy.pool import NullPool
 
     parsed = _parsed(url)
+    if url.startswith(MSSQL):
+        from dmtwisted.store.mssql_sessions import migrating_connection
+
+        return create_engine(
+            "mssql+pymssql://",
+            creator=lambda: migrating_connection(url, CONNECT_WAIT),
+            poolclass=NullPool,
+            # Since SQL Server 2012: bodies of any length, and no question about it.
+            deprecate_large_types=True,
+        )
     if not url.startswith(POSTGRES):
         return create_engine(parsed, poolclass=NullPool)
     import psycopg2

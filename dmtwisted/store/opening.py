@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+from importlib.util import find_spec
 from typing import Any
 
 from dmtwisted.config import Config, ConfigError
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import POSTGRES
+from dmtwisted.store.migrate import MSSQL, POSTGRES
 
 
 def check_database(config: Config) -> None:
@@ -16,11 +17,14 @@ def check_database(config: Config) -> None:
     :raises ConfigError: when there is no store for it, or its URL is none.
     """
     if config.sqlite_file is None:
-        if not config.database.url.startswith(POSTGRES):
-            raise ConfigError("[database] url: this version stores in SQLite and PostgreSQL, in MS SQL not yet")
         # Here and not above: most services have no such database, and need not carry its driver in memory.
-        from dmtwisted.store.postgres_sessions import read_url
+        if config.database.url.startswith(POSTGRES):
+            from dmtwisted.store.postgres_sessions import read_url
+        else:
+            from dmtwisted.store.mssql_sessions import DRIVER, MISSING, read_url
 
+            if find_spec(DRIVER) is None:
+                raise ConfigError(f"[database] url: {MISSING}")
         try:
             read_url(config.database.url)
         except ValueError as error:
@@ -37,6 +41,10 @@ def store_of(config: Config, reactor: Any) -> IStore:
         from dmtwisted.store.sqlite import SqliteStore
 
         store: IStore = SqliteStore(reactor, config.sqlite_file)
+    elif config.database.url.startswith(MSSQL):
+        from dmtwisted.store.mssql import MssqlStore
+
+        store = MssqlStore(reactor, config.database.url, installation(config))
     else:
         from dmtwisted.store.postgres import PostgresStore
 

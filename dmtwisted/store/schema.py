@@ -7,6 +7,7 @@ Only migrations import this: the service itself speaks SQL that is written out i
 from __future__ import annotations
 
 from sqlalchemy import (
+    NVARCHAR,
     BigInteger,
     Boolean,
     Column,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     text,
@@ -32,7 +34,9 @@ def _text(length: int) -> String:
     Indexes over it also outlive a new version of the system's language tables, with which those of a collation
     of people's languages may no longer find what they hold.
     """
-    return String(length).with_variant(String(length, collation="C"), "postgresql")
+    text = String(length).with_variant(String(length, collation="C"), "postgresql")
+    # There a length counts pairs of bytes, of which a sign may take two; one more is for the mark of `mssql_texts`.
+    return text.with_variant(NVARCHAR(2 * length + 1, collation="Latin1_General_100_BIN2"), "mssql")
 
 
 device = Table(
@@ -156,10 +160,12 @@ register = Table(
 sold_code = Table(
     "sold_code",
     metadata,
-    Column("device_n", _number, primary_key=True, autoincrement=False, comment="the register"),
-    Column("shift", BigInteger, primary_key=True, autoincrement=False, comment="number of the shift's Z"),
-    Column("code", _text(255), primary_key=True, comment="item code"),
+    Column("device_n", _number, autoincrement=False, comment="the register"),
+    Column("shift", BigInteger, autoincrement=False, comment="number of the shift's Z"),
+    Column("code", _text(255), comment="item code"),
     Column("taxgrp", Integer, nullable=False, comment="tax group under which the shift sold it"),
+    # MS SQL keeps the rows themselves in the order of a key only when that is shorter.
+    PrimaryKeyConstraint("device_n", "shift", "code", mssql_clustered=False),
 )
 
 # Added to, never changed; retention removes the oldest of a device (`dmtwisted.store.seals`).

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from alembic import context
+from alembic.util import CommandError
 from sqlalchemy import event
 
 from dmtwisted.store.schema import metadata
 
 LOCK = 0x646D7477
 """The advisory lock that one migration at a time holds: any number that others on the server do not use."""
+
+MSSQL_LOCK = (
+    "DECLARE @got INT; EXEC @got = sp_getapplock @Resource = 'dmtwisted migration', @LockMode = 'Exclusive', "
+    "@LockOwner = 'Session', @LockTimeout = 600000; SELECT @got"
+)
+"""The same in MS SQL, by a name and for ten minutes at the longest."""
 
 engine = context.config.attributes["engine"]
 
@@ -31,6 +38,11 @@ with engine.connect() as connection:
         # Of the session, not of a transaction: each revision has a transaction of its own.
         connection.exec_driver_sql(f"SELECT pg_advisory_lock({LOCK})")
         connection.commit()
+    if engine.dialect.name == "mssql":
+        [(got,)] = connection.exec_driver_sql(MSSQL_LOCK).fetchall()
+        connection.commit()
+        if got < 0:
+            raise CommandError("another migration works with the database")
     context.configure(
         connection=connection,
         target_metadata=metadata,

@@ -16,7 +16,8 @@ _number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def _text(length: int) -> sa.String:
-    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
+    text = sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
+    return text.with_variant(sa.NVARCHAR(2 * length + 1, collation="Latin1_General_100_BIN2"), "mssql")
 
 
 _not_refused = "state <> 'refused'"
@@ -96,10 +97,12 @@ def upgrade() -> None:
     )
     op.create_table(
         "sold_code",
-        sa.Column("device_n", _number, primary_key=True, autoincrement=False),
-        sa.Column("shift", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("code", _text(255), primary_key=True),
+        sa.Column("device_n", _number, autoincrement=False),
+        sa.Column("shift", sa.BigInteger, autoincrement=False),
+        sa.Column("code", _text(255)),
         sa.Column("taxgrp", sa.Integer, nullable=False),
+        # MS SQL keeps the rows themselves in the order of a key only when that is shorter.
+        sa.PrimaryKeyConstraint("device_n", "shift", "code", mssql_clustered=False),
     )
     op.create_table(
         "claim",

@@ -1,0 +1,442 @@
+"""Sessions on a Microsoft SQL Server, each with a connection and a thread of its own.
+
+pymssql waits for the server with its thread at a standstill; Twisted's adbapi lends it one. A session that was lost
+comes back by itself, and one that nobody asks anything looks now and then whether it is still there.
+
+Each life of a session holds a lock at the server under its own name. The server releases it when that life is over
+there, its transaction undone: whoever gets the lock knows that nothing of it is still under way. That needs no
+permission which a role of the database would not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from twisted.enterprise import adbapi
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
+from dmtwisted.store.values import NameTaken, StoreFailed
+
+T = TypeVar("T")
+
+SCHEME = "mssql://"
+DRIVER = "pymssql"
+MISSING = "the driver of MS SQL is not installed: pip install 'dmtwisted[mssql]'"
+
+WATCH = 5.0
+"""Seconds after which a session that nobody asks looks whether it is still there; a takeover waits longer."""
+
+PORT = 1433
+
+LOST_NUMBERS = frozenset(
+    {0, 596, 6005, 18456, 20002, 20003, 20004, 20006, 20009, 20017, 20019, 20047},
+)
+"""What DB-Library says when there is no connection, or an answer is overdue, and a server that shuts down."""
+
+DEADLOCK = 1205
+"""The server gave our transaction up for another one's sake: all of it is undone, and it may be tried at once."""
+
+DUPLICATES = frozenset({2601, 2627})
+"""A unique index, or a unique constraint, has such a row already."""
+
+TRIES = 10
+"""How often a transaction that the server undid for others' sake is begun anew."""
+
+SET_UP = (
+    # A statement that fails undoes its whole transaction.
+    "SET XACT_ABORT ON",
+    "SET NOCOUNT OFF",
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    # What filtered indexes ask of whoever writes.
+    "SET ANSI_NULLS ON",
+    "SET ANSI_WARNINGS ON",
+    "SET ANSI_PADDING ON",
+    "SET QUOTED_IDENTIFIER ON",
+    "SET CONCAT_NULL_YIELDS_NULL ON",
+    "SET ARITHABORT ON",
+    "SET NUMERIC_ROUNDABORT OFF",
+)
+
+LOCK = (
+    "DECLARE @got INT; EXEC @got = sp_getapplock @Resource = %s, @LockMode = 'Exclusive', "
+    "@LockOwner = 'Session', @LockTimeout = %d; SELECT @got"
+)
+"""At least 0 when the lock is ours; the time in milliseconds."""
+
+UNLOCK = "EXEC sp_releaseapplock @Resource = %s, @LockOwner = 'Session'"
+
+
+def load_driver() -> Any:
+    """The driver.
+
+    :raises StoreFailed: when it is not installed.
+    """
+    try:
+        import pymssql
+    except ImportError:
+        raise StoreFailed(MISSING) from None
+    return pymssql
+
+
+def read_url(url: str) -> dict[str, str]:
+    """The parts of a ``mssql://`` URL: ``server``, ``port``, ``user``, ``password``, ``database``, ``encryption``.
+
+    :raises ValueError: when it is none; the text repeats nothing of it, for it may hold a password.
+    """
+    wrong = "this is no URL of a database; write signs in names and passwords as %40 and the like"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or PORT
+    except ValueError:
+        raise ValueError(wrong) from None
+    database = unquote(parts.path.removeprefix("/"))
+    if not url.startswith(SCHEME) or not parts.hostname or parts.netloc.count("@") > 1 or parts.fragment:
+        raise ValueError(wrong)
+    if not database or "/" in database:
+        raise ValueError("the name of a database is expected at the end of the URL")
+    options = dict(parse_qsl(parts.query))
+    encryption = options.pop("encryption", "request")
+    if options or encryption not in ("off", "request", "require"):
+        raise ValueError("after the name of the database only ?encryption=off, request or require is expected")
+    return {
+        "server": unquote(parts.hostname),
+        "port": str(port),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "database": database,
+        "encryption": encryption,
+    }
+
+
+def migrating_connection(url: str, patience: int) -> Any:
+    """A connection for migrations, whose transactions the driver begins; ``patience`` is the seconds to connect.
+
+    :raises ImportError: when the driver is not installed.
+    """
+    import pymssql
+
+    parameters: dict[str, Any] = {**read_url(url), "charset": "UTF-8", "login_timeout": patience}
+    return pymssql.connect(**parameters)
+
+
+def number_of(error: BaseException) -> int:
+    """The number of a complaint of server or driver; 0 when it has none."""
+    first: Any = error.args[0] if error.args else 0
+    while isinstance(first, tuple) and first:
+        first = first[0]
+    return first if isinstance(first, int) else 0
+
+
+def words_of(error: BaseException) -> str:
+    """The first line of a complaint, without its number."""
+    last: Any = error.args[-1] if error.args else ""
+    while isinstance(last, tuple) and last:
+        last = last[-1]
+    text = last.decode(errors="replace") if isinstance(last, bytes) else str(last)
+    # What the server says, if it says anything, comes before what the driver makes of it, on the same line.
+    said, _, made = text.strip().partition("DB-Lib error message")
+    lines = said.strip().splitlines() or made.splitlines()[1:] or made.splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def told_words(error: BaseException) -> str:
+    """What of a complaint may be told: the values of a row, which the server quotes, stay out."""
+    return words_of(error).partition(" The duplicate key value is")[0]
+
+
+class Duplicate(Exception):
+    """There is such a row already; the text names the index. The transaction is undone."""
+
+
+class Again(Exception):
+    """Somebody else made the row between two statements of ours; the transaction is undone and begins anew."""
+
+
+class Uncertain(Exception):
+    """The end of a transaction was not confirmed: nobody knows what became of it."""
+
+
+class Link:
+    """The session as a verb sees it, in the session's thread: statements of one transaction."""
+
+    def __init__(self, driver: Any, cursor: Any) -> None:
+        self._driver, self._cursor = driver, cursor
+        self.changed = 0
+        """How many rows the last statement changed."""
+
+    def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows of a statement, none when it gives none.
+
+        :raises Duplicate: when a row is there already.
+        """
+        try:
+            self._cursor.execute(statement, tuple(values) if values else None)
+        except self._driver.Error as error:
+            if number_of(error) not in DUPLICATES:
+                raise
+            self.undo()
+            raise Duplicate(words_of(error)) from None
+        self.changed = self._cursor.rowcount
+        return [tuple(row) for row in self._cursor.fetchall()] if self._cursor.description else []
+
+    def change(self, update: str, insert: str, values: Sequence[Any], more: Sequence[Any] = ()) -> None:
+        """Change a row, or make it when there is none; then there are places for ``more`` after the same ones.
+
+        :raises Again: when somebody else made it meanwhile.
+        """
+        self.ask(update, values)
+        if not self.changed:
+            try:
+                self.ask(insert, (*values, *more))
+            except Duplicate:
+                raise Again("the row was made meanwhile") from None
+
+    def begin(self) -> None:
+        """Begin a transaction; without one each statement is a transaction of its own."""
+        self.ask("BEGIN TRANSACTION")
+
+    def commit(self) -> None:
+        """End the transaction: what it did is durable.
+
+        :raises Uncertain: when the server does not confirm that.
+        """
+        try:
+            self.ask("COMMIT TRANSACTION")
+        except self._driver.Error as error:
+            raise Uncertain(words_of(error)) from None
+
+    def undo(self) -> None:
+        """Undo what the transaction did, if there is one."""
+        self._cursor.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+
+
+class Session:
+    """One session on the server, lent to one verb at a time.
+
+    :param parameters: where the server is and who we are, as `read_url` tells.
+    :param names: gives each life of a session a name of its own.
+    :param lost: called when the session was lost.
+    :param back: called when it is there again.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        parameters: dict[str, str],
+        names: Iterator[str],
+        patience: Patience,
+        lost: Callable[[Session], None],
+        back: Callable[[Session], None],
+    ) -> None:
+        self.reactor, self._parameters, self._names, self._patience = reactor, parameters, names, patience
+        self._report_lost, self._report_back = lost, back
+        self.name = ""
+        self._turn = DeferredLock()
+        """One question at a time: the thread is one."""
+        self._threads: adbapi.ConnectionPool | None = None
+        self._alive = self._stopped = False
+        self._pauses = pauses()
+        self._call: IDelayedCall | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._alive
+
+    # Coming and going
+
+    async def start(self) -> None:
+        """Reach the server for the first time; from then on the session comes back by itself.
+
+        :raises StoreFailed: when it cannot be reached.
+        """
+        load_driver()
+        try:
+            await self._reach()
+        except Lost as error:
+            raise StoreFailed(f"{AWAY}: {error}") from None
+        self._is_back()
+
+    def start_later(self) -> None:
+        """As `start`, in the background and until it succeeds."""
+        self._later()
+
+    def close(self) -> None:
+        """Let go of the connection; the session comes back unless it was stopped."""
+        if self._alive:
+            self._was_lost()
+
+    async def stop(self) -> None:
+        """Let go of it for good; nothing of it is to come when this returns."""
+        self._stopped, self._alive = True, False
+        self._forget_call()
+        async with self._turn:
+            await self._hang_up()
+
+    def _later(self) -> None:
+        self._forget_call()
+        if not self._stopped:
+            self._call = self.reactor.callLater(next(self._pauses), lambda: Deferred.fromCoroutine(self._come_back()))
+
+    def _forget_call(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    async def _come_back(self) -> None:
+        self._call = None
+        try:
+            await self._reach()
+        except (Lost, StoreFailed):
+            self._later()
+        else:
+            self._is_back()
+
+    def _is_back(self) -> None:
+        if not self._stopped:
+            self._alive, self._pauses = True, pauses()
+            self._watch_later()
+            self._report_back(self)
+
+    def _was_lost(self) -> None:
+        self._alive = False
+        self._report_lost(self)
+        self._later()
+
+    def _watch_later(self) -> None:
+        self._forget_call()
+        self._call = self.reactor.callLater(WATCH, lambda: Deferred.fromCoroutine(self._watch()))
+
+    async def _watch(self) -> None:
+        """Look whether the session is still there, unless somebody just asks it something."""
+        self._call = None
+        if not self._turn.locked:
+            with suppress(Lost, StoreFailed):
+                await self.run(lambda link: link.ask("SELECT 1"))
+        if self._alive and self._call is None and not self._stopped:
+            self._watch_later()
+
+    async def _reach(self) -> None:
+        """Connect and set up, in a new life with a new thread.
+
+        :raises Lost: when the server cannot be reached.
+        """
+        async with self._turn:
+            await self._hang_up()
+            if self._stopped:
+                raise StoreFailed("nobody wants the session any more")
+            self.name = next(self._names)
+            self._threads = self._new_threads()
+            try:
+                await self._threads.runWithConnection(self._set_up)
+            except Exception as error:
+                await self._hang_up()
+                raise Lost(self.name, words_of(error)) from None
+
+    def _new_threads(self) -> adbapi.ConnectionPool:
+        """One thread with one connection."""
+        parameters: dict[str, Any] = {**self._parameters, "appname": self.name, "charset": "UTF-8"}
+        return adbapi.ConnectionPool(
+            DRIVER,
+            cp_min=1,
+            cp_max=1,
+            cp_noisy=False,
+            cp_reactor=self.reactor,
+            cp_name=self.name,
+            autocommit=True,
+            login_timeout=math.ceil(self._patience.connect),
+            # The driver gives an answer up after this, and the connection with it; the server then undoes the rest.
+            timeout=math.ceil(self._patience.answer),
+            **parameters,
+        )
+
+    def _set_up(self, connection: Any) -> None:
+        cursor = connection.cursor()
+        milliseconds = int(self._patience.statement * 1000)
+        cursor.execute("; ".join([*SET_UP, f"SET LOCK_TIMEOUT {milliseconds}"]))
+        cursor.execute(LOCK, (self.name, 0))
+        cursor.fetchall()
+        cursor.close()
+
+    async def _hang_up(self) -> None:
+        """End the thread and its connection; nobody waits for a server that is silent."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.close()
+
+    # Asking
+
+    async def run(self, work: Callable[[Link], T]) -> T:
+        """What ``work`` makes of the session, in one transaction if it begins one.
+
+        :raises StoreFailed: when the server refused it: nothing of it was kept.
+        :raises NameTaken: when ``work`` says so; nothing of it was kept.
+        :raises Lost: when no answer came.
+        """
+        name = self.name
+        async with self._turn:
+            if not self._alive or self._threads is None:
+                raise Lost(name, "there is no connection")
+            threads = self._threads
+            try:
+                value: T = await threads.runWithConnection(_perform, work)
+                return value
+            except (StoreFailed, NameTaken):
+                raise
+            except Duplicate as error:
+                raise StoreFailed(told_words(error)) from None
+            except Uncertain as error:
+                self.close()
+                raise Lost(name, str(error)) from None
+            except (UnicodeError, OverflowError, ValueError) as error:
+                raise StoreFailed(str(error)) from None
+            except Exception as error:
+                driver = load_driver()
+                if not isinstance(error, driver.Error):
+                    self.log.failure("a fault of ours in a verb of the database")
+                    raise StoreFailed(type(error).__name__) from error
+                if isinstance(error, driver.InterfaceError) or number_of(error) in LOST_NUMBERS:
+                    self.close()
+                    raise Lost(name, words_of(error)) from None
+                raise StoreFailed(told_words(error)) from None
+
+    async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows of one statement, which is a transaction of its own."""
+        return await self.run(lambda link: link.ask(statement, values))
+
+
+def _perform(connection: Any, work: Callable[[Link], T]) -> T:
+    """Run ``work`` in the thread of the connection; nothing is left open when it fails."""
+    driver = load_driver()
+    turn = 0
+    while True:
+        turn += 1
+        cursor = connection.cursor()
+        link = Link(driver, cursor)
+        try:
+            return work(link)
+        except driver.Error as error:
+            if isinstance(error, driver.InterfaceError) or number_of(error) in LOST_NUMBERS:
+                raise
+            link.undo()
+            if number_of(error) != DEADLOCK or turn == TRIES:
+                raise
+        except Again as error:
+            if turn == TRIES:
+                raise StoreFailed(str(error)) from None
+        except Uncertain:
+            raise
+        except BaseException:
+            link.undo()
+            raise
+        finally:
+            cursor.close()
