@@ -1,12 +1,11 @@
 """A certificate installed, made by a local authority, or taken away: the work of `dmtwisted tls` and of the page.
 
-As a process it takes an order from the standard input (`dmtwisted.tls_orders`).
+What a page orders (`dmtwisted.tls_orders`) is done here in a process of its own.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,6 @@ def _perform(order: Order) -> dict[str, Any]:
     return facts(identity, order.now)
 
 
-def main() -> None:
-    """The process: an order from the standard input, the answer to the standard output."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    sys.stdout.buffer.write(msgspec.json.encode(perform(order)))
+def work(given: bytes) -> bytes:
+    """An order as bytes, and what came of it."""
+    return msgspec.json.encode(perform(msgspec.json.decode(given, type=Order)))

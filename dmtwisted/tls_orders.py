@@ -1,23 +1,18 @@
-"""What a page wants of the certificate, done in a process of its own with a time to finish in.
+"""What a page wants of the certificate, done in a process of its own (`dmtwisted.apart`).
 
-A file that somebody uploads may ask for hours of reckoning before it opens: PKCS#12 names the rounds of its own
-password. So it is opened where it can be ended (`dmtwisted.tls_install`), and the service itself carries neither
-what comes out of it nor the library that reads it.
+So a file that takes days to open can be ended, and the service itself carries neither what comes out of it nor the
+library that reads it.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
-from twisted.internet.defer import Deferred
-from twisted.internet.error import ProcessExitedAlready
-from twisted.internet.interfaces import IReactorProcess
-from twisted.internet.protocol import ProcessProtocol
-from twisted.python.failure import Failure
+
+from dmtwisted.apart import apart
+
+WORK = "dmtwisted.tls_install:work"
 
 PATIENCE = 20.0
 """Seconds for all of it; an honest file takes one."""
@@ -52,49 +47,9 @@ class Told(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-class Ordered(ProcessProtocol):
-    """The process that does it, and the answer that it gives."""
-
-    def __init__(self, order: Order) -> None:
-        self._order, self._said = order, bytearray()
-        self.told: Deferred[Told] = Deferred()
-
-    def connectionMade(self) -> None:
-        """It runs: hand it the order, which nobody else on the machine gets to see."""
-        assert self.transport is not None
-        self.transport.write(msgspec.json.encode(self._order))
-        self.transport.closeStdin()
-
-    def outReceived(self, data: bytes) -> None:
-        """A piece of its answer."""
-        self._said += data
-
-    def end(self) -> None:
-        """It has had its time."""
-        assert self.transport is not None
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess("KILL")
-
-    def processEnded(self, reason: Failure) -> None:
-        """Its answer is whole, or will never come."""
-        try:
-            self.told.callback(msgspec.json.decode(bytes(self._said), type=Told))
-        except msgspec.MsgspecError:
-            self.told.callback(Told("certificate: it takes too long to open, or cannot be opened at all"))
-
-
 async def ordered(order: Order, reactor: Any, patience: float = PATIENCE) -> Told:
-    """Let a process of its own do what is ordered; a reactor of tests does it at once."""
-    if not IReactorProcess.providedBy(reactor):
-        from dmtwisted.tls_install import perform
-
-        return perform(order)
-    processes: Any = reactor
-    work = Ordered(order)
-    command = [sys.executable, "-c", "from dmtwisted.tls_install import main; main()"]
-    processes.spawnProcess(work, sys.executable, command, env=dict(os.environ))
-    late = processes.callLater(patience, work.end)
-    told = await work.told
-    if late.active():
-        late.cancel()
-    return told
+    """Let a process of its own do what is ordered."""
+    told = await apart(reactor, WORK, msgspec.json.encode(order), patience)
+    if told is None:
+        return Told("certificate: it takes too long to open, or cannot be opened at all")
+    return msgspec.json.decode(told, type=Told)

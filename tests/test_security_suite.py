@@ -5,7 +5,11 @@ The table of docs/security.md names these tests.
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import time
+import zipfile
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +18,7 @@ from dmtwisted.config import ServerConfig
 from dmtwisted.requests import MAX_BODY
 from tests.specification import promises
 from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
-from tests.web_case import EXECUTE, JSON_TYPE, HttpAnswer, fiscal, request_bytes, sale
+from tests.web_case import EXECUTE, JSON_TYPE, HttpAnswer, fiscal, multipart, request_bytes, sale
 from web.gate import PROBES, TASKS, Gated, Rule, rule_of
 from web.site import REQUEST_PATIENCE
 
@@ -425,6 +429,143 @@ class HostileRequestTests(AccessCase):
                 names = {name for name, _ in answer.headers}
                 self.assertNotIn("x", names)
                 self.assertNotIn(("set-cookie", "x=1"), answer.headers)
+
+
+class TemplateTests(AccessCase):
+    """What a custom print form may try (docs/print-forms.md)."""
+
+    def refused(self, template: str) -> bool:
+        """Whether a template is refused in words when it is set."""
+        path = f"/dm/api/v3/devices/{self.dev_id}"
+        answer = self.request("PATCH", path, {"settings": {"template": template}})
+        known = self.request("POST", "/dm/main/api/v1/prro", {"dev_id": self.dev_id, "template": template})
+        self.assertEqual(known.json["res"] == 0, answer.status == 200)
+        return answer.status == 422
+
+    def test_injection(self) -> None:
+        """Code, attributes of Python, files, imports and work without end are refused before anything runs."""
+        for template in (
+            "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+            "{{ sum.__class__ }}",
+            "{{ items[0].__init__.__globals__ }}",
+            "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+            "{{ sum|attr('__class__') }}",
+            "{{ self._TemplateReference__context }}",
+            "{{ request.application }}",
+            "{% include '/etc/passwd' %}",
+            "{% import 'os' as os %}",
+            "{% set a = 1 %}{% for x in range(10**9) %}x{% endfor %}",
+            "{% for a in items %}{% for b in items %}{% for c in items %}x{% endfor %}{% endfor %}{% endfor %}",
+            "{{ 'x' * 10**9 }}",
+            "{{ 9**9**9 }}",
+            "{{ lipsum() }}",
+            "{{ '%999999999d'|format(1) }}",
+            "{" * 60_000,
+            "{{ sum }}" * 5000,
+            "%image data:image/png;base64,AAAA",
+        ):
+            self.assertTrue(self.refused(template), template[:60])
+
+    def test_values(self) -> None:
+        """What looks like a template in a receipt is printed as it stands, and is no mark of the shop's template."""
+        self.assertFalse(self.refused("%center {{ cashier }}\n%receipt"))
+        self.open_shift()
+        evil = "{{ 7 * 7 }} %logo <script>alert(1)</script>"
+        row = {"code": "1", "name": evil, "cnt": 1, "price": 1, "taxgrp": 1}
+        answer = self.execute(
+            {
+                **fiscal(1, "evil", receipt={"sum": 1, "rows": [row], "pays": [{"type": 0, "sum": 1}]}, cashier=evil),
+                "need_pf_txt": 2,
+            }
+        )
+        self.assertEqual(answer["res"], 0)
+        text = base64.b64decode(answer["pf_text"].partition("base64,")[2]).decode("cp1251")
+        self.assertIn("7 * 7", text)
+        self.assertNotIn("49", text.replace("4911", ""))
+        page = self.request("GET", f"/dm/main/receipts/{self.dev_id}/2").body
+        self.assertNotIn(b"<script>alert", page)
+        self.assertIn(b"&lt;script&gt;alert", page)
+
+
+class UploadTests(AccessCase):
+    """Files that somebody made to do harm: nothing of them is kept, and the service goes on."""
+
+    def setUp(self) -> None:
+        """A register that takes a key, and a place for a certificate."""
+        super().setUp()
+        made = self.request("POST", "/dm/main/api/v1/prro", {"device": "real", "prro_type": 1}).json
+        self.paths = {
+            f"/dm/main/api/v1/prro/sign?dev_id={made['dev_id']}": 200,
+            "/dm/api/v3/tls": 400,
+        }
+
+    def send(self, path: str, body: bytes, kind: str = "multipart/form-data; boundary=b17") -> HttpAnswer:
+        """The answer to an upload."""
+        connection = self.connect()
+        connection.ask("POST", path, body, [("Content-Type", kind)])
+        (answer,) = connection.answers()
+        return answer
+
+    def test_oversize(self) -> None:
+        """A file beyond any use is refused with 2000 before it is taken apart."""
+        form, kind = multipart(file=b"\0" * MAX_BODY, password=b"x")
+        for path, status in self.paths.items():
+            answer = self.send(path, form, kind)
+            self.assertEqual((answer.status, answer.json["res"]), (status, 2000), path)
+
+    def test_malformed(self) -> None:
+        """A form without end, of countless parts, of nothing but headers, or none at all is 2000."""
+        part = b'--b17\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n'
+        for body in (
+            part + b"\r\n" + b"x" * 1000,
+            (part + b"\r\nx\r\n") * 1000 + b"--b17--\r\n",
+            b"no form at all",
+        ):
+            for path in self.paths:
+                answer = self.send(path, body)
+                self.assertEqual((answer.json["res"], answer.status in (200, 400, 422)), (2000, True), body[:80])
+
+    def test_hostile_files(self) -> None:
+        """Endless and nested DER, PEM that only begins, a zip bomb, a picture: told for what they are, and soon."""
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("key", b"\0" * 50_000_000)
+        begun = time.monotonic()
+        for file in (
+            b"\x30\x84\xff\xff\xff\xff",
+            b"\x30\x80" * 20_000,
+            b"\x30\x88" + b"\xff" * 8 + b"\x02\x01\x00",
+            b"-----BEGIN CERTIFICATE-----\n" * 10_000,
+            packed.getvalue(),
+            b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
+            b"\xfe\xed\xfe\xed" + b"\xff" * 5000,
+        ):
+            form, kind = multipart(file=file, password=b"x")
+            for path, status in self.paths.items():
+                answer = self.send(path, form, kind)
+                self.assertIn(answer.status, (200,) if status == 200 else (422,), (path, file[:20]))
+                self.assertIn(answer.json["res"], (2000, 2003), (path, file[:20]))
+        # A reader that goes back to the start of the file at each beginning takes minutes for this one.
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertFalse((self.shop.state / "tls" / "desk.pem").exists())
+        self.assertEqual(self.fiscal(18)["res"], 0)
+
+    def test_name_of_file(self) -> None:
+        """The name that a file brings along means nothing: no path of it is ever written."""
+        form, kind = multipart(file=b"x")
+        evil = form.replace(b'filename="x"', b'filename="../../../../tmp/evil.pem"')
+        for path in self.paths:
+            self.send(path, evil, kind)
+        self.assertEqual([file.name for file in self.shop.state.rglob("*evil*")], [])
+
+    def test_foreign_page(self) -> None:
+        """A form of a foreign page, which a browser sends without asking, uploads nothing."""
+        form, kind = multipart(file=b"x")
+        for path in self.paths:
+            connection = self.connect()
+            connection.ask("POST", path, form, [("Content-Type", kind), EVIL])
+            (answer,) = connection.answers()
+            self.assertEqual(answer.status, 403, path)
 
 
 class HardenedTests(AccessCase):

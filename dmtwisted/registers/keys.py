@@ -19,12 +19,12 @@ from zope.interface import Attribute, Interface, implementer
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.registers import documents
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.key_opening import PATIENCE, WORK, Opened, PlainKey, Upload, certificates_in
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.interface import IStore
 
 if TYPE_CHECKING:
-    from protocols.fiscal.crypto.certificates import Certificate
     from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts
 
 AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
@@ -93,13 +93,6 @@ class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shift during which it replaced another key; 0 when none was open."""
 
 
-class _Plain(msgspec.Struct, frozen=True):
-    """What is sealed: PKCS#8 and certificate in DER."""
-
-    key: bytes
-    certificate: bytes
-
-
 @implementer(ISigningKey)
 class SigningKey:
     """The key of one register, kept here.
@@ -143,7 +136,7 @@ class SigningKey:
         if not self._kept.sealed:
             raise Refused(Res.SIGNING_NOT_SET_UP)
         try:
-            plain = msgspec.json.decode(self._secrets.read(self._kept.sealed, self._place), type=_Plain)
+            plain = msgspec.json.decode(self._secrets.read(self._kept.sealed, self._place), type=PlainKey)
             return await self._clock.aside(_signer_of, plain)
         except SelfTestFailed as error:
             raise Refused(Res.SIGNING_FAILED, str(error)) from error
@@ -174,14 +167,8 @@ class SigningKey:
         :param emergency: the shift that is open meanwhile; 0 when none is.
         :raises Refused: 2003 when it cannot be read, or its time is not now; 1069 when this machine cannot sign.
         """
-        from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
-
-        try:
-            signer, plain = await self._clock.aside(_taken_in, file, password, list(certificates))
-        except SelfTestFailed as error:
-            raise Refused(Res.SIGNING_FAILED, str(error)) from error
-        except CryptoError as error:
-            raise Refused(Res.KEY_UNREADABLE, str(error)) from error
+        plain = await self._opened(Upload(file, password, list(certificates)))
+        signer = await self._clock.aside(_signer_of, plain)
         facts = signer.facts
         if facts.valid_from > self._moment():
             raise Refused(Res.KEY_UNREADABLE, f"the certificate begins on {facts.valid_from:%Y-%m-%d}")
@@ -208,6 +195,19 @@ class SigningKey:
         await self._store.change_settings({self._place: msgspec.json.encode(kept)})
         self._read, self._kept, self._signer = True, kept, signer
         self.log.info("{device} signs as {subject} with the key {key}", device=self._name, **_told(kept))
+
+    async def _opened(self, upload: Upload) -> PlainKey:
+        """The key in a file that somebody uploaded, opened in a process that can be ended.
+
+        :raises Refused: as `load` does.
+        """
+        told = await self._clock.apart(WORK, msgspec.json.encode(upload), PATIENCE)
+        if told is None:
+            raise Refused(Res.KEY_UNREADABLE, "it takes too long to open")
+        opened = msgspec.json.decode(told, type=Opened)
+        if opened.plain is None:
+            raise Refused(Res.SIGNING_FAILED if opened.broken else Res.KEY_UNREADABLE, opened.why)
+        return opened.plain
 
     def allow(self, document: Document) -> None:
         """See that ``document`` may be signed in its shift.
@@ -301,28 +301,7 @@ def _told(kept: KeptKey) -> dict[str, str]:
     return {"subject": kept.subject, "key": kept.key_id[:16]}
 
 
-def _signer_of(plain: _Plain) -> BuiltInSigner:
+def _signer_of(plain: PlainKey) -> BuiltInSigner:
     from protocols.fiscal.crypto.signer import open_signer
 
-    return open_signer(plain.key, "", _certificates([plain.certificate]))
-
-
-def _certificates(files: Sequence[bytes]) -> list[Certificate]:
-    from protocols.fiscal.crypto.certificates import read_certificates
-
-    return [certificate for file in files for certificate in read_certificates(file)]
-
-
-def _taken_in(file: bytes, password: str, certificates: Sequence[bytes]) -> tuple[BuiltInSigner, _Plain]:
-    """The signer of a key file, and what is to be kept of it; takes seconds.
-
-    :raises CryptoError: when the file cannot be read, or holds no key with a certificate.
-    """
-    from protocols.fiscal.crypto.key_files import open_key_file
-    from protocols.fiscal.crypto.key_formats import write_private_key
-    from protocols.fiscal.crypto.signer import signer_of
-
-    opened = open_key_file(file, password)
-    signer = signer_of(opened, _certificates(certificates))
-    (key,) = [key for key in opened.keys if key.public() == signer.certificate.public_key][:1]
-    return signer, _Plain(write_private_key(key), signer.certificate.raw)
+    return open_signer(plain.key, "", certificates_in([plain.certificate]))

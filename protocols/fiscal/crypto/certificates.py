@@ -256,7 +256,8 @@ def read_certificate(data: bytes) -> Certificate:
     )
 
 
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+# Base64 has no hyphen: so a block ends at the next one, and a file of nothing but beginnings is read in one go.
+_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END \1-----")
 
 
 def unwrap_pem(data: bytes) -> list[bytes]:

@@ -1,0 +1,80 @@
+"""A key file opened for a register: seconds of work on what somebody uploaded, so done apart (`dmtwisted.apart`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from protocols.fiscal.crypto.certificates import Certificate
+
+WORK = "dmtwisted.registers.key_opening:work"
+
+PATIENCE = 60.0
+"""Seconds for a file; an honest one takes five on a slow machine."""
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A key file, its password, and files of certificates for one that holds none."""
+
+    file: bytes
+    password: str
+    certificates: list[bytes]
+
+    def __repr__(self) -> str:
+        return "Upload(…)"
+
+
+class PlainKey(msgspec.Struct, frozen=True):
+    """What is kept of it, sealed: PKCS#8 and certificate in DER."""
+
+    key: bytes
+    certificate: bytes
+
+    def __repr__(self) -> str:
+        return "PlainKey(…)"
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """What came out of a file: the key, or why not; ``broken`` when this machine cannot sign at all."""
+
+    plain: PlainKey | None = None
+    why: str = ""
+    broken: bool = False
+
+
+def work(given: bytes) -> bytes:
+    """Open what is uploaded."""
+    from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+
+    upload = msgspec.json.decode(given, type=Upload)
+    try:
+        opened = Opened(plain=_plain(upload))
+    except SelfTestFailed as error:
+        opened = Opened(why=str(error), broken=True)
+    except CryptoError as error:
+        opened = Opened(why=str(error))
+    return msgspec.json.encode(opened)
+
+
+def certificates_in(files: Sequence[bytes]) -> list[Certificate]:
+    """Every certificate of ``files``.
+
+    :raises CryptoError: when one cannot be read.
+    """
+    from protocols.fiscal.crypto.certificates import read_certificates
+
+    return [certificate for file in files for certificate in read_certificates(file)]
+
+
+def _plain(upload: Upload) -> PlainKey:
+    from protocols.fiscal.crypto.key_files import open_key_file
+    from protocols.fiscal.crypto.key_formats import write_private_key
+    from protocols.fiscal.crypto.signer import signer_of
+
+    opened = open_key_file(upload.file, upload.password)
+    signer = signer_of(opened, certificates_in(upload.certificates))
+    (key,) = [key for key in opened.keys if key.public() == signer.certificate.public_key][:1]
+    return PlainKey(write_private_key(key), signer.certificate.raw)
