@@ -46,6 +46,9 @@ outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbe
 chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire
 	$(BIN)/python -m tests.chaos --payments 2100
 
+contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
+	$(BIN)/python -m tests.contract_run
+
 bench: $(VENV)/.installed        ## what a sale costs
 	$(BIN)/dmtwisted bench sales --connections 1,8,64
 
