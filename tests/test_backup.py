@@ -24,11 +24,11 @@ from dmtwisted.config import Config, ConfigError, ServiceConfig
 from dmtwisted.store.carry import sqlite_rows
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks
-from dmtwisted.store.carry.restoring import RESTORED
 from dmtwisted.store.carry.rows import CarryError, open_rows
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import PLAN, planned
 from dmtwisted.store.migrate import head
+from dmtwisted.store.restored import NAME as RESTORED
 from dmtwisted.store.statements import VERBS
 from dmtwisted.store.writer import connect, take_lock
 from tests.filler import fill

@@ -137,8 +137,8 @@ def restore(options: usage.Options) -> int:
 
 
 WARNING = """
-What was sold after this moment is in the backup neither as a receipt nor as a number: compare with the tax service
-before a register sells again (docs/databases.md)."""
+What was sold after this moment is not in the backup. Each register asks the tax service for its number before it does
+anything, and stops when documents are missing here (docs/databases.md)."""
 
 
 def _agreed() -> bool:

@@ -31,6 +31,7 @@ from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
 
 KIND, UNTAGGED = "fiscal", "untagged"
@@ -100,10 +101,34 @@ class Books:
             if differs:
                 raise Refused(Res.COLLISION_DIFFERS) from None
             raise
+        await self._compare()
         # Only now: an exception on the way leaves the question open for the next task.
         self._stored = totals.encode(self._state)
         if differs:
             raise Refused(Res.COLLISION_DIFFERS)
+
+    async def _compare(self) -> None:
+        """In a restored database: stand where the far end does, or do nothing.
+
+        :raises Refused: 1074 when the far end has documents that the backup knows nothing of; when it cannot be
+            asked, as it answers.
+        """
+        mark = await read_mark(self._store)
+        if mark is None or self._n not in mark.registers:
+            return
+        theirs, ours = await self._channel.first_number(), self._state.next_number
+        # While we were offline at that moment our documents of that session may not have been handed in.
+        if theirs > ours:
+            self.log.error(
+                "{device}: the far end expects {theirs}, the restored database {ours}: documents are missing here",
+                device=self._name,
+                theirs=theirs,
+                ours=ours,
+            )
+            why = f"restored from a backup: the next number is {ours} here and {theirs} at the tax service"
+            raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=why)
+        await compared(self._store, self._n)
+        self.log.info("{device} stands where its far end does, at {ours}", device=self._name, ours=ours)
 
     async def _fresh(self) -> RegisterState:
         """What a register remembers that never made a document here."""

@@ -131,6 +131,11 @@ class TaxService:
         self._ledger.add(paper.kind, REFUSED, "", paper.sum, str(paper.number), paper.dt)
         return Ticket(code, "", text)
 
+    @property
+    def next_number(self) -> int:
+        """The local number that it expects next."""
+        return self._next
+
     def look_up(self, number: int) -> Ticket | None:
         """The ticket of the document with the local ``number``; `None` when it never came."""
         if not 1 <= number <= len(self._places):

@@ -76,6 +76,12 @@ class IFiscalChannel(Interface):
         After a no the next document is not sent before the far end was asked once more.
         """
 
+    async def first_number() -> int:
+        """The local number that the far end expects next.
+
+        :raises Refused: when it cannot be asked.
+        """
+
     def key_days_left() -> int | None:
         """Whole days that the signing key is still good for; `None` when nothing is signed."""
 

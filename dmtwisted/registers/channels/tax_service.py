@@ -314,7 +314,7 @@ class TaxServiceChannel:
     # The key and the way
 
     async def first_number(self) -> int:
-        """The local number with which a register goes on that was used elsewhere before (fiscal-server 6).
+        """The number that the server expects next: another program may have used the register (fiscal-server 6).
 
         :raises Refused: when the server cannot be asked.
         """

@@ -14,6 +14,7 @@ from dmtwisted.clock import kyiv, stamp14
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
+    Away,
     IFiscalChannel,
     Outcome,
     Rejected,
@@ -130,6 +131,12 @@ class TrainingChannel:
                 return Unknown(f"the question after document {number} was not answered")
         ticket = self._service.look_up(number)
         return Absent() if ticket is None else _accepted(ticket)
+
+    async def first_number(self) -> int:
+        """The number after the last one in the ledger, unless a rule for `probe` stands in the way."""
+        if not await self.answers():
+            raise Away("the question after the next number was not answered")
+        return self._service.next_number
 
     async def check(self) -> None:
         """Nothing can be in the way of a service in the same process."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+import msgspec
 
 from dmtwisted.clock import kyiv
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
@@ -18,9 +19,7 @@ from dmtwisted.store.carry.shapes import Row, pages, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
 from dmtwisted.store.migrate import MOVING, SQLITE, head
-
-RESTORED = "restored"
-"""The setting that says from which backup the database comes, and which registers were not compared since."""
+from dmtwisted.store.restored import NAME, Restored
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""
@@ -198,11 +197,11 @@ def _without_counters(tables: dict[str, TableMark]) -> dict[str, tuple[int, str]
 def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
     """Let the database say that it is restored: no register may go on before its numbers were compared."""
     registers = [n for (n,) in rows.ask("SELECT n FROM device WHERE kind = 'register' ORDER BY n")]
-    value = {"at": now, "backup": manifest.made, "registers": registers}
+    value = msgspec.json.encode(Restored(now, manifest.made, tuple(registers)))
     shape = next(shape for shape in shapes() if shape.name == "setting")
     with rows.transaction():
-        rows.ask(f"DELETE FROM setting WHERE name = '{RESTORED}'")
-        row: Row = tuple({"name": RESTORED, "value": json.dumps(value).encode()}[column] for column in shape.columns)
+        rows.ask(f"DELETE FROM setting WHERE name = '{NAME}'")
+        row: Row = tuple({"name": NAME, "value": value}[column] for column in shape.columns)
         rows.add(shape, [row])
 
 

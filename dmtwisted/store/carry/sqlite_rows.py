@@ -50,6 +50,8 @@ class SqliteRows(Rows):
                     # With the log NORMAL cannot damage the file; how far a move came is in the same transaction.
                     db.execute("PRAGMA synchronous=NORMAL")
                     db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                    # Pages of indexes are touched again and again: they go into the file now and then, not each time.
+                    db.execute("PRAGMA wal_autocheckpoint=50000")
                     db.execute("PRAGMA foreign_keys=ON")
                 else:
                     # One moment of it, whatever the service writes meanwhile.
