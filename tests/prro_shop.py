@@ -67,6 +67,8 @@ class PrroShop(Shop):
         self.fiscal_server: FiscalServer | None = None
         self.agent: Exchange | None = None
         """The way to a signing agent, for registers whose settings name one."""
+        self.stamps: Exchange | None = None
+        """The way to a time-stamp provider."""
         super().__init__(case)
         self.add_register("one", FIRST)
         self.add_register("two", FIRST + 1)
@@ -91,6 +93,7 @@ class PrroShop(Shop):
         core.devices.drivers[REGISTER, "prro"] = driver(
             lambda settings, around: InProcessExchange(server, self.clock, settings.connect_s + settings.wait_s),
             lambda settings, around: self.agent if settings.signer_url else None,
+            lambda settings, around: self.stamps,
         )
         self._case.successResultOf(Deferred.fromCoroutine(core.open()))
         return core

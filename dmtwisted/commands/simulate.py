@@ -298,8 +298,8 @@ class TaxKeyOptions(usage.Options):
         """What it is told has to fit."""
         _one_of(("p12", "dat", "jks"), "kind", self["kind"])
         _tax_number(self["tin"])
-        if self["file"] in ("", "root", "server") or "/" in self["file"] or "\\" in self["file"]:
-            raise usage.UsageError("--file: a name is expected, other than root and server")
+        if self["file"] in ("", "root", "server", "stamps") or "/" in self["file"] or "\\" in self["file"]:
+            raise usage.UsageError("--file: a name is expected, other than root, server and stamps")
         if not isfinite(self["days"]) or abs(self["days"]) > 3650:
             raise usage.UsageError("--days: ten years are enough")
 

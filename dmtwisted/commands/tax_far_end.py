@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime
@@ -28,6 +28,8 @@ from protocols.simulators.fiscal_recording import (
 from protocols.simulators.fiscal_register import RegisterRecord, Registration
 from protocols.simulators.fiscal_server import FiscalServer, Rules
 from protocols.simulators.fiscal_site import FiscalSite
+from protocols.simulators.fiscal_stamps import Stamping, StampProvider
+from protocols.simulators.scenario import LONGEST_DELAY_MS
 
 Chosen = Mapping[str, Any]
 
@@ -46,6 +48,17 @@ class Offset(msgspec.Struct, forbid_unknown_fields=True):
     """How far the server's clock shall be before everybody else's, in seconds; behind when negative."""
 
     offset_s: float
+
+
+class StampingTold(msgspec.Struct, forbid_unknown_fields=True):
+    """How the time-stamp provider answers, after how long."""
+
+    answers: Stamping = Stamping.GRANTED
+    delay_ms: Annotated[int, msgspec.Meta(ge=0, le=LONGEST_DELAY_MS)] = 0
+
+
+def _stamping(provider: StampProvider, told: StampingTold) -> None:
+    provider.answers, provider.delay_s = told.answers, told.delay_ms / 1000
 
 
 def registrations(options: Chosen) -> tuple[Registration, ...]:
@@ -85,7 +98,8 @@ def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
             beginning = Beginning(registers=registers, root=keys.authority.root.certificate.raw, rules=rules)
             recording = _recording(options["record"], server, beginning)
             opened.callback(recording.close)
-        factory: object = FiscalSite(server, clock, behind_tls=bool(options["tls"]))
+        provider = StampProvider(clock, lambda question: keys.stamp(question, server.now))
+        factory: object = FiscalSite(server, clock, behind_tls=bool(options["tls"]), stamps=provider)
         if options["tls"]:
             factory = TLSMemoryBIOFactory(_context(folder, clock, options), False, cast(Any, factory), clock)
         held = opened.pop_all()
@@ -94,8 +108,8 @@ def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
         cast(IProtocolFactory, factory),
         server.scenario,
         server.entries,
-        lambda: _state(server, recording),
-        _deeds(server, recording),
+        lambda: {**_state(server, recording), "stamps": {"answers": provider.answers, "given": provider.count}},
+        {**_deeds(server, recording), "stamping": Deed(lambda told: _stamping(provider, told), StampingTold)},
         held.close,
         remark=f", {'https' if options['tls'] else 'http'}, keys in {folder}",
     )

@@ -3,7 +3,7 @@
 They lie in a folder, so that a shop's service can be given what it needs and finds the same server after a restart::
 
     root.cer       whose signatures the shop's register shall accept (`trusted_certificates`)
-    root.key       of the authority, server.key and server.cer of the server; for the simulator alone
+    root.key       of the authority; server.key, server.cer, stamps.key, stamps.cer: for the simulator alone
     cashier.p12    a cashier's key with its certificate, to be uploaded to the register, and cashier.cer
 
 None of them is worth anything outside.
@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 
 from protocols.fiscal.crypto import arithmetic
-from protocols.fiscal.crypto.authority import Authority, Identity
+from protocols.fiscal.crypto.authority import Authority, Identity, stamp_answer
 from protocols.fiscal.crypto.certificates import read_certificate
 from protocols.fiscal.crypto.dstu4145 import Randomness
 from protocols.fiscal.crypto.errors import CryptoError, Malformed
@@ -48,10 +48,11 @@ TIN = "34554363"
 
 @dataclass(frozen=True)
 class FiscalKeys:
-    """The authority and the server's own key."""
+    """The authority, the server's own key, and that of its time-stamp provider."""
 
     authority: Authority
     server: Identity
+    stamps: Identity
 
     def open(self, message: bytes, at: datetime, stamps: bool = False) -> Signed:
         """What is in a message that somebody signed whom the authority vouches for.
@@ -61,7 +62,7 @@ class FiscalKeys:
         """
         try:
             faults = profile_faults(read(message), stamps)
-            verdict = verify(message, at, self.authority.trust)
+            verdict = verify(message, at, self.authority.trust, self.authority.trust)
         except CryptoError as error:
             raise WrongSignature(str(error)) from None
         faults += verdict.faults
@@ -74,11 +75,19 @@ class FiscalKeys:
         """``content``, signed by the server."""
         return sign(content, self.server.key, self.server.certificate)
 
+    def stamp(self, question: bytes, at: datetime) -> bytes:
+        """A time stamp of ``at``: the answer to a provider's ``question``.
+
+        :raises Malformed: when it is none.
+        """
+        return stamp_answer(question, self.stamps, lambda: at, secrets.randbits(63))
+
 
 def fresh_keys(now: datetime, seed: int | None = None) -> FiscalKeys:
     """New keys; the same ``seed`` makes the same ones."""
     authority = Authority(now, random=_randomness(seed, "authority"))
-    return FiscalKeys(authority, authority.issue("Simulated fiscal server", days=3650))
+    server = authority.issue("Simulated fiscal server", days=3650)
+    return FiscalKeys(authority, server, authority.issue("Simulated time stamps", days=3650, stamps=True))
 
 
 def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[FiscalKeys, bool]:
@@ -89,11 +98,12 @@ def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[Fis
     """
     arithmetic.choose()
     if (folder / "root.key").exists():
-        root, server = _read(folder, "root"), _read(folder, "server")
-        return FiscalKeys(Authority(now, root=root), server), False
+        root, server, stamps = (_read(folder, name) for name in ("root", "server", "stamps"))
+        return FiscalKeys(Authority(now, root=root), server, stamps), False
     keys = fresh_keys(now, seed)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, "server", keys.server)
+    _write(folder, "stamps", keys.stamps)
     write_cashier(folder, keys, "cashier", Cashier(), now, seed)
     # Last of all: with it the folder is whole.
     _write(folder, "root", keys.authority.root)

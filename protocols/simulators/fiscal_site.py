@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -11,9 +12,11 @@ from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
+from protocols.fiscal.bodies import compress
 from protocols.fiscal.verdicts import Reply
 from protocols.simulators.fiscal_calls import Call, Ending, Played
 from protocols.simulators.fiscal_server import FiscalServer
+from protocols.simulators.fiscal_stamps import PATH, StampProvider
 from protocols.simulators.scenario import Then
 
 
@@ -22,13 +25,15 @@ class FiscalResource(Resource):
 
     isLeaf = True
 
-    def __init__(self, server: FiscalServer) -> None:
+    def __init__(self, server: FiscalServer, stamps: StampProvider | None = None) -> None:
         Resource.__init__(self)
-        self._server = server
+        self._server, self._stamps = server, stamps
 
     def render(self, request: IRequest) -> bytes | int:
         """Answer one request, or let its line end as the scenario wants it."""
         assert request.content is not None
+        if self._stamps is not None and request.path == PATH:
+            return self._stamps.render(request)
         path, _, query = request.uri.decode("latin-1").partition("?")
         headers = {
             name.decode("latin-1").lower(): values[-1].decode("latin-1")
@@ -36,12 +41,25 @@ class FiscalResource(Resource):
         }
         call = Call(request.method.decode("latin-1"), path, query, headers, request.content.read())
         played = self._server.receive(call)
+        if "gzip" in headers.get("accept-encoding", "") and played.reply is not None:
+            played = replace(played, reply=_compressed(played.reply))
         line = _Line(request, played)
         if played.delay_s:
             self._server.clock.callLater(played.delay_s, line.end)
         else:
             line.end()
         return NOT_DONE_YET
+
+
+LEAST_COMPRESSED = 200
+"""Bytes of an answer from which on compressing it is worth while."""
+
+
+def _compressed(reply: Reply) -> Reply:
+    """``reply`` as gzip, when it is long enough."""
+    if len(reply.body) < LEAST_COMPRESSED:
+        return reply
+    return Reply(reply.status, {**reply.headers, "content-encoding": "gzip"}, compress(reply.body))
 
 
 class _Line:
@@ -92,10 +110,17 @@ class FiscalSite(Site):
     """The port of the server; it takes no call while the first rule is `unreachable` for `any`.
 
     :param behind_tls: whether a TLS factory stands before it, which cannot turn a call away itself.
+    :param stamps: the time-stamp provider at ``/tsp``, if there is one.
     """
 
-    def __init__(self, server: FiscalServer, reactor: IReactorTime | None = None, behind_tls: bool = False) -> None:
-        Site.__init__(self, FiscalResource(server), reactor=reactor or server.clock, timeout=None)
+    def __init__(
+        self,
+        server: FiscalServer,
+        reactor: IReactorTime | None = None,
+        behind_tls: bool = False,
+        stamps: StampProvider | None = None,
+    ) -> None:
+        Site.__init__(self, FiscalResource(server, stamps), reactor=reactor or server.clock, timeout=None)
         self._server, self._behind_tls = server, behind_tls
 
     def buildProtocol(self, addr: IAddress | None) -> Any:

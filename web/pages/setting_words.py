@@ -94,6 +94,10 @@ SETTINGS: dict[str, SettingWords] = {
     # the tax service
     "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
     "server_ca": _words("Сертифікати сервера", "Server's certificates"),
+    "time_stamps": _words(
+        "Позначки часу", "Time stamps", "off: немає; try: коли надавач дає; must: без неї не продавати"
+    ),
+    "time_stamp_url": _words("Надавач позначок часу", "Time-stamp provider", "Порожнє: з сертифіката"),
     "signer_url": _words("Агент підпису", "Signing agent", "Адреса; порожнє: ключ завантажено сюди"),
     "signer_token": _words("Пароль агента", "Agent's token"),
     "signer_ca": _words("Сертифікати агента", "Agent's certificates"),

@@ -28,6 +28,7 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
+from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.documents import Document, Header
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.totals import Session
@@ -77,6 +78,7 @@ class TaxServiceChannel:
     """The way of one register to the fiscal server at ``address``.
 
     :param trust: whose signature on tickets is accepted; `None` accepts any that holds.
+    :param stamps: where the stamps of online documents come from; `None`: they have none.
     """
 
     log = Logger()
@@ -90,8 +92,10 @@ class TaxServiceChannel:
         address: str,
         trust: Trust | None,
         clock: ServiceClock,
+        stamps: TimeStamps | None = None,
     ) -> None:
         self._register, self._key, self._trust, self._clock = register, key, trust, clock
+        self._stamps = stamps
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._outlet: Outlet | None = None
         # Seconds that the server's clock is before ours; `None` while it is doubtful whether anybody is there.
@@ -119,7 +123,10 @@ class TaxServiceChannel:
             cashier=self._key.subject,
             groups=self._register.groups,
         )
-        return await self._key.sign(lambda: written(document, desk))
+        sent = await self._key.sign(lambda: written(document, desk))
+        if self._stamps is None or document.offline is not None:
+            return sent
+        return await self._stamps.stamped(sent)
 
     async def _ready(self) -> None:
         if not self._register.number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta
@@ -18,6 +18,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
+    from dmtwisted.registers.channels.time_stamps import TimeStamps
     from dmtwisted.registers.keys import ISigningKey
     from protocols.fiscal.client import Exchange
     from protocols.fiscal.crypto.trust import Trust
@@ -45,6 +46,13 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
     ] = ""
     local_number: Annotated[int, Meta(ge=1, description="Number of the register within its outlet")] = 1
     testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
+    time_stamps: Annotated[
+        Literal["off", "try", "must"],
+        Meta(description="Time stamps of online documents: none; when the provider gives one; no document without"),
+    ] = "off"
+    time_stamp_url: Annotated[
+        str, Meta(description="Address of the time-stamp provider; empty is the one that the certificate names")
+    ] = ""
     signer_url: Annotated[
         str,
         Meta(description="Address of a signing agent that holds the key; empty: the key is loaded into the service"),
@@ -62,6 +70,8 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
     def __post_init__(self) -> None:
         RegisterSettings.__post_init__(self)
         _address("server_url", self.server_url)
+        if self.time_stamp_url:
+            _address("time_stamp_url", self.time_stamp_url)
         if self.signer_url:
             host = _address("signer_url", self.signer_url)
             if self.signer_url.startswith("http:") and host not in ("localhost", "127.0.0.1", "::1"):
@@ -146,6 +156,7 @@ class PrroRegister(SoftwareRegister):
         around: Surroundings,
         exchange: Exchange,
         agent: Exchange | None = None,
+        stamps: Exchange | None = None,
     ) -> None:
         # The cryptography is loaded with the first register that signs, not with the service.
         from dmtwisted.registers.channels.breaker import Breaker
@@ -164,6 +175,7 @@ class PrroRegister(SoftwareRegister):
             settings.server_url,
             trust_in(settings.trusted_certificates),
             around.clock,
+            _stamps_of(settings, stamps or exchange, around),
         )
         self._own_settings, self._unasked = settings, False
         super().__init__(row.n, row.name, settings.fiscal_number, settings, around.store, channel, around.clock)
@@ -253,17 +265,27 @@ def _key_of(row: DeviceRow, settings: PrroSettings, around: Surroundings, agent:
     return SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
 
 
+def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings) -> TimeStamps | None:
+    if settings.time_stamps == "off":
+        return None
+    from dmtwisted.registers.channels.breaker import Breaker
+    from dmtwisted.registers.channels.time_stamps import MUST, TimeStamps
+
+    must = settings.time_stamps == MUST
+    return TimeStamps(settings.time_stamp_url, must, Breaker(exchange, around.clock, settings.retry_s), around.clock)
+
+
 _OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
 """Settings that the documents of one shift have to agree in (fiscal-server 5, 7.1)."""
 
 AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
-"""Seconds for a connection to the signing agent, and for its whole answer: it is near."""
+"""Seconds for a connection to the signing agent or the time-stamp provider, and for its whole answer."""
 
 MakeExchange = Callable[[PrroSettings, Surroundings], "Exchange"]
 """What carries the requests of one register."""
 
-MakeAgent = Callable[[PrroSettings, Surroundings], "Exchange | None"]
-"""What carries the requests to its signing agent, if there is one."""
+MakeOther = Callable[[PrroSettings, Surroundings], "Exchange | None"]
+"""What carries the requests to its signing agent, or its time-stamp provider, if there is one."""
 
 
 def over_https(settings: PrroSettings, around: Surroundings) -> Exchange:
@@ -285,12 +307,23 @@ def to_agent(settings: PrroSettings, around: Surroundings) -> Exchange | None:
     return HttpsExchange(around.reactor, ServerEndpoints(around.reactor, roots, AGENT_CONNECT_S), AGENT_S)
 
 
-def driver(make_exchange: MakeExchange = over_https, make_agent: MakeAgent = to_agent) -> Driver:
-    """The driver, with another way to the server or to the signing agent when one is given."""
+def to_stamps(settings: PrroSettings, around: Surroundings) -> Exchange | None:
+    """The exchange with the time-stamp provider over the network; `None` when nothing is stamped."""
+    if settings.time_stamps == "off":
+        return None
+    from protocols.fiscal.https import HttpsExchange, ServerEndpoints
+
+    return HttpsExchange(around.reactor, ServerEndpoints(around.reactor, None, AGENT_CONNECT_S), AGENT_S)
+
+
+def driver(
+    make_exchange: MakeExchange = over_https, make_agent: MakeOther = to_agent, make_stamps: MakeOther = to_stamps
+) -> Driver:
+    """The driver, with another way to the server, the signing agent or the stamps when one is given."""
 
     def build(row: DeviceRow, settings: Any, around: Surroundings) -> PrroRegister:
         exchange, agent = make_exchange(settings, around), make_agent(settings, around)
-        return PrroRegister(row, settings, around, exchange, agent)
+        return PrroRegister(row, settings, around, exchange, agent, make_stamps(settings, around))
 
     return Driver(
         kind=REGISTER,

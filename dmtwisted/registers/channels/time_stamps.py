@@ -1,0 +1,77 @@
+"""Time stamps beside the signatures of a register's online documents (fiscal-server 15.1).
+
+The tax service's text asks for them, and takes documents without, as far as is known; so a setting decides. Documents
+that are made offline need none.
+"""
+
+from __future__ import annotations
+
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.results import Refused, Res
+from protocols.errors import NotReached, WireError
+from protocols.fiscal.client import Exchange
+from protocols.fiscal.crypto import oids
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.signed_message import read
+from protocols.fiscal.crypto.signing import signature_of, with_stamp
+from protocols.fiscal.crypto.timestamps import REQUEST_TYPE, ask_for_stamp, new_nonce, read_stamp_answer
+
+OFF, TRY, MUST = "off", "try", "must"
+"""No stamps; a stamp when the provider gives one; no document without."""
+
+
+class TimeStamps:
+    """Asks a provider for time stamps.
+
+    :param url: of the provider; empty is the one that the certificate names.
+    :param must: whether a document without a stamp is better not made.
+    """
+
+    log = Logger()
+
+    def __init__(self, url: str, must: bool, exchange: Exchange, clock: ServiceClock) -> None:
+        self._url, self._must, self._exchange, self._clock = url, must, exchange, clock
+
+    async def stamped(self, message: bytes) -> bytes:
+        """``message`` with a stamp beside its signature, or as it is when none is given and none has to be.
+
+        :raises Refused: 1069 when there has to be one; nothing was made then.
+        """
+        try:
+            return await self._stamped(message)
+        except (CryptoError, WireError) as error:
+            why = error.reason if isinstance(error, NotReached) else str(error)
+        if self._must:
+            raise Refused(Res.SIGNING_FAILED, f"time stamp: {why}")
+        self.log.warn("a document goes without its time stamp: {why}", why=why)
+        return message
+
+    async def _stamped(self, message: bytes) -> bytes:
+        signature, url = await self._clock.aside(_question_of, message)
+        if not signature:
+            return message
+        url = self._url or url
+        if not url:
+            raise NotReached("the certificate names no provider, and the settings do not either")
+        nonce = new_nonce()
+        question = await self._clock.aside(ask_for_stamp, signature, nonce)
+        reply = await self._exchange("POST", url, {"Content-Type": REQUEST_TYPE}, question)
+        if reply.status != 200:
+            raise NotReached(f"the provider answers HTTP {reply.status}")
+        return await self._clock.aside(_with_answer, message, reply.body, signature, nonce)
+
+
+def _question_of(message: bytes) -> tuple[bytes, str]:
+    """What a stamp is to be about, empty when there is one; and where the certificate says that stamps are given."""
+    parts = read(message)
+    certificates = parts.certificates
+    if any(oids.SIGNATURE_TIME_STAMP in signer.unsigned for signer in parts.signers):
+        # A signing agent has asked for it already.
+        return b"", ""
+    return signature_of(message), certificates[0].stamp_url if certificates else ""
+
+
+def _with_answer(message: bytes, answer: bytes, signature: bytes, nonce: int) -> bytes:
+    return with_stamp(message, read_stamp_answer(answer, signature, nonce, None))
