@@ -377,7 +377,7 @@ class WireFaults(WireDesk):
         self.assertEqual((len(self.rows()), len(self.endpoint.heard)), (rows, heard))
 
     def test_service_methods(self) -> None:
-        """A service method that this wire lacks is 303; the terminal is idle afterwards, status and last are there."""
+        """A service method that this wire lacks is 303; status and last are always there, the terminal is idle."""
         for name in (PING, MERCHANTS, MASKS, ECHO):
             due = self.endpoint.wait(Deferred.fromCoroutine(self.service.serve(name)))
             if self.service.has(name):
