@@ -193,6 +193,15 @@ class FirstOfTheDayTests(Ecr17Desk):
         self.assertAnswer(self.pay(), 5014, 1)
         self.assertEqual(self.taken(), [10_000])
 
+    def test_known_after_a_restart(self) -> None:
+        """A terminal that told an operation before the service was restarted is known to tell them."""
+        self.assertAnswer(self.pay(), 0, 0)
+        self.assertAnswer(self.pay(sum=2), 0, 0)
+        self.restart()
+        self.assertFalse(self.service.driver._tells)
+        self.assertAnswer(self.pay(sum=3), 0, 0)
+        self.assertEqual((self.service.driver._tells, self.taken()), (True, [10_000, 200, 300]))
+
     def test_its_own_answer(self) -> None:
         """An operation where there was none before is the lost one."""
         self.rule("payment", "lost_after")

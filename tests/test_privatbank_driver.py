@@ -38,7 +38,7 @@ class PrivatbankDesk(DeskCase):
 
     def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> PrivatbankDriver:
         """The driver under test."""
-        settings = PrivatbankSettings(host="192.0.2.1", wait_s=WAIT, **self.settings)
+        settings = PrivatbankSettings(**{"host": "192.0.2.1", "wait_s": WAIT, **self.settings})
         unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
         return PrivatbankDriver(settings, endpoint, clock, self.clock, unreached)
 
@@ -172,6 +172,30 @@ class FirstOfTheDayTests(PrivatbankDesk):
         self.done(self.service.settle(self.rows()[0], False))
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [10_000])
+
+    def test_known_after_a_restart(self) -> None:
+        """A terminal that told a receipt before the service was restarted is known to tell them, at this place."""
+        self.assertAnswer(self.pay(), 0, 0)
+        self.assertAnswer(self.pay(sum=2), 0, 0)
+        self.assertAnswer(self.pay(11), 0, 0)
+        self.restart()
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(), 5014, 1)
+        self.assertEqual(self.taken(), [10_000, 200])
+
+    def test_exchanged_terminal(self) -> None:
+        """What was learned of a terminal at another place, or long ago, is not believed."""
+        for place, days in (("192.0.2.9", 0), ("192.0.2.1", 8)):
+            with self.subTest(place=place, days=days):
+                self.setUp()
+                self.assertAnswer(self.pay(), 0, 0)
+                self.assertAnswer(self.pay(), 0, 0)
+                self.assertAnswer(self.pay(11), 0, 0)
+                self.clock.advance(days * 86_400)
+                self.patch(type(self), "settings", {**self.settings, "host": place})
+                self.restart()
+                self.rule("payment", "lost_before")
+                self.assertAnswer(self.pay(), 1016, 2)
 
     def test_its_own_receipt(self) -> None:
         """A receipt where there was none before, over the same sum and at the same time, is the lost one."""

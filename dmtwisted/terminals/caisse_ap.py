@@ -93,6 +93,9 @@ class CaisseApDriver:
         """See `ITerminal.listen`; a line ends with its operation, so nothing comes late."""
         self._progressed = progress
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
     async def snapshot(self, order: Order) -> bytes:
         """Nothing can be asked beforehand; what the wire cannot carry is refused here.
 

@@ -94,6 +94,9 @@ class ConcertDriver:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
     async def snapshot(self, order: Order) -> bytes:
         """Nothing can be asked beforehand; what the wire cannot carry is refused here.
 

@@ -93,6 +93,8 @@ class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     begun: str = ""
     tells: bool = False
     total: int | None = None
+    place: str = ""
+    """Where the terminal was."""
 
 
 encode_before = msgspec.json.Encoder().encode
@@ -150,6 +152,12 @@ class Ecr17Driver:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
+        if snapshot:
+            before = decode_before(snapshot)
+            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
@@ -169,7 +177,8 @@ class Ecr17Driver:
             raise self._not_sent(error) from error
         self._tells = self._tells or _names(last)
         stan = last.stan if _names(last) else ""
-        return encode_before(Before(_digest(last), stan, self._now().isoformat(), self._tells, total))
+        begun, place = self._now().isoformat(), self._settings.place
+        return encode_before(Before(_digest(last), stan, begun, self._tells, total, place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""

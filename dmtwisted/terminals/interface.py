@@ -184,6 +184,9 @@ class ITerminal(Interface):
     def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
         """Tell from now on of progress, and of a verdict that comes after its operation was given up (rule 18)."""
 
+    def recall(snapshot: bytes) -> None:
+        """Learn from what `snapshot` was given before the last start, of this driver or of one before it."""
+
     async def snapshot(order: Order) -> bytes:
         """What tells ``order`` from whatever the terminal did before it; what it means only the driver knows.
 

@@ -20,6 +20,9 @@ from dmtwisted.terminals.telling import Caller, masked, told, told_refusal
 KIND = "pay"
 """The kind of a terminal's operations in the journal."""
 
+RECALLED, RECALLED_FOR_MS = 20, 7 * 86_400_000
+"""Operations from which a driver learns after a start, and for how many milliseconds: terminals get exchanged."""
+
 REMEMBERED = 500
 """Operations that are looked through for the one that a cancel names."""
 
@@ -171,6 +174,12 @@ class PayJournal:
         states = [State.DONE, State.REFUSED, State.UNKNOWN]
         found = await self._store.find_operations(OperationQuery([self._n], [KIND], states, limit=1))
         return operation_of(found.operations[0]) if found.operations else None
+
+    async def snapshots(self) -> list[bytes]:
+        """What was asked of the terminal before its latest operations."""
+        found = await self._store.find_operations(OperationQuery([self._n], [KIND], limit=RECALLED))
+        since = self._clock.now() - RECALLED_FOR_MS
+        return [operation_of(row).kept.snapshot for row in found.operations if row.at >= since]
 
     async def named(self, cancelid: str) -> Approved | None:
         """The approved operation of the open batch that a cancel with ``cancelid`` means, if it is one of ours."""

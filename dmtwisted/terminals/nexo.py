@@ -197,6 +197,9 @@ class NexoDriver:
 
     # Operations
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
     async def snapshot(self, order: Order) -> bytes:
         """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
         if order.task == CANCEL or (order.task == REFUND and self._settings.refunds == "referenced"):

@@ -196,6 +196,12 @@ class PrivatbankDriver:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: a terminal that told receipts at this place still tells them."""
+        if snapshot:
+            before = decode_last(snapshot)
+            self._tells_receipts = self._tells_receipts or (before.tells and before.place == self._settings.place)
+
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
@@ -208,7 +214,9 @@ class PrivatbankDriver:
             raise Refused(Res.TERMINAL_BUSY)
         self._tells_receipts = self._tells_receipts or shows_receipt(told)
         self._receipt = self._receipt if told.error else Snapshot.of(told)
-        return encode_last(LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts))
+        return encode_last(
+            LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts, self._settings.place)
+        )
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""

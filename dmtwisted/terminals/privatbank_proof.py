@@ -60,16 +60,26 @@ class LastReceipt(msgspec.Struct, frozen=True, omit_defaults=True):
     error: bool = False
     begun: str = ""
     tells: bool = False
+    place: str = ""
+    """Where the terminal was."""
 
     @classmethod
-    def of(cls, told: Reply, known: Snapshot, begun: datetime, tells: bool) -> LastReceipt:
+    def of(cls, told: Reply, known: Snapshot, begun: datetime, tells: bool, place: str = "") -> LastReceipt:
         """What the answer to ``GetReceiptInfo`` is of an idle terminal.
 
         :param known: the last receipt as it was told before; it counts when the terminal tells none now.
         """
         seen = known if told.error else Snapshot.of(told)
         return cls(
-            seen.invoice_number, seen.date, seen.time, seen.rrn, told.code, told.error, begun.isoformat(), tells
+            seen.invoice_number,
+            seen.date,
+            seen.time,
+            seen.rrn,
+            told.code,
+            told.error,
+            begun.isoformat(),
+            tells,
+            place,
         )
 
     @property

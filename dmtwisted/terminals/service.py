@@ -87,6 +87,7 @@ class TerminalService:
         # The run that stops at its card, between tasks 6 and 7.
         self._waiting: Run | None = None
         self._unwanted = False
+        self._recalled = False
         self.progress = Progress(IDLE)
         driver.listen(self._moved, self._doubts.late)
 
@@ -168,10 +169,18 @@ class TerminalService:
         if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
         await self.resolve()
+        await self._recall()
         if order.task == CANCEL:
             order = await self._whole_or_part(order)
         self._running = run = Run(await self._journal.begin(order.task, Kept(order, caller)))
         return run
+
+    async def _recall(self) -> None:
+        """Once after the start: let the driver learn from the operations before it."""
+        if not self._recalled:
+            for snapshot in await self._journal.snapshots():
+                self.driver.recall(snapshot)
+            self._recalled = True
 
     async def _whole_or_part(self, order: Order) -> Order:
         """A cancel may name a sum; whether that is the whole of the operation the journal knows."""

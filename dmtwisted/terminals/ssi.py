@@ -148,6 +148,9 @@ class SsiDriver:
 
     # Operations
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
     async def snapshot(self, order: Order) -> bytes:
         """The terminal is there and at rest; before a general report also what the last one was."""
         terminal = self.terminal

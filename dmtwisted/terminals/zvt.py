@@ -168,6 +168,8 @@ class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     begun: str = ""
     tells: bool = False
     batch: Batch | None = None
+    place: str = ""
+    """Where the terminal was."""
 
 
 encode_before = msgspec.json.Encoder().encode
@@ -241,6 +243,12 @@ class ZvtDriver:
         not acknowledged: the question for the last receipt tells of it."""
         self._progressed = progress
 
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
+        if snapshot:
+            before = decode_before(snapshot)
+            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
@@ -259,7 +267,7 @@ class ZvtDriver:
         except BaseException:
             self._leave()
             raise
-        return encode_before(Before(last, self._now().isoformat(), self._tells, batch))
+        return encode_before(Before(last, self._now().isoformat(), self._tells, batch, self._settings.place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
