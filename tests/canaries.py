@@ -17,7 +17,7 @@ from twisted.web.http import HTTPChannel
 
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.logs import observer
-from dmtwisted.store import memory, postgres, sqlite
+from dmtwisted.store import memory, server_store, sqlite
 from dmtwisted.terminals.service import TerminalService
 from web.site import Door
 
@@ -86,7 +86,7 @@ class Watch:
         """Look from now on."""
         for module in (memory, sqlite):
             self._wrap(module, "frame", lambda framed, _: self.look("store", framed))
-        self._wrap(postgres.PostgresStore, "_ask", lambda _, asked: self.look("store", repr(asked)))
+        self._wrap(server_store.ServerStore, "_ask", lambda _, asked: self.look("store", repr(asked)))
         for name in ("write", "writeSequence"):
             self._wrap(HTTPChannel, name, lambda _, asked: self._written(*asked))
         for home, name in ((Dispatcher, "execute"), (TerminalService, "perform")):
