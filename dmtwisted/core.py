@@ -20,6 +20,7 @@ from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Surroundings,
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.retention import Retention
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
@@ -63,6 +64,7 @@ class Core:
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
+        self.retention = Retention(store, self.settings, self.clock)
         self._soon_ready: IDelayedCall | None = None
 
     @property
@@ -94,6 +96,7 @@ class Core:
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
         self._homecoming.start()
+        self.retention.start()
         # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
@@ -125,6 +128,7 @@ class Core:
             self._soon_ready = None
         self._closing.stop()
         self._homecoming.stop()
+        await self.retention.stop()
         await self.dispatcher.finish()
         self.devices.close()
         await self.store.close()

@@ -70,6 +70,13 @@ class ServiceSettings:
         """The settings; ``token`` is sealed in them."""
         return self._row.value
 
+    async def kept(self) -> Settings:
+        """The settings as the store has them now, whoever changed them.
+
+        :raises StoreFailed: when they cannot be read.
+        """
+        return await self._row.kept()
+
     @property
     def token(self) -> str:
         """The token in the clear, empty when there is none.

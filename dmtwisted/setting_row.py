@@ -36,13 +36,21 @@ class SettingRow(Generic[T]):
 
         :raises StoreFailed: when it cannot be read; a login that cannot be read must not pass for none.
         """
-        kept = (await self._store.settings()).get(self._name)
-        if kept is not None:
-            try:
-                self._value = msgspec.json.decode(kept, type=self._kind)
-            except msgspec.MsgspecError as error:
-                raise StoreFailed(f"the setting {self._name} cannot be read: {error}") from None
+        self._value = await self.kept()
         self._confirmed = True
+
+    async def kept(self) -> T:
+        """The value as the store has it now: another service on the same database may have changed it.
+
+        :raises StoreFailed: when it cannot be read.
+        """
+        kept = (await self._store.settings()).get(self._name)
+        if kept is None:
+            return self._value
+        try:
+            return msgspec.json.decode(kept, type=self._kind)
+        except msgspec.MsgspecError as error:
+            raise StoreFailed(f"the setting {self._name} cannot be read: {error}") from None
 
     async def change(self, changed: Callable[[T], T]) -> T:
         """Keep what ``changed`` makes of the value; changes come one after another.

@@ -9,7 +9,9 @@ from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.seals import GENESIS
 from dmtwisted.store.values import (
+    Cut,
     DeviceRow,
     DocumentIntent,
     DocumentQuery,
@@ -123,6 +125,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "chains": (),
     "seals": (0, 100),
     "concluded": (0, 100),
+    "aged": (0, 100),
+    "cut": (Cut(TILL, GENESIS, [], [], {}),),
+    "forget_codes": (TILL, 1),
 }
 """Each verb with something to ask."""
 

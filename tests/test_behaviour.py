@@ -17,12 +17,13 @@ from tests import test_mssql_store
 from tests.behaviour import Behaviour
 from tests.mssql_double import installed
 from tests.postgres_server import MISSING, server
+from tests.retention_contract import RetentionBehaviour
 from tests.test_sqlite_store import empty_database
 
 DATABASE = "behaviour"
 
 
-class MemoryBehaviourTests(Behaviour, TestCase):
+class MemoryBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
     """In memory."""
 
     async def setUp(self) -> None:  # type: ignore[override]
@@ -35,7 +36,7 @@ class MemoryBehaviourTests(Behaviour, TestCase):
         return self._kept
 
 
-class SqliteBehaviourTests(Behaviour, TestCase):
+class SqliteBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
     """On a file."""
 
     async def setUp(self) -> None:  # type: ignore[override]
@@ -50,7 +51,7 @@ class SqliteBehaviourTests(Behaviour, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class PostgresBehaviourTests(Behaviour, TestCase):
+class PostgresBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
     """On a server."""
 
     async def setUp(self) -> None:  # type: ignore[override]
@@ -64,7 +65,7 @@ class PostgresBehaviourTests(Behaviour, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class MssqlBehaviourTests(Behaviour, TestCase):
+class MssqlBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
     """On the stand-in for a server of MS SQL."""
 
     async def setUp(self) -> None:  # type: ignore[override]

@@ -9,6 +9,7 @@ from twisted.trial.unittest import TestCase
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import State, StoreFailed
+from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
 
@@ -35,8 +36,8 @@ class MemoryStoreTests(_Memory, StoreContract, TestCase):
     """The contract."""
 
 
-class MemorySealTests(_Memory, SealContract, TestCase):
-    """The contract of seals."""
+class MemorySealTests(_Memory, SealContract, RetentionContract, TestCase):
+    """The contracts of seals and of what grows old."""
 
 
 class ForgettingTests(_Memory, TestCase):

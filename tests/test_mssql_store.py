@@ -29,6 +29,7 @@ from dmtwisted.store.values import Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests import mssql_double
 from tests.postgres_server import MISSING, PASSWORD, server
+from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
 from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, outcome, paper
@@ -117,7 +118,7 @@ class MssqlStoreTests(MssqlCase, StoreContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class MssqlSealTests(MssqlCase, SealContract, TestCase):
+class MssqlSealTests(MssqlCase, SealContract, RetentionContract, TestCase):
     """The seals."""
 
 

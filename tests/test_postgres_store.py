@@ -41,6 +41,7 @@ from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests.postgres_server import MISSING, PASSWORD, server
+from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.shop import sale
 from tests.specification import promises
@@ -179,8 +180,8 @@ class PostgresStoreTests(_PostgresCase, StoreContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class PostgresSealTests(_PostgresCase, SealContract, TestCase):
-    """The contract of seals."""
+class PostgresSealTests(_PostgresCase, SealContract, RetentionContract, TestCase):
+    """The contracts of seals and of what grows old."""
 
 
 @skipIf(MISSING, MISSING)

@@ -29,6 +29,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import State, StoreDamaged, StoreFailed
+from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
@@ -205,8 +206,8 @@ class SqliteStoreTests(_SqliteCase, StoreContract, TestCase):
     """The contract."""
 
 
-class SqliteSealTests(_SqliteCase, SealContract, TestCase):
-    """The contract of seals."""
+class SqliteSealTests(_SqliteCase, SealContract, RetentionContract, TestCase):
+    """The contracts of seals and of what grows old."""
 
 
 class OpenTests(_SqliteCase, TestCase):

@@ -244,7 +244,7 @@ class Door(Site):
         ]
         self._starts.append((b"/dm/api/v3/tls", announced(certificate)))
         if core.config.service.training:
-            training = Management(TrainingApi(core.clock, language).app.resource(), language)
+            training = Management(TrainingApi(core.clock, core.retention.soon, language).app.resource(), language)
             self._starts.append((b"/dm/api/v3/training", training))
 
     def resources(self) -> Iterator[tuple[bytes, IResource]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -24,18 +25,22 @@ class ClockMove(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TrainingApi:
-    """What only a service in training mode lets one do."""
+    """What only a service in training mode lets one do.
+
+    :param moved: called after each move of the clock.
+    """
 
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, clock: ServiceClock, default_language: str) -> None:
-        self._clock, self.default_language = clock, default_language
+    def __init__(self, clock: ServiceClock, moved: Callable[[], None], default_language: str) -> None:
+        self._clock, self._moved, self.default_language = clock, moved, default_language
 
     @app.route("/dm/api/v3/training/clock", methods=["PUT"])
     def move(self, request: IRequest) -> bytes:
         """Move the clock that shifts, limits, sessions and retention go by."""
         self._clock.offset = read_object(request, ClockMove).offset_s
+        self._moved()
         return self._told(request)
 
     @app.route("/dm/api/v3/training/clock", methods=["GET"])

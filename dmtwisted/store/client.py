@@ -7,8 +7,10 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from dmtwisted.store.values import (
+    AgedRow,
     ChainRow,
     ConcludedRow,
+    Cut,
     DeviceRow,
     DocumentQuery,
     FoundDocuments,
@@ -134,3 +136,18 @@ class Verbs:
         """The next operations that have an outcome."""
         found: list[ConcludedRow] = await self._ask("concluded", after, limit)
         return found
+
+    async def aged(self, after: int, limit: int) -> list[AgedRow]:
+        """The next operations, as retention sees them."""
+        found: list[AgedRow] = await self._ask("aged", after, limit)
+        return found
+
+    async def cut(self, step: Cut) -> bool:
+        """Remove what has grown old."""
+        done: bool = await self._ask("cut", step)
+        return done
+
+    async def forget_codes(self, device_n: int, shift: int) -> int:
+        """Forget the item codes of the oldest shift before one."""
+        forgotten: int = await self._ask("forget_codes", device_n, shift)
+        return forgotten

@@ -15,8 +15,10 @@ from __future__ import annotations
 from zope.interface import Attribute, Interface
 
 from dmtwisted.store.values import (
+    AgedRow,
     ChainRow,
     ConcludedRow,
+    Cut,
     DeviceRow,
     DocumentQuery,
     FoundDocuments,
@@ -121,3 +123,14 @@ class IStore(Interface):
 
     async def concluded(after: int, limit: int) -> list[ConcludedRow]:
         """The next operations after the number ``after`` that have an outcome, in their order."""
+
+    # What grows old
+
+    async def aged(after: int, limit: int) -> list[AgedRow]:
+        """The next operations after the number ``after``, in their order, as retention sees them."""
+
+    async def cut(step: Cut) -> bool:
+        """Remove what has grown old; False, and nothing is removed, when the chain does not begin where it did."""
+
+    async def forget_codes(device_n: int, shift: int) -> int:
+        """Forget the item codes of the oldest shift before ``shift``; how many there were, 0 when none is left."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.mssql_retention import aged, cut, forget_codes
 from dmtwisted.store.mssql_seals import chains, concluded, seal, seals
 from dmtwisted.store.mssql_sessions import TRIES, Duplicate, Link, told_words
 from dmtwisted.store.mssql_texts import BODY, EMPTY, keep, kept
@@ -453,6 +454,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         chains,
         seals,
         concluded,
+        aged,
+        cut,
+        forget_codes,
     )
 }
 """The verbs by their name."""

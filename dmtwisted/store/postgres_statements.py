@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.postgres_retention import aged, cut, forget_codes
 from dmtwisted.store.postgres_seals import SEALED, SEALED_WITH_PAPERS, chains, concluded, seals
 from dmtwisted.store.postgres_sessions import Session
 from dmtwisted.store.sessions import Attempt, Rows
@@ -460,6 +461,9 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
         chains,
         seals,
         concluded,
+        aged,
+        cut,
+        forget_codes,
     )
 }
 """The verbs by their name."""

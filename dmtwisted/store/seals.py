@@ -10,7 +10,9 @@ same transaction. It holds two hashes:
 
 The newest seal of an operation fits its rows; each seal fits the one before it. The row of the device in `chain`
 holds the end of its chain, so that rows missing at the end are noticed as well, and the place where the chain begins
-(the *anchor*), which retention moves forward.
+(the *anchor*), which retention moves forward: what retention removes is sealed as removed, what it keeps is sealed
+once more at the end of the chain, and so the oldest seals can go. Each time a seal of no operation says where the
+chain begins.
 
 The encoding under the hashes is the same for every database, and is never changed: a row keeps its hash when it moves
 from one database to another. A row is its whole numbers, then the lengths of its texts (UTF-8) and bodies, each eight
@@ -84,6 +86,33 @@ def content_hash(operation: Sequence[Any], documents: Iterable[Sequence[Any]]) -
         return sha256(b"".join(parts)).digest()
     except (TypeError, AttributeError, struct.error) as error:
         raise ValueError(f"nothing that is kept in a journal: {error}") from None
+
+
+def removal(operation_n: int) -> bytes:
+    """The ``content`` of the last seal of an operation that retention removed."""
+    return sha256(b"removed by retention" + _PLACE.pack(0, operation_n)).digest()
+
+
+def mark(device_n: int, removed: int, anchor: bytes) -> bytes:
+    """The ``content`` of the seal, of no operation, that says where the chain of a device begins by now.
+
+    :param removed: how many seals of the chain retention has removed.
+    """
+    return sha256(b"the chain begins" + _PLACE.pack(device_n, removed) + anchor).digest()
+
+
+def appended(
+    device_n: int, before: bytes, contents: Iterable[tuple[int, bytes]]
+) -> list[tuple[int, int, bytes, bytes]]:
+    """Seals that go on after one with the chain ``before``: device, operation, content, chain of each.
+
+    :param contents: operation and content of each.
+    """
+    seals = []
+    for operation_n, content in contents:
+        before = link(before, device_n, operation_n, content)
+        seals.append((device_n, operation_n, content, before))
+    return seals
 
 
 def link(before: bytes, device_n: int, operation_n: int, content: bytes) -> bytes:

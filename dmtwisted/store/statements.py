@@ -11,10 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmtwisted.store.seals import DOCUMENT_COLUMNS, GENESIS, OPERATION_COLUMNS, content_hash, link
+from dmtwisted.store.seals import (
+    DOCUMENT_COLUMNS,
+    GENESIS,
+    OPERATION_COLUMNS,
+    appended,
+    content_hash,
+    link,
+    mark,
+    removal,
+)
 from dmtwisted.store.values import (
+    AgedPaper,
+    AgedRow,
     ChainRow,
     ConcludedRow,
+    Cut,
     DeviceRow,
     DocumentQuery,
     DocumentRow,
@@ -377,6 +389,64 @@ def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedR
     return [ConcludedRow(n, device_n, bool(sealed)) for n, device_n, sealed in rows]
 
 
+def aged(db: sqlite3.Connection, after: int, limit: int) -> list[AgedRow]:
+    """:meth:`IStore.aged`"""
+    rows = db.execute(
+        "SELECT n, device_n, kind, state, at, ended_at, kind <> 'pkg' AND EXISTS (SELECT 1 FROM operation p "
+        'WHERE p.device_n = o.device_n AND p.kind = \'pkg\' AND p."key" = o."key"), '
+        "kind IN ('pay', 'doc') AND NOT EXISTS (SELECT 1 FROM operation l INDEXED BY operation_latest "
+        "WHERE l.device_n = o.device_n AND l.n > o.n AND l.kind IN ('pay', 'doc')) "
+        "FROM operation o WHERE n > ? ORDER BY n LIMIT ?",
+        (after, limit),
+    ).fetchall()
+    return [
+        AgedRow(
+            *(n, device_n, kind, State(state), at, ended_at, bool(batch), bool(last)),
+            [
+                AgedPaper(*paper)
+                for paper in db.execute("SELECT kind, number, shift FROM document WHERE operation_n = ?", (n,))
+            ],
+        )
+        for n, device_n, kind, state, at, ended_at, batch, last in rows
+    ]
+
+
+def cut(db: sqlite3.Connection, step: Cut) -> bool:
+    """:meth:`IStore.cut`"""
+    device_n = step.device_n
+    found = db.execute(
+        "UPDATE chain SET anchor = anchor WHERE device_n = ? AND anchor = ? RETURNING hash, anchor, removed",
+        (device_n, step.anchor),
+    ).fetchall()
+    if not found:
+        return False
+    [(before, anchor, removed)] = found
+    contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
+    if step.dropped:
+        (anchor,) = db.execute("SELECT chain FROM seal WHERE n = ?", (step.dropped[-1],)).fetchone()
+        removed += len(step.dropped)
+        contents.append((0, mark(device_n, removed, anchor)))
+        db.executemany("DELETE FROM seal WHERE n = ?", [(n,) for n in step.dropped])
+    seals = appended(device_n, before, contents)
+    db.executemany("DELETE FROM document WHERE operation_n = ?", [(n,) for n in step.operations])
+    db.executemany("DELETE FROM operation WHERE n = ?", [(n,) for n in step.operations])
+    db.executemany("INSERT INTO seal (device_n, operation_n, content, chain) VALUES (?, ?, ?, ?)", seals)
+    db.execute(
+        "UPDATE chain SET count = count + ?, hash = ?, anchor = ?, removed = ? WHERE device_n = ?",
+        (len(seals), seals[-1][-1] if seals else before, anchor, removed, device_n),
+    )
+    return True
+
+
+def forget_codes(db: sqlite3.Connection, device_n: int, shift: int) -> int:
+    """:meth:`IStore.forget_codes`"""
+    return db.execute(
+        "DELETE FROM sold_code WHERE device_n = ? "
+        "AND shift = (SELECT min(shift) FROM sold_code WHERE device_n = ? AND shift < ?)",
+        (device_n, device_n, shift),
+    ).rowcount
+
+
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
     return OperationRow(*(*row[:-1], [DocumentRow(*paper) for paper in papers], row[-1]))
@@ -406,6 +476,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         chains,
         seals,
         concluded,
+        aged,
+        cut,
+        forget_codes,
     )
 }
 """The verbs by their name, as the writer process looks them up."""

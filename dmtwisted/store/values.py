@@ -236,3 +236,44 @@ class ConcludedRow(msgspec.Struct, frozen=True, array_like=True):
     n: int
     device_n: int
     sealed: bool
+
+
+class AgedPaper(msgspec.Struct, frozen=True, array_like=True):
+    """What retention has to know of a document."""
+
+    kind: str
+    number: int
+    shift: int
+
+
+class AgedRow(msgspec.Struct, frozen=True, array_like=True):
+    """What retention has to know of an operation (`dmtwisted.retention`).
+
+    ``batch`` tells that its register has a batch under the same key, ``last`` that its device has made no later
+    payment or print job. ``ended_at`` is `None` while it is under way.
+    """
+
+    n: int
+    device_n: int
+    kind: str
+    state: State
+    at: int
+    ended_at: int | None
+    batch: bool
+    last: bool
+    documents: list[AgedPaper]
+
+
+class Cut(msgspec.Struct, frozen=True, array_like=True):
+    """What retention takes from a device in one step.
+
+    ``operations`` go, with their documents; the seals ``dropped``, the oldest of the chain in their order, go as
+    well. ``renewed`` operations, whose seal is among those, get a new one with the same content. ``anchor`` is where
+    the chain begins until now: when it begins elsewhere, somebody else was quicker.
+    """
+
+    device_n: int
+    anchor: bytes
+    operations: list[int] = []
+    dropped: list[int] = []
+    renewed: dict[int, bytes] = {}

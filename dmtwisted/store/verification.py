@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.seals import GENESIS, link
+from dmtwisted.store.seals import GENESIS, link, mark, removal
 from dmtwisted.store.values import ChainRow, SealRow
 
 PAGE = 200
@@ -62,6 +62,7 @@ class Walk:
         self.chains = {chain.device_n: chain for chain in chains}
         self._ends = {n: chain.anchor for n, chain in self.chains.items()}
         self._last: dict[int, int] = {}
+        self._marks: dict[int, bytes] = {}
         self.after = 0
         self.seen = 0
 
@@ -71,9 +72,13 @@ class Walk:
             before = self._ends.get(seal.device_n, GENESIS)
             if link(before, seal.device_n, seal.operation_n, seal.content) != seal.chain:
                 return Flaw(Wrong.BROKEN, seal.device_n, seal.operation_n)
-            if seal.newest and seal.operation_n and seal.actual != seal.content:
-                wrong = Wrong.REMOVED if seal.actual is None else Wrong.CHANGED
-                return Flaw(wrong, seal.device_n, seal.operation_n)
+            if not seal.operation_n:
+                self._marks[seal.device_n] = seal.content
+            elif seal.newest and seal.actual != seal.content:
+                if seal.actual is not None:
+                    return Flaw(Wrong.CHANGED, seal.device_n, seal.operation_n)
+                if seal.content != removal(seal.operation_n):
+                    return Flaw(Wrong.REMOVED, seal.device_n, seal.operation_n)
             self._ends[seal.device_n] = seal.chain
             self._last[seal.device_n] = seal.operation_n
             self.after = seal.n
@@ -85,13 +90,18 @@ class Walk:
 
         :param chains: the rows of `chain`, read before it was found that there are no more seals.
         """
-        ends = {chain.device_n: chain.hash for chain in chains}
-        for device_n in sorted({*ends, *self._ends}):
-            known = self.chains.get(device_n)
-            walked = self._ends.get(device_n, GENESIS if known is None else known.anchor)
-            if ends.get(device_n) != walked:
+        now = {chain.device_n: chain for chain in chains}
+        for device_n in sorted({*now, *self._ends}):
+            chain = now.get(device_n)
+            if chain is None or chain.hash != self._ends.get(device_n, GENESIS) or not self._begins_right(chain):
                 return Flaw(Wrong.CUT, device_n, self._last.get(device_n, 0))
         return None
+
+    def _begins_right(self, chain: ChainRow) -> bool:
+        """Whether the newest mark says the same of the begin as the row of the chain."""
+        if not chain.removed:
+            return chain.anchor == GENESIS and chain.device_n not in self._marks
+        return self._marks.get(chain.device_n) == mark(chain.device_n, chain.removed, chain.anchor)
 
 
 async def verify(store: IStore, page: int = PAGE) -> Flaw | None:

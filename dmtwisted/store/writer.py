@@ -35,6 +35,7 @@ READS = frozenset(
         "chains",
         "seals",
         "concluded",
+        "aged",
     }
 )
 """Verbs that change nothing; they are served even when the disk takes no more writes."""

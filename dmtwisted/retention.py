@@ -1,0 +1,334 @@
+"""What is older than the shop wants it goes, in small steps that no sale feels (specification 1.11).
+
+Receipts and print jobs are kept for `packdays`, operations of terminals for `paydays`. Each is counted from its end.
+Whatever its age, an operation stays
+
+- while its outcome is unknown, and with it everything that its device did later; with an open batch everything later
+  of all devices: the receipt and the payment of a batch are rows of their own;
+- as long as the shift is open that it belongs to, or documents made offline wait to be handed in;
+- when it is the last document, the last receipt or the last Z-report of its register, the last payment of its
+  terminal or the last job of its printer;
+- when its document never arrived and may come late;
+- when it is a receipt whose batch is still kept: batches stay as long as the longer of both;
+- when it is a Z-report, for `Z_DAYS`: summary reports over years look at them.
+
+What goes is sealed as removed, so that the chain of seals (`dmtwisted.store.seals`) tells it apart from what somebody
+took. Seals of what went long ago go as well; those of the few operations that stay among them are renewed.
+
+A crash at any moment leaves a step done or not done; the next look begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import LoopingCall, deferLater
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.registers import totals
+from dmtwisted.registers.documents import Z
+from dmtwisted.service_settings import ServiceSettings
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.seals import removal
+from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
+
+EVERY = 3600.0
+"""Seconds between two looks."""
+
+STEP = 50
+"""Operations that one step removes, and seals that it drops: a few milliseconds of the database."""
+
+PAGE = 200
+"""Operations that are looked at together."""
+
+REST, LONGEST_REST = 3.0, 1.0
+"""How much longer than a step the pause after it is, and how many seconds at most."""
+
+DAY = 86_400_000
+"""Milliseconds."""
+
+Z_DAYS = 3 * 366
+"""Days that Z-reports are kept: three years, as long as a shop may be asked for them; longer when receipts are."""
+
+RECEIPTS = frozenset({"fiscal", "untagged", "doc"})
+PAYMENTS = frozenset({"pay"})
+BATCHES = frozenset({"pkg"})
+"""Kinds of operations (`dmtwisted.store.schema`)."""
+
+ENDED = frozenset({State.DONE, State.REFUSED})
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a register needs whatever its age: documents from a local number on, and from a shift on.
+
+    ``last_z`` is the shift of its last Z-report; ``operations`` may come to life again when their document arrives
+    late after all.
+    """
+
+    number: int
+    shift: int
+    last_z: int
+    operations: frozenset[int] = frozenset()
+
+
+def needs_of(stored: bytes) -> Needs | None:
+    """What a register with this state needs; `None` when nobody can tell."""
+    try:
+        state = totals.decode(stored)
+    except msgspec.MsgspecError:
+        return None
+    numbers = [state.last.number, state.last_receipt, *([state.offline.first] if state.offline is not None else [])]
+    return Needs(
+        number=min(number for number in (*numbers, state.next_number) if number),
+        shift=state.shift,
+        last_z=state.z_number,
+        operations=frozenset(state.voids),
+    )
+
+
+@dataclass
+class Rules:
+    """What may go now.
+
+    :param ended_before: for each kind of operation the moment, in milliseconds, before which it has to have ended.
+    :param registers: what each register needs; `None` for one whose state nobody can read.
+    :param from_n: for each device the first operation that is not to be touched; under `None` that for all devices.
+    """
+
+    ended_before: dict[str, int]
+    z_before: int
+    registers: dict[int, Needs | None] = field(default_factory=dict)
+    from_n: dict[int | None, int] = field(default_factory=dict)
+
+    def young(self, row: AgedRow) -> bool:
+        """Whether nothing of this age goes, whatever it is."""
+        return row.at >= max(self.ended_before.values())
+
+    def goes(self, row: AgedRow) -> bool:
+        """Whether an operation may go."""
+        if row.state not in ENDED or row.last:
+            return False
+        if any(row.n >= self.from_n[key] for key in (None, row.device_n) if key in self.from_n):
+            return False
+        before = self.ended_before.get("pkg" if row.batch else row.kind, 0)
+        if any(paper.kind == Z for paper in row.documents):
+            before = min(before, self.z_before)
+        # A row without an end was put in from outside; `db check` tells of it.
+        if row.ended_at is None or row.ended_at >= before:
+            return False
+        return not row.documents or self._spare(row)
+
+    def _spare(self, row: AgedRow) -> bool:
+        """Whether the register can do without the documents."""
+        if row.device_n not in self.registers:
+            return True
+        needs = self.registers[row.device_n]
+        return (
+            needs is not None
+            and row.n not in needs.operations
+            and not any(
+                paper.number >= needs.number
+                or paper.shift >= needs.shift
+                or (paper.kind == Z and paper.shift >= needs.last_z)
+                for paper in row.documents
+            )
+        )
+
+
+def ages(now: int, receipts: int, payments: int) -> Rules:
+    """The rules at a moment, for so many days."""
+    longer = max(receipts, payments)
+    before = {kind: now - receipts * DAY for kind in RECEIPTS}
+    before |= {kind: now - payments * DAY for kind in PAYMENTS}
+    before |= {kind: now - longer * DAY for kind in BATCHES}
+    return Rules(before, now - max(Z_DAYS, longer) * DAY)
+
+
+class Retention:
+    """Looks for what has grown old, and removes it.
+
+    :param step: how much at once.
+    """
+
+    log = Logger()
+
+    def __init__(self, store: IStore, settings: ServiceSettings, clock: ServiceClock, step: int = STEP) -> None:
+        self._store, self._settings, self._clock, self._step = store, settings, clock, step
+        self._loop = LoopingCall(self._look)
+        self._loop.clock = clock
+        self._working: Deferred[Any] | None = None
+        self._pause: Deferred[None] | None = None
+        self._stopping = self._again = False
+
+    def start(self) -> None:
+        """Look from now on; the first look is not at once, when all tills want something."""
+        self._stopping = False
+        self._loop.start(EVERY, now=False)
+
+    def soon(self) -> None:
+        """Look now: the clock was moved."""
+        self._again = self._working is not None
+        self._look()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being looked at."""
+        return self._working is None
+
+    async def stop(self) -> None:
+        """Look no more; nothing is under way when this returns."""
+        self._stopping = True
+        self._again = False
+        if self._loop.running:
+            self._loop.stop()
+        if self._pause is not None:
+            self._pause.cancel()
+        if self._working is not None:
+            done: Deferred[None] = Deferred()
+            self._working.addBoth(lambda _: done.callback(None))
+            await done
+
+    def _look(self) -> None:
+        if self._working is None and self._loop.running:
+            self._working = Deferred.fromCoroutine(self._tried())
+            self._working.addBoth(self._ended)
+
+    def _ended(self, _: object) -> None:
+        self._working = None
+        if self._again:
+            self.soon()
+
+    async def _tried(self) -> None:
+        try:
+            await self.remove()
+        except StoreFailed as error:
+            self.log.warn("what has grown old stays for now: {why}", why=str(error))
+        except CancelledError:
+            pass
+        except Exception:
+            self.log.failure("what has grown old stays: a fault of ours")
+
+    async def remove(self) -> int:
+        """Remove everything that may go; how many operations that was.
+
+        :raises StoreFailed: when the store fails; what is not removed is so at the next look.
+        """
+        rules = await self._rules()
+        removed, passed = await self._operations(rules)
+        if removed:
+            self.log.info("{n} operations had grown old and were removed", n=removed)
+            await self._seals(passed)
+        for device_n, needs in rules.registers.items():
+            while needs is not None and not self._stopping and await self._store.forget_codes(device_n, needs.shift):
+                await self._rest(0.002)
+        return removed
+
+    async def _rules(self) -> Rules:
+        # Not as this service remembers them: another one on the same database may have changed them.
+        kept = await self._settings.kept()
+        rules = ages(self._clock.now(), kept.packdays, kept.paydays)
+        for chain in await self._store.chains():
+            stored = await self._store.register_state(chain.device_n)
+            if stored is not None:
+                rules.registers[chain.device_n] = needs_of(stored)
+        for row in await self._store.unresolved(None):
+            place = None if row.kind in BATCHES else row.device_n
+            rules.from_n[place] = min(row.n, rules.from_n.get(place, row.n))
+        return rules
+
+    async def _operations(self, rules: Rules) -> tuple[int, int]:
+        """Remove operations; how many, and the number of the first one that was too young to be looked at."""
+        after = removed = 0
+        while not self._stopping:
+            begun = self._clock.seconds()
+            rows = await self._store.aged(after, PAGE)
+            # The clock may have been set back meanwhile: one young row among old ones says nothing.
+            if not rows or all(rules.young(row) for row in rows):
+                return removed, rows[0].n if rows else after + 1
+            after = rows[-1].n
+            await self._rest(self._clock.seconds() - begun)
+            for device_n, operations in _by_device((row.device_n, row.n) for row in rows if rules.goes(row)):
+                removed += await self._remove(device_n, operations)
+        return removed, 0
+
+    async def _remove(self, device_n: int, operations: list[int]) -> int:
+        removed = 0
+        for start in range(0, len(operations), self._step):
+            if self._stopping:
+                break
+            anchor = await self._anchor(device_n)
+            if anchor is None:
+                break
+            begun = self._clock.seconds()
+            part = operations[start : start + self._step]
+            if await self._store.cut(Cut(device_n, anchor, part)):
+                removed += len(part)
+            await self._rest(self._clock.seconds() - begun)
+        return removed
+
+    async def _anchor(self, device_n: int) -> bytes | None:
+        return next((each.anchor for each in await self._store.chains() if each.device_n == device_n), None)
+
+    async def _seals(self, passed: int) -> None:
+        """Drop the oldest seals, up to that of an operation that is too young, ``passed`` or later."""
+        chains = await self._store.chains()
+        left = sum(chain.count - chain.removed for chain in chains)
+        while left > 0 and not self._stopping:
+            begun = self._clock.seconds()
+            seals = await self._store.seals(0, min(self._step, left))
+            old = list(_old(seals, passed))
+            for device_n, numbers in _by_device((seal.device_n, seal.n) for seal in old):
+                anchor = await self._anchor(device_n)
+                renewed = {
+                    seal.operation_n: seal.content for seal in old if seal.device_n == device_n and _stays(seal)
+                }
+                if anchor is None or not await self._store.cut(Cut(device_n, anchor, [], numbers, renewed)):
+                    return
+            left -= len(old)
+            if len(old) < len(seals) or not seals:
+                return
+            await self._rest(self._clock.seconds() - begun)
+
+    async def _rest(self, spent: float) -> None:
+        """Leave the database to the tills for a while."""
+        if self._stopping:
+            return
+        # Between our looks at it somebody may have moved the clock.
+        self._pause = deferLater(self._clock, min(max(REST * spent, 0.0), LONGEST_REST))
+        try:
+            await self._pause
+        finally:
+            self._pause = None
+
+
+def _by_device(numbers: Iterable[tuple[int, int]]) -> list[tuple[int, list[int]]]:
+    found: dict[int, list[int]] = {}
+    for device_n, n in numbers:
+        found.setdefault(device_n, []).append(n)
+    return list(found.items())
+
+
+def _stays(seal: SealRow) -> bool:
+    """Whether the operation is there and this is its seal."""
+    return seal.newest and seal.operation_n != 0 and seal.actual is not None
+
+
+def _old(seals: Iterable[SealRow], passed: int) -> Iterable[SealRow]:
+    """The first seals that may go.
+
+    It ends before the first one whose operation is young, and before one that its rows do not fit: what somebody
+    has changed is not to be sealed anew, and its seal is the proof.
+    """
+    for seal in seals:
+        if seal.newest and seal.operation_n:
+            if seal.operation_n >= passed:
+                return
+            if seal.content != (removal(seal.operation_n) if seal.actual is None else seal.actual):
+                return
+        yield seal
