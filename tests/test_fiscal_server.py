@@ -799,9 +799,19 @@ class QuestionTests(ServerCase):
         self.assertEqual((type(wrong), wrong.code), (Refused, QUERY))
 
     def test_unknown_command(self) -> None:
-        """What is no command, or one that the simulator does not know, is an error."""
-        refused = self.result(self.client.ask(commands.Schemas(), command_answers.SchemaFiles))
+        """What is no command is an error."""
+
+        class Dance(commands.Command, frozen=True, kw_only=True):
+            """A command that nobody knows."""
+
+        refused = self.result(self.client.ask(Dance(), command_answers.SchemaFiles))
         self.assertEqual((type(refused), refused.code), (Refused, QUERY))
+
+    def test_schemas(self) -> None:
+        """The schemas of receipts and reports are told to anybody who asks."""
+        told = self.ask(commands.Schemas(), command_answers.SchemaFiles)
+        for text, root in ((told.xsd_schema_check, b"CHECK"), (told.xsd_schema_z_rep, b"ZREP")):
+            self.assertIn(b'<xs:element name="%b">' % root, base64.b64decode(text))
 
 
 class HttpTests(ServerCase):

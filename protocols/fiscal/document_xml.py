@@ -17,7 +17,7 @@ AnyDocument = TypeVar("AnyDocument", Check, ZRep, Ticket)
 
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
-_ROOTS: dict[type[Any], tuple[str, str]] = {
+ROOTS: dict[type[Any], tuple[str, str]] = {
     Check: ("CHECK", "check01.xsd"),
     ZRep: ("ZREP", "zrep01.xsd"),
     Ticket: ("TICKET", "ticket01.xsd"),
@@ -30,7 +30,7 @@ def encode(document: Document | Ticket, layout: Layout = Layout.COMPACT) -> byte
 
     :raises DocumentError: when a value cannot be written, with its place.
     """
-    name, location = _ROOTS[type(document)]
+    name, location = ROOTS[type(document)]
     attributes = {"xmlns:xsi": _XSI, "xsi:noNamespaceSchemaLocation": location}
     return write(schema.write(document, name, "", attributes), layout)
 
@@ -41,9 +41,9 @@ def decode(data: bytes) -> Document:
     :raises DocumentError: with every fault when it is neither.
     """
     root = tree(data)
-    if root.name == _ROOTS[Check][0]:
+    if root.name == ROOTS[Check][0]:
         return schema.read(Check, root)
-    if root.name == _ROOTS[ZRep][0]:
+    if root.name == ROOTS[ZRep][0]:
         return schema.read(ZRep, root)
     raise DocumentError(Fault(root.name, "CHECK or ZREP is expected"))
 
@@ -54,8 +54,8 @@ def decode_as(section: type[AnyDocument], data: bytes) -> AnyDocument:
     :raises DocumentError: with every fault when it is none.
     """
     root = tree(data)
-    if root.name != _ROOTS[section][0]:
-        raise DocumentError(Fault(root.name, f"{_ROOTS[section][0]} is expected"))
+    if root.name != ROOTS[section][0]:
+        raise DocumentError(Fault(root.name, f"{ROOTS[section][0]} is expected"))
     return schema.read(section, root)
 
 

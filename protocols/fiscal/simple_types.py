@@ -22,11 +22,18 @@ _CAPITALS = "АБВГДЕЄЖЗИІКЛМНОПРСТУФХЦЧШЩЮЯ"
 
 @dataclass(frozen=True)
 class SimpleType:
-    """One kind of value: ``read`` makes it of a text, ``write`` a text of it; both raise `ValueError`."""
+    """One kind of value: ``read`` makes it of a text, ``write`` a text of it; both raise `ValueError`.
+
+    :param pattern: of its texts, empty for any; :param longest: characters of it, 0 for any number.
+    :param bounds: of whole numbers. All three are what a schema can say of it (`protocols.fiscal.xsd`).
+    """
 
     name: str
     read: Callable[[str], Any]
     write: Callable[[Any], str]
+    pattern: str = ""
+    longest: int = 0
+    bounds: tuple[int, int] | None = None
 
 
 def _matched(pattern: str, expected: str) -> Callable[[str], re.Match[str]]:
@@ -49,6 +56,8 @@ def _decimal(name: str, places: int, exact: bool, shortened: bool = False) -> Si
     """
     fraction = rf"\.([0-9]{{{places}}})" if exact else rf"(?:\.([0-9]{{1,{places}}}))?"
     match = _matched(rf"(-?)([0-9]{{1,{_DIGITS}}}){fraction}", f"a number like {'0.' + '0' * places}")
+    least = places if exact else 1
+    tail = rf"(\.[0-9]{{{least},{places}}})" + ("" if exact else "?")
     unit = 10**places
 
     def read(text: str) -> int:
@@ -62,7 +71,7 @@ def _decimal(name: str, places: int, exact: bool, shortened: bool = False) -> Si
         text = f"{'-' if value < 0 else ''}{abs(value) // unit}.{abs(value) % unit:0{places}d}"
         return text.rstrip("0").rstrip(".") if shortened else text
 
-    return SimpleType(name, read, write)
+    return SimpleType(name, read, write, rf"\s*-?[0-9]{{1,{_DIGITS}}}{tail}\s*")
 
 
 def _whole(name: str, least: int, most: int, zeros_after_dot: bool = False) -> SimpleType:
@@ -74,7 +83,11 @@ def _whole(name: str, least: int, most: int, zeros_after_dot: bool = False) -> S
         return value
 
     return SimpleType(
-        name, lambda text: checked(int(match(text.strip())[0].partition(".")[0])), lambda value: str(checked(value))
+        name,
+        lambda text: checked(int(match(text.strip())[0].partition(".")[0])),
+        lambda value: str(checked(value)),
+        r"\s*[+-]?[0-9]{1,18}(\.0{1,2})?\s*" if zeros_after_dot else "",
+        bounds=None if zeros_after_dot else (least, most),
     )
 
 
@@ -92,12 +105,12 @@ def _text(name: str, longest: int) -> SimpleType:
             raise ValueError(f"at most {longest} characters are expected, not {len(text)}")
         return text
 
-    return SimpleType(name, read, write)
+    return SimpleType(name, read, write, longest=longest)
 
 
 def _pattern(name: str, pattern: str, expected: str) -> SimpleType:
     match = _matched(pattern, expected)
-    return SimpleType(name, lambda text: match(text)[0], lambda value: match(value)[0])
+    return SimpleType(name, lambda text: match(text)[0], lambda value: match(value)[0], pattern)
 
 
 _DATE = _matched(r"([0-9]{2})([0-9]{2})((?:19|20)[0-9]{2})", "a date ddmmyyyy")
@@ -162,17 +175,27 @@ UnitCode = Annotated[int, _whole("unit code", 1, 99_999)]
 Version = Annotated[int, _whole("version", -(10**9), 10**9)]
 """A version of the format."""
 
-Flag = Annotated[bool, SimpleType("flag", _read_flag, lambda value: "true" if value else "false")]
+Flag = Annotated[
+    bool, SimpleType("flag", _read_flag, lambda value: "true" if value else "false", r"\s*(true|false|0|1)\s*")
+]
 """``true`` or ``false``; ``1`` and ``0`` are read too."""
 
-Date = Annotated[date, SimpleType("date", _read_date, _write_date)]
+_DAY, _HOUR = "(0[1-9]|[12][0-9]|3[01])(0[1-9]|1[0-2])(19|20)[0-9]{2}", "([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]"
+
+Date = Annotated[date, SimpleType("date", _read_date, _write_date, _DAY)]
 """``ddmmyyyy`` of a day that exists."""
 
-Time = Annotated[time, SimpleType("time", _read_time, _write_time)]
+Time = Annotated[time, SimpleType("time", _read_time, _write_time, _HOUR)]
 """``hhmmss``."""
 
 Moment = Annotated[
-    datetime, SimpleType("moment", _read_moment, lambda value: _write_date(value.date()) + _write_time(value.time()))
+    datetime,
+    SimpleType(
+        "moment",
+        _read_moment,
+        lambda value: _write_date(value.date()) + _write_time(value.time()),
+        _DAY + _HOUR,
+    ),
 ]
 """``ddmmyyyyhhmmss``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -10,11 +11,13 @@ from typing import Any
 from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
 from protocols.fiscal.check_head import DocSubType, DocType
+from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import Answer
 from protocols.fiscal.commands import AnyCommand
 from protocols.fiscal.document_kinds import Kind
 from protocols.fiscal.document_xml import Document
 from protocols.fiscal.error_codes import Code
+from protocols.fiscal.xsd import schema_of
 from protocols.fiscal.zrep_xml import ZRep
 from protocols.simulators.fiscal_asking import Asking, NoAnswer
 from protocols.simulators.fiscal_copies import document, form
@@ -43,6 +46,11 @@ def _with_time(told: Answer, uid: str, now: datetime) -> Answer:
 
 def _server(asking: Asking, command: commands.ServerState) -> Answer:
     return answers.StateOfServer(timestamp="")
+
+
+def _schemas(asking: Asking, command: commands.Schemas) -> Answer:
+    check, zrep = (base64.b64encode(schema_of(kind)).decode() for kind in (Check, ZRep))
+    return answers.SchemaFiles(xsd_schema_check=check, xsd_schema_z_rep=zrep)
 
 
 def _objects(asking: Asking, command: commands.Objects) -> Answer:
@@ -315,6 +323,7 @@ def _device(asking: Asking, command: commands.DeviceRegister) -> Answer:
 
 _ANSWERS: dict[type[Any], Callable[[Asking, Any], Answer | bytes]] = {
     commands.ServerState: _server,
+    commands.Schemas: _schemas,
     commands.Objects: _objects,
     commands.Operators: _operators,
     commands.TransactionsRegistrarState: _state,

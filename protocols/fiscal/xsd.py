@@ -1,0 +1,82 @@
+"""The schemas of the documents as XSD files, made from the sections that read and write them (fiscal-server 4, 5, 8).
+
+They are ours, not the tax service's: order, names, types and what is required, as facts are known. So any validator
+can judge our documents, and the simulated server has an answer to the command `Schemas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from protocols.fiscal.document_xml import ROOTS
+from protocols.fiscal.schema import MOST_ROWS, ROW, ROWNUM, Element, elements
+from protocols.fiscal.simple_types import SimpleType
+
+_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">\n'
+
+
+@cache
+def schema_of(document: type[Any]) -> bytes:
+    """The XSD of a class of documents: `Check`, `ZRep` or `Ticket`."""
+    root, _ = ROOTS[document]
+    types: dict[str, str] = {}
+    body = "".join(_section(root, document, "", types, 1))
+    return (_HEAD + body + "".join(types[name] for name in sorted(types)) + "</xs:schema>\n").encode()
+
+
+def _section(name: str, section: type[Any], occurs: str, types: dict[str, str], depth: int) -> Iterator[str]:
+    space = "  " * depth
+    yield f'{space}<xs:element name="{name}"{occurs}>\n{space}  <xs:complexType>\n'
+    yield from _sequence(section, types, depth + 2)
+    if name == ROW:
+        number = (
+            f'<xs:restriction base="xs:integer"><xs:minInclusive value="1"/><xs:maxInclusive value="{MOST_ROWS}"/>'
+        )
+        yield f'{space}    <xs:attribute name="{ROWNUM}" use="required"><xs:simpleType>{number}</xs:restriction>'
+        yield "</xs:simpleType></xs:attribute>\n"
+    yield f"{space}  </xs:complexType>\n{space}</xs:element>\n"
+
+
+def _sequence(section: type[Any], types: dict[str, str], depth: int) -> Iterator[str]:
+    space = "  " * depth
+    yield f"{space}<xs:sequence>\n"
+    for element in elements(section):
+        yield from _element(element, types, depth + 1)
+    yield f"{space}</xs:sequence>\n"
+
+
+def _element(element: Element, types: dict[str, str], depth: int) -> Iterator[str]:
+    space, occurs = "  " * depth, "" if element.required else ' minOccurs="0"'
+    if element.simple is not None:
+        name = element.simple.name.replace(" ", "-")
+        types.setdefault(name, _simple(name, element.simple))
+        yield f'{space}<xs:element name="{element.name}" type="{name}"{occurs}/>\n'
+        return
+    assert element.section is not None
+    if not element.rows:
+        yield from _section(element.name, element.section, occurs, types, depth)
+        return
+    yield f'{space}<xs:element name="{element.name}"{occurs}>\n{space}  <xs:complexType>\n{space}    <xs:sequence>\n'
+    rows = ' minOccurs="0" maxOccurs="unbounded"'
+    yield from _section(ROW, element.section, rows, types, depth + 3)
+    yield f"{space}    </xs:sequence>\n{space}  </xs:complexType>\n{space}</xs:element>\n"
+
+
+def _simple(name: str, kind: SimpleType) -> str:
+    base, facets = "xs:string", []
+    if kind.bounds is not None:
+        least, most = kind.bounds
+        base = "xs:integer"
+        facets = [f'<xs:minInclusive value="{least}"/>', f'<xs:maxInclusive value="{most}"/>']
+    if kind.pattern:
+        facets.append(f"<xs:pattern value={quoteattr(kind.pattern)}/>")
+    if kind.longest:
+        facets.append(f'<xs:maxLength value="{kind.longest}"/>')
+    inside = "".join(facets)
+    return (
+        f'  <xs:simpleType name="{escape(name)}"><xs:restriction base="{base}">{inside}</xs:restriction>'
+        "</xs:simpleType>\n"
+    )
