@@ -10,18 +10,25 @@ import schemathesis
 LONGEST = 1.0
 """Seconds in which whatever asks no terminal has to be answered."""
 
-LONGEST_OF_TERMINAL = 10.0
-"""Seconds for what goes to a simulated terminal, which takes a second for each operation, or to a foreign address."""
+LONGEST_OF_OTHERS = 10.0
+"""Seconds for what waits for something else than the service."""
 
-_SLOW = ("/check", "/dm/bank", "/dm/execute-pkg", "/reprint", "/slip")
-"""Ends and beginnings of paths behind which another machine, or the simulated paper, may be waited for."""
+_SLOW = (
+    # Another machine, or a simulated terminal, which takes a second for each operation.
+    *("/check", "/dm/bank", "/dm/execute-pkg"),
+    # The simulated paper; pictures are drawn in a thread.
+    *("/reprint", "/slip", "/strip", "/picture"),
+    # Certificates and keys are opened in a process of their own, which takes its time to start.
+    *("/tls", "/certificate", "/prro/sign", "/diagnostics"),
+)
+"""Parts of paths behind which something else is waited for; none of it keeps a till waiting."""
 
 
 def patience(path: str, body: object) -> float:
     """Seconds in which a request has to be answered."""
     asks_terminal = isinstance(body, dict) and (body.get("device") != "test" or body.get("pay") is not None)
     slow = any(each in path for each in _SLOW) or (path.startswith("/dm/execute") and asks_terminal)
-    return LONGEST_OF_TERMINAL if slow else LONGEST
+    return LONGEST_OF_OTHERS if slow else LONGEST
 
 
 @schemathesis.check

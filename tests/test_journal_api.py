@@ -10,6 +10,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from dmtwisted.store.values import State
+from protocols.simulators.paper import render_png
 from tests.shop import sale
 from tests.test_printing_service import ENGLISH, JOBS, PrintCase, lines
 from tests.web_case import DEVICES, HttpAnswer, fiscal
@@ -228,6 +229,20 @@ class StripTests(PrintCase):
             self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
             self.assertEqual(answer.header("cache-control"), "no-store")
             self.assertTrue(answer.body.decode().startswith("Їжак 1\nЇжак 2\n"))
+
+    def test_png_is_drawn_aside(self) -> None:
+        """Metres of paper are drawn in a thread: tills do not wait for that."""
+        drawn: list[Any] = []
+        clock = self.shop.core.clock
+        aside = clock.aside
+
+        async def watched(work: Any, *arguments: Any) -> Any:
+            drawn.append(work)
+            return await aside(work, *arguments)
+
+        self.patch(clock, "aside", watched)
+        self.print(lines(2))
+        self.assertEqual((self.roll(query="?format=png").status, drawn), (200, [render_png]))
 
     def test_png(self) -> None:
         """As a picture it is as wide as the paper, and there is ink on it."""

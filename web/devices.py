@@ -133,14 +133,18 @@ class DeviceApi:
         return json_answer(request, 200, {"entries": self._simulator(dev_id).entries()})
 
     @app.route("/dm/api/v3/devices/<dev_id>/strip", methods=["GET"])
-    def strip(self, request: IRequest, dev_id: str) -> bytes:
+    async def strip(self, request: IRequest, dev_id: str) -> bytes:
         """The paper that came out of a training printer: ``format`` is text, as without it, or png."""
         simulator = self._simulator(dev_id)
         if not hasattr(simulator, "mechanism"):
             raise Refused(Res.UNKNOWN_DEVICE, note="only training printers have a strip")
         wanted = request.args.get(b"format", [b"text"])[-1]
         if wanted == b"png":
-            picture: bytes = simulator.mechanism.paper.png()
+            from protocols.simulators.paper import render_png
+
+            paper = simulator.mechanism.paper
+            # Metres of paper take seconds to draw, and tills do not wait for that.
+            picture = await self._devices.clock.aside(render_png, paper.pieces, paper.dots)
             return plain_answer(request, b"image/png", picture)
         if wanted != b"text":
             raise BadSettings("format", "png or text is expected")

@@ -234,10 +234,11 @@ class Door(Site):
         self._starts += [(path, support) for path in SUPPORT]
         certificate = CertificateApi(core, language)
         pages = PageSite(core, language, database, certificate.told)
+        document = Management(DocumentApi(self.resources, core.clock, language).app.resource(), language)
         self._pages: IResource = Management(pages.app.resource(), language)
         self._starts += [
-            (OPENAPI, Management(DocumentApi(self.resources, language).app.resource(), language)),
-            (POSTMAN, Management(DocumentApi(self.resources, language).app.resource(), language)),
+            (OPENAPI, document),
+            (POSTMAN, document),
             (b"/dm/api/v3/events", EventStream(core.devices, events, core.clock, language)),
             (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
             (PREFIX.rstrip(b"/"), StaticFiles(language)),

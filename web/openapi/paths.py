@@ -245,6 +245,7 @@ ENTRIES: dict[str, Entry] = {
         {200: ("text/css", "text/javascript", "image/svg+xml"), 304: ""},
         text="Styles and scripts of the pages.",
     ),
+    "GET /dm/main/receipts/{dev_id}/{number}/picture": Entry("pages", {200: PNG}),
     "GET /dm/main/codes.json": Entry("document", {200: "Codes"}),
 }
 """Every route of the interface: method and path."""
