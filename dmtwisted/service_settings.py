@@ -31,12 +31,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     extAccess: Annotated[
         bool, Meta(description="Kept for clients; who gets in is said by the configuration (docs/security.md)")
     ] = True
+    # A change of the print forms goes to every register, whose own settings decide (`web.settings`).
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
-    pf_charwidth: Annotated[int, Meta(ge=6, le=48, description="Width of a character of picture forms, in dots")] = 12
+    pf_charwidth: Annotated[int, Meta(ge=6, le=48, description="Kept for clients; paper decides here")] = 12
     pf_astext: Annotated[bool, Meta(description="Answers carry the text form unless the request says")] = False
     pf_asimage: Annotated[bool, Meta(description="Answers carry the picture unless the request says")] = False
     pf_aspdf: Annotated[bool, Meta(description="Answers carry the PDF unless the request says")] = False
-    pf_custom: Annotated[str, Meta(max_length=65_536, description="The shop's own print form; empty is none")] = ""
+    pf_custom: Annotated[
+        str, Meta(max_length=65_536, description="The shop's own lines around receipts; empty is none")
+    ] = ""
 
 
 OTHER_SPELLINGS = {"extaccess": "extAccess"}
@@ -85,12 +88,12 @@ class ServiceSettings:
         """
         return self._secrets.read(self.now.token, SECRET) if self.now.token else ""
 
-    def check(self, changes: Mapping[str, Any]) -> None:
-        """See that ``changes`` could be made.
+    def check(self, changes: Mapping[str, Any]) -> Settings:
+        """The settings as ``changes`` would make them; the token is in the clear there.
 
         :raises BadSettings: with the name of the member that does not fit.
         """
-        _changed(self.now, _read(changes))
+        return _changed(self.now, _read(changes))
 
     async def change(self, changes: Mapping[str, Any]) -> Settings:
         """Take over the members of ``changes`` that are settings; what is not named stays as it was.

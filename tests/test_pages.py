@@ -387,12 +387,12 @@ class SettingsPageTests(PageCase):
         """How long receipts and terminal operations are kept stands on the page, and what it sends changes it."""
         page = self.page("/dm/main/settings")
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
-        self.assertEqual(shown, {"packdays": "40", "paydays": "90", "logdays": "7"})
+        self.assertEqual(shown, {"packdays": "40", "paydays": "90", "logdays": "7", "pf_charcount": "48"})
         changes = {"packdays": 50, "paydays": 100}
         self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", changes).json["res"], 0)
         page = self.page("/dm/main/settings")
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
-        self.assertEqual(shown, {"packdays": "50", "paydays": "100", "logdays": "7"})
+        self.assertEqual(shown, {"packdays": "50", "paydays": "100", "logdays": "7", "pf_charcount": "48"})
 
     def test_keys(self) -> None:
         """Keys for programs are listed by their names, never by themselves."""
@@ -613,6 +613,10 @@ class OverviewTests(PageCase):
         buttons = [button for button in page.all("button") if "data-settle" in button]
         self.assertEqual([button["data-outcome"] for button in buttons], ["approved", "refused"])
         self.assertIn("Look at its slip", page.text)
+        own = self.page(f"/dm/devices/{self.ids()['pos']}")
+        self.assertEqual([button for button in own.all("button") if "data-settle" in button], buttons)
+        self.assertIn("Last operation: payment, outcome unknown", own.text)
+        self.assertNotIn("Needs attention", self.page(f"/dm/devices/{self.ids()['test']}").text)
         path = f"/dm/api/v3/operations/{buttons[0]['data-settle']}/settle"
         self.assertEqual(self.later("POST", path, {"outcome": "refused"}).status, 200)
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)

@@ -15,6 +15,7 @@ from web.site import Door
 DASHBOARD = "/dm/main/api/v1/dashboard"
 REGISTER = "/dm/main/api/v1/prro"
 SYS_INFO = "/dm/api/v1/sys_info"
+DONE = {"res": 0, "errortxt": ""}
 
 
 class SettingsTests(AccessCase):
@@ -94,6 +95,29 @@ class SettingsTests(AccessCase):
         body = self.request("GET", SETTINGS, headers=[("Cookie", cookie)]).body
         for secret in (b"cabinet-token", b"pw-1", b"argon2", b"s1."):
             self.assertNotIn(secret, body)
+
+    def test_print_forms(self) -> None:
+        """Print forms that are set for all go to every register, the next one too; the rest stays."""
+        self.shop.settings(shopname="Кава", pf_image=True)
+        self.assertEqual(self.change(pf_astext="1", pf_charcount="32"), DONE)
+        settings = self.shop.core.devices.by_name("test").settings
+        self.assertEqual((settings.pf_text, settings.pf_charcount), (True, 32))
+        self.assertEqual((settings.pf_image, settings.shopname), (True, "Кава"))
+        self.open_shift()
+        self.assertTrue(self.sell("sale-1")["pf_text"].startswith("data:text/plain"))
+        made = self.request("POST", REGISTER, {"device": "till 2", "pf_charcount": 40}).json
+        self.assertEqual((made["settings"]["pf_text"], made["settings"]["pf_charcount"]), (True, 40))
+
+    def test_custom_form(self) -> None:
+        """A form of the shop's own goes to every register; one that cannot be read changes nothing."""
+        self.assertEqual(self.change(pf_custom="%center Дякуємо!\n%receipt"), DONE)
+        self.assertIn("Дякуємо", self.shop.core.devices.by_name("test").settings.template)
+        self.assertIn("pf_custom", self.refusal({"pf_custom": "{{ broken", "logdays": 9}))
+        self.assertIn("Дякуємо", self.shop.core.devices.by_name("test").settings.template)
+        self.assertEqual(self.change(pf_custom=""), DONE)
+        self.assertTrue(self.settings()["pf_is_custom"])
+        self.assertEqual(self.change(pf_del_custom=True, pf_custom=""), DONE)
+        self.assertEqual(self.shop.core.devices.by_name("test").settings.template, "")
 
     def test_log(self) -> None:
         """Neither passwords nor tokens nor keys come into the log, debug included."""

@@ -176,7 +176,10 @@ class PrroApi:
         if name is None:
             raise BadSettings("device", "a name is expected")
         driver = self._driver(members)
-        settings = _changes(members, driver)
+        # A new register has the print forms that were set for all; its own go before them.
+        usual = self._core.settings.now
+        forms = {own: getattr(usual, known) for known, own in PRINT_FORMS.items() if hasattr(driver.settings, own)}
+        settings = {**forms, **_changes(members, driver)}
         _check_configured(driver, settings)
         return await self._core.devices.add(name, REGISTER, driver.name, settings)
 

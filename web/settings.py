@@ -14,10 +14,12 @@ from dmtwisted import __version__
 from dmtwisted.access import LoginChange
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
 from dmtwisted.devices.drivers import REGISTER, BadSettings
+from dmtwisted.service_settings import Settings
 from web.answers import json_answer, language_of
 from web.management import answer_errors, lasting, read_object
-from web.prro import row_of, told_in_body
+from web.prro import PRINT_FORMS, row_of, told_in_body
 
 _DATABASES = {"postgresql": "PostgreSQL", "mssql": "MS SQL"}
 _YES = {"1": True, "true": True, "0": False, "false": False, "": None}
@@ -61,7 +63,9 @@ class SettingsApi:
     async def _change(self, request: IRequest) -> Mapping[str, Any]:
         core, members = self._core, read_object(request, dict[str, Any])
         # All of it is looked at before any of it is done.
-        core.settings.check(members)
+        forms = _forms(core.settings.now, core.settings.check(members))
+        for register in self._registers() if forms else ():
+            _check_forms(register, forms)
         login = LoginChange(
             on=_boolean(members, "usr_uiauth"),
             login=_text(members, "usr_login"),
@@ -71,7 +75,17 @@ class SettingsApi:
         core.access.check(login)
         await core.settings.change(members)
         await core.access.change_login(login)
+        for register in self._registers() if forms else ():
+            await core.devices.change(register.row.dev_id, None, forms)
         return {}
+
+    def _registers(self) -> list[Device]:
+        """Registers that have print forms; one that cannot be used keeps what it has."""
+        return [
+            device
+            for device in self._core.devices
+            if device.kind == REGISTER and hasattr(device.settings, "pf_charcount")
+        ]
 
     @app.route("/dm/main/api/v1/dashboard", methods=["GET"])
     async def dashboard(self, request: IRequest) -> bytes:
@@ -98,6 +112,28 @@ class SettingsApi:
             "ready": core.ready,
         }
         return json_answer(request, 200, told)
+
+
+FORMS = {**PRINT_FORMS, "pf_custom": "template"}
+"""Print forms of the whole service by the names that clients know, and by those of a register's settings."""
+
+
+def _forms(before: Settings, after: Settings) -> dict[str, Any]:
+    """The print forms that change, by the names of a register's settings."""
+    return {
+        own: getattr(after, known) for known, own in FORMS.items() if getattr(after, known) != getattr(before, known)
+    }
+
+
+def _check_forms(register: Device, forms: Mapping[str, Any]) -> None:
+    """See that ``register`` could have these print forms.
+
+    :raises BadSettings: with the name that clients know.
+    """
+    try:
+        register.driver.read({**msgspec.to_builtins(register.settings), **forms})
+    except BadSettings as error:
+        raise BadSettings("pf_custom" if "template" in error.text else error.path, error.text) from None
 
 
 def _boolean(members: Mapping[str, Any], name: str) -> bool | None:

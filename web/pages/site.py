@@ -322,7 +322,9 @@ class PageSite:
     async def device(self, request: IRequest, dev_id: str) -> bytes:
         """One device: how it stands, what it can be asked, its settings."""
         device = self._core.devices.by_id(dev_id)
-        secrets = device.driver.secrets
+        core, secrets = self._core, device.driver.secrets
+        now, language = core.clock.now(), self._pages.language(request)
+        open_ones = await unfinished(core.store, core.devices, now, language)
         values = without_secrets(device.driver, _settings_of(device))
         return self._pages.page(
             request,
@@ -332,6 +334,8 @@ class PageSite:
             form=form_of(device.driver.schema(), secrets),
             values=values,
             has_strip="strip" in device.driver.capabilities,
+            unfinished=[one for one in open_ones if one.dev_id == dev_id],
+            payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=hasattr(device.built, "load_key"),
             has_outlets=hasattr(device.built, "tax_objects"),
             known_names=self._known_names(),

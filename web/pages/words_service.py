@@ -28,6 +28,21 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Адресу й посилений захист задає файл конфігурації, решту можна змінити тут.",
         "Address and hardened profile stand in the configuration file, the rest can be changed here.",
     ),
+    # print forms of all registers
+    "print_forms": ("Друковані форми", "Print forms"),
+    "print_forms_text": (
+        "Для всіх кас разом; кожна каса може мати свої на власній сторінці.",
+        "For all registers together; each may have its own on its page.",
+    ),
+    "pf_charcount": ("Літер у рядку тексту", "Letters in a line of text"),
+    "pf_astext": ("Відповіді містять текст чека", "Answers carry the receipt as text"),
+    "pf_asimage": ("Відповіді містять зображення чека", "Answers carry the receipt as a picture"),
+    "pf_aspdf": ("Відповіді містять PDF чека", "Answers carry the receipt as PDF"),
+    "pf_custom": ("Власні рядки навколо чека", "Lines of your own around receipts"),
+    "pf_custom_help": (
+        "Шаблон: %center Дякуємо!, %receipt, %qr https://…; порожнє прибирає його.",
+        "A template: %center Thank you!, %receipt, %qr https://…; empty takes it away.",
+    ),
     # keys for programs
     "replace": ("Замінити", "Replace"),
     "replace_sure": ("Замінити ключ?", "Replace the key?"),

@@ -13,7 +13,9 @@ for (const form of $$("form[data-settings]")) {
     event.preventDefault();
     const button = $("button", form);
     once(button, async () => {
-      const members = Object.fromEntries($$("input", form).map((input) => [input.name, valueOf(input)]));
+      const members = Object.fromEntries($$("input, textarea", form).map((input) => [input.name, valueOf(input)]));
+      // An empty form of the shop's own is taken away; clients of old send it empty with every change.
+      if (members.pf_custom === "") members.pf_del_custom = true;
       const { json } = await askOrNull("POST", "/dm/main/api/v1/settings", members);
       if (json?.res !== 0) {
         await explain(json, button.textContent);
