@@ -20,7 +20,8 @@ from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.drivers.zvt import DRIVER, ZvtSettings
 from dmtwisted.terminals.interface import CANCEL, PAYMENT, Declined, Found, NeverStarted, Order, Undecided
-from dmtwisted.terminals.zvt import RESULTS, Before, Receipt, ZvtDriver, _moment, _of_terminal, judge
+from dmtwisted.terminals.zvt import RESULTS, ZvtDriver, _of_terminal
+from dmtwisted.terminals.zvt_proof import Before, Receipt, _moment, judge
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.protocol import Answer

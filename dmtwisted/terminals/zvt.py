@@ -52,7 +52,6 @@ from dmtwisted.terminals.interface import (
     Found,
     ITerminal,
     Keep,
-    NeverStarted,
     Order,
     Progress,
     ReadCard,
@@ -60,9 +59,19 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.zvt_proof import (
+    LAST_RECEIPT,
+    Batch,
+    Before,
+    Receipt,
+    decode_before,
+    encode_before,
+    judge,
+    settled,
+)
 from protocols.errors import Garbled, NotReached, Silent, WireError
 from protocols.terminals.zvt import codes
-from protocols.terminals.zvt.messages import BatchTotals, IntermediateStatus, StatusInformation
+from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
 from protocols.terminals.zvt.protocol import Answer, Store, ZvtProtocol
 from protocols.terminals.zvt.protocol import ZvtSettings as WireSettings
 
@@ -98,9 +107,6 @@ AT_THE_PIN_PAD = frozenset({0x01, 0x02, 0x41, 0x42})
 MOST = 10**12 - 1
 """Hundredths that six bytes hold."""
 
-LAST_RECEIPT = 9999
-"""Receipt numbers begin anew after this."""
-
 CONNECT_WAIT = 5.0
 """Seconds for opening a line (rule 10)."""
 
@@ -113,67 +119,8 @@ BETWEEN_LOOKS = 1.0
 LONGEST_READING = 99
 """Seconds for which a terminal can be told to wait for a card."""
 
-CLOCK_ERROR = timedelta(minutes=2)
-"""How far the terminal's clock may be from ours."""
-
 AFTER_THE_WAIT = timedelta(seconds=60)
 """How long after its time an operation may still come to its end."""
-
-
-class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a receipt is told from another one by: ``date`` is ``MMDD``, ``time`` ``HHMMSS``, sums are hundredths."""
-
-    number: int = 0
-    trace: int = 0
-    amount: int | None = None
-    result: int = 0
-    date: str = ""
-    time: str = ""
-    card: str = ""
-
-    @classmethod
-    def of(cls, status: StatusInformation) -> Receipt:
-        """The receipt that a status information tells of."""
-        return cls(
-            status.receipt or 0,
-            status.trace or 0,
-            status.amount,
-            status.result,
-            status.date,
-            status.time,
-            status.pan,
-        )
-
-
-class Batch(msgspec.Struct, frozen=True):
-    """What the open batch holds: how many bookings, and their sum in hundredths."""
-
-    count: int
-    sum: int
-
-    @classmethod
-    def of(cls, totals: BatchTotals) -> Batch:
-        """All card groups together."""
-        return cls(sum(count for count, _ in totals.groups), sum(turnover for _, turnover in totals.groups))
-
-
-class Before(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the terminal told before a request.
-
-    ``begun`` is local time in ISO form. ``tells`` says whether the terminal was known to tell receipts: of one that
-    never does, "none" proves nothing. ``batch`` is there before a general report only.
-    """
-
-    last: Receipt | None = None
-    begun: str = ""
-    tells: bool = False
-    batch: Batch | None = None
-    place: str = ""
-    """Where the terminal was."""
-
-
-encode_before = msgspec.json.Encoder().encode
-decode_before = msgspec.json.Decoder(Before).decode
 
 
 class Line(ZvtProtocol):
@@ -381,7 +328,7 @@ class ZvtDriver:
                     return Undecided("the terminal is still at work")
                 await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
             if order.task == SETTLEMENT:
-                return _settled(before.batch, await self._batch(line))
+                return settled(before.batch, await self._batch(line))
             answer = await self._last_answer(line)
         except NotReached as error:
             raise self._not_sent(error) from error
@@ -581,71 +528,6 @@ class ZvtDriver:
     def _now(self) -> datetime:
         """Local time without a zone, as terminals tell it."""
         return kyiv(self._clock.now()).replace(tzinfo=None)
-
-
-def judge(
-    order: Order, before: Before, told: Receipt | None, ended: datetime, ours: Receipt | None = None
-) -> Found | None:
-    """What the last receipt ``told`` by a terminal at rest proves of ``order``; `None` when it is that of ``order``.
-
-    :param before: what it told before the request.
-    :param ended: the latest local time at which the operation can have ended.
-    :param ours: the booking that we stored before the line broke, if one came that far.
-    """
-    last = before.last
-    if told is None:
-        if last is None and before.tells:
-            return NeverStarted()
-        return Undecided("the terminal tells no receipt")
-    if last is not None and told == last:
-        return NeverStarted()
-    if told == ours:
-        return None
-    why = f"the last receipt is {told.number:04d}"
-    begun = datetime.fromisoformat(before.begun)
-    at = _moment(told, ended)
-    if at is None or not begun - CLOCK_ERROR <= at <= ended + CLOCK_ERROR:
-        return Undecided(f"{why}, of another time")
-    if ours is not None and told.number == _next(ours.number) and _is_reversal(told, ours):
-        return Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the booking back")
-    expected = {1} if last is None else {1, _next(last.number)} - {last.number}
-    if told.number not in expected or (last is not None and told.trace and told.trace == last.trace):
-        return Undecided(why)
-    if told.result != codes.OK:
-        # Between the receipt before and this one nothing else was booked.
-        return None
-    if not order.wanted or told.amount != order.wanted:
-        return Undecided(f"{why}, over another sum")
-    return None
-
-
-def _is_reversal(told: Receipt, ours: Receipt) -> bool:
-    return (told.amount, told.card, told.result) == (ours.amount, ours.card, codes.OK)
-
-
-def _next(number: int) -> int:
-    return number % LAST_RECEIPT + 1
-
-
-def _moment(told: Receipt, now: datetime) -> datetime | None:
-    """When a receipt was made: it does not tell the year, so the one that is nearest to ``now`` is meant."""
-    found = []
-    for year in (now.year - 1, now.year, now.year + 1):
-        try:
-            found.append(datetime.strptime(f"{year}{told.date}{told.time}", "%Y%m%d%H%M%S"))
-        except ValueError:
-            continue
-    return min(found, key=lambda at: abs(at - now), default=None)
-
-
-def _settled(before: Batch | None, now: Batch | None) -> Found:
-    """Whether the batch was closed: it is empty then. Nobody's money moves by a second report."""
-    if before is not None and now is not None and before.count:
-        if now == before:
-            return NeverStarted()
-        if not now.count:
-            return Approved(text="found out: the batch is closed")
-    return Undecided("whether the batch was closed is not told")
 
 
 def _check(order: Order) -> None:
