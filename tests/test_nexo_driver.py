@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.drivers.nexo import DRIVER, NexoSettings
+from dmtwisted.terminals.drivers.nexo import DRIVER, NexoSettings, blocks_of
 from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Declined, Order
 from dmtwisted.terminals.kept import operation_of
 from dmtwisted.terminals.nexo import CONDITIONS, NexoDriver, _declined, service_id_of
@@ -25,8 +25,10 @@ from protocols.terminals.nexo.messages import Condition, PaymentAnswer, Response
 from protocols.terminals.nexo.notice import Notice, Shown, Step
 from protocols.terminals.nexo.notices import NoticePort
 from protocols.terminals.nexo.sealing import Seal
+from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.chaos import NO_CERTIFICATE, POI, Channels, WireDesk
 from tests.memory_line import MemoryEndpoint
+from tests.shop import MORNING
 from tests.terminal_desk import Banner, CardPromises, FaultPromises
 from tests.terminal_matrix import shows
 from tests.test_nexo import post_notice
@@ -472,12 +474,24 @@ class SettingsTests(SynchronousTestCase):
         settings: Any = DRIVER.read({**self.good, "host": "2001:db8::1", "port": 99, "ca": NO_CERTIFICATE * 2})
         self.assertEqual((settings.url, len(settings.roots)), ("https://[2001:db8::1]:99/nexo", 2))
 
+    def test_one_line(self) -> None:
+        """Certificates and keys that a form of one line has robbed of their line breaks are read all the same."""
+        key = make_key()
+        certificate = pem(make_certificate(MORNING, key)).decode()
+        both = (certificate + key_pem(key).decode()).replace("\n", "")
+        settings: Any = DRIVER.read({**self.good, "ca": certificate.replace("\n", " ") * 2, "notices_pem": both})
+        self.assertEqual(settings.roots, [certificate.encode()] * 2)
+        whole = "".join(block for _, block in blocks_of(both))
+        self.assertEqual(whole, certificate + key_pem(key).decode())
+
     def test_bad(self) -> None:
         """What does not fit is told with its path."""
         for members, path in (
             ({"host": ""}, "settings.host"),
             ({"interface": "serial", "serial_port": "COM3"}, "settings.interface"),
             ({"ca": "/etc/ca.pem"}, "settings.ca"),
+            ({"notices_pem": NO_CERTIFICATE}, "settings.notices_pem"),
+            ({"notices_pem": "secret"}, "settings.notices_pem"),
             ({"passphrase": "x"}, "settings.key_identifier"),
             ({"key_identifier": "x"}, "settings.passphrase"),
             ({"poi_id": ""}, "settings.poi_id"),

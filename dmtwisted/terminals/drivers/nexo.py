@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -37,7 +38,10 @@ SERVICES = frozenset({PING, ECHO})
 PORT = 8443
 """Where these terminals listen (terminals.md 11)."""
 
-BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
+"""Ends of the labels of PEM."""
+
+_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
 
 class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,8 +88,12 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
         super().__post_init__()
         if self.interface != "tcp":
             raise BadSettings("settings.interface", "this protocol goes over a network only")
-        if BEGIN not in self.ca or END not in self.ca:
+        if not self.roots:
             raise BadSettings("settings.ca", "at least one certificate in PEM is expected")
+        if self.notices_pem:
+            labels = {label.rpartition(PRIVATE_KEY)[1] or label for label, _ in blocks_of(self.notices_pem)}
+            if not labels >= {CERTIFICATE, PRIVATE_KEY}:
+                raise BadSettings("settings.notices_pem", "a certificate and its private key in PEM are expected")
         if bool(self.passphrase) != bool(self.key_identifier):
             missing = "key_identifier" if self.passphrase else "passphrase"
             raise BadSettings(f"settings.{missing}", "a shared key has a passphrase and a name")
@@ -93,13 +101,23 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
     @property
     def roots(self) -> list[bytes]:
         """The certificates of ``ca``, one by one."""
-        return [f"{part}{END}\n".encode() for part in self.ca.split(END) if BEGIN in part]
+        return [block.encode() for label, block in blocks_of(self.ca) if label == CERTIFICATE]
 
     @property
     def url(self) -> str:
         """Where the terminal takes messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"https://{host}:{self.port or PORT}/nexo"
+
+
+def blocks_of(pem: str) -> list[tuple[str, str]]:
+    """Label and text of each block of ``pem``, with the line breaks that a form of one line has lost."""
+    found = []
+    for match in _PEM.finditer(pem):
+        label, body = match[1], "".join(match[2].split())
+        lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))
+        found.append((label, f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"))
+    return found
 
 
 def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
@@ -113,7 +131,8 @@ def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalServi
     port = None
     if settings.notices_port:
         interface = "::" if ":" in settings.host else ""
-        port = NoticePort(around.reactor, settings.notices_port, settings.notices_pem, interface)
+        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
+        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
     driver = NexoDriver(settings, agent, around.reactor, unreached, port)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
