@@ -6,8 +6,9 @@ from pathlib import Path
 from unittest import skipIf
 
 from twisted.internet import reactor
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from dmtwisted.config import DATABASES
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.mssql import MssqlStore
@@ -79,3 +80,17 @@ class MssqlBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
     def make_store(self) -> IStore:
         """A store with sessions of its own, under the same installation at each start."""
         return MssqlStore(reactor, test_mssql_store.url(), "shop", size=2)
+
+
+class PageTests(SynchronousTestCase):
+    """`docs/databases.md`."""
+
+    def test_kinds(self) -> None:
+        """The table of differences has a column for each kind of database, with the begin of its URL."""
+        page = Path(__file__).parent.parent / "docs" / "databases.md"
+        rows = [line.strip("|").split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+        kinds, urls = rows[0][1:], rows[2][1:]
+        self.assertEqual([kind.strip() for kind in kinds], ["SQLite", "PostgreSQL", "MS SQL"])
+        self.assertEqual([scheme in url for scheme, url in zip(DATABASES, urls, strict=True)], [True] * 3)
+        table = rows[: next(n for n, row in enumerate(rows) if row[0].strip() == "proven on") + 1]
+        self.assertEqual({len(row) for row in table}, {4})

@@ -35,11 +35,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Event
+from typing import Self
 
 import psycopg2
 
-from dmtwisted.commands.children import BenchFailed, Child, NotStarted, ended_by_signals, free_port
-from tests.crash.desk import TILLS, Desk, Entry, Findings, judge_journal
+from dmtwisted.commands.children import (
+    BenchFailed,
+    Child,
+    NotStarted,
+    ended_by_signals,
+    free_port,
+    make_register,
+)
+from tests.crash.desk import TILLS, Desk, Entry, Findings, Till, judge_journal, look_up
 from tests.postgres_server import DURABLE, MISSING, Server
 
 DATABASE = "tills"
@@ -133,6 +142,16 @@ def service_on(server: Server, state: Path) -> Child:
     return Child("service", config_of(server, state, port), port, state.parent / f"{state.name}.log")
 
 
+class Once(Event):
+    """Set at the second look."""
+
+    def is_set(self) -> bool:
+        """Whether it was looked at before."""
+        before = super().is_set()
+        self.set()
+        return before
+
+
 class Outages(Desk):
     """A service on a PostgreSQL server, its tills, and whoever takes the server away.
 
@@ -148,6 +167,14 @@ class Outages(Desk):
         self.refused = 0
         """How often the server itself was seen to have no room."""
         self.panics = 0
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        # A register at rest, with one receipt that has to be found at all times.
+        make_register(self._service, "quiet")
+        self._quiet = Till(self._service.port, "quiet", "quiet", 0, TAKEOVER_PATIENCE)
+        self._quiet.sell_until(Once())
+        return self
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
         """What the database says."""
@@ -187,6 +214,8 @@ class Outages(Desk):
             while not self._is_full() and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.refused += self._is_full()
+            # Who only reads needs no room.
+            self.found.add(look_up(self._service.port, self._quiet.sold))
             time.sleep(lasts)
         finally:
             ballast.unlink()
