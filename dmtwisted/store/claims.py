@@ -12,6 +12,7 @@ A device belongs to one service at a time. Three things see to it:
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum, unique
 from typing import Any, Protocol, TypeVar
 
@@ -71,8 +72,8 @@ class ClaimWords(Protocol[T_contra]):
     async def take(self, session: T_contra, device_n: int, instance: str) -> None:
         """Make the device that of ``instance``, when what others have under way for it has ended."""
 
-    async def release(self, session: T_contra, instance: str) -> None:
-        """Let go of every device and every lock in order."""
+    async def release(self, session: T_contra, instance: str, locked: Collection[int]) -> None:
+        """Let go of every device in order, and of the locks of those that are ``locked``."""
 
     async def bury(self, session: T_contra, names: set[str], patience: Patience) -> None:
         """Return when none of the lost sessions ``names`` lives on at the server; those are forgotten then.
@@ -203,7 +204,7 @@ class Claims:
         """Let go of every device in order, so that others may take them at once."""
         async with self._turn:
             if self._session is not None and self._session.alive and self._known:
-                await self._words.release(self._session, self.instance)
+                await self._words.release(self._session, self.instance, sorted(self._locked))
 
     def _asked(self) -> ISession:
         if self._session is None or not self._session.alive:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from twisted.internet.task import deferLater
@@ -59,9 +59,11 @@ class MssqlWords:
 
         await session.run(take)
 
-    async def release(self, session: Session, instance: str) -> None:
-        """Mark every row of ours; the locks end with the session, which is about to."""
+    async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
+        """Mark every row of ours, then unlock: the server may take its time to notice that the session is over."""
         await session.ask("UPDATE claim SET released = 1 WHERE instance = %s", (instance,))
+        for device_n in locked:
+            await self.unlock(session, device_n)
 
     async def bury(self, session: Session, names: set[str], patience: Patience) -> None:
         """Wait until the lock that each life of a session holds is free."""

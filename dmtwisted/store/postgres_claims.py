@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from twisted.internet.task import deferLater
 
 from dmtwisted.store.claims import Owner
@@ -46,7 +48,7 @@ class PostgresWords:
         """Change the row of the device; that waits for every statement that has read it for writing."""
         await session.ask(TAKE, (device_n, instance))
 
-    async def release(self, session: Session, instance: str) -> None:
+    async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
         """Mark every row of ours, then unlock."""
         await session.ask(RELEASE, (instance,))
 
