@@ -6,6 +6,7 @@ tax service behind the register loses its answer as well. A program that is righ
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import json
 import os
@@ -13,13 +14,19 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
+from typing import Any
 from unittest import SkipTest
 
+from twisted.trial.unittest import SynchronousTestCase
+
 from tests.test_new_user import values
-from tests.test_service_process import HOME, HOST, ProcessCase, Service
+from tests.test_service_process import HOME, HOST, RUN, Service
 
 PAGE = HOME / "docs" / "integrating.md"
 PATIENCE = 60.0
@@ -73,15 +80,29 @@ class _Carrier(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class ProgramTests(ProcessCase):
+@lru_cache(maxsize=1)
+def shared() -> tuple[Path, Service]:
+    """A service in training mode for all of these tests, and its folder; both are gone with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="dmtwisted-programs-"))
+    service = Service(folder, (*RUN, "--training", "--state", str(folder / "state"), "--port", "0"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(service.end)
+    service.wait_until_ready()
+    return folder, service
+
+
+class ProgramTests(SynchronousTestCase):
     """Each program of the page."""
 
     def setUp(self) -> None:
-        """A service whose register loses an answer, and a line that cuts some off."""
-        super().setUp()
-        self.service: Service = self.run_service()
+        """A register that loses an answer, and a line that cuts one off."""
+        self.folder, self.service = shared()
+        self.register = self.id().rpartition("_")[2]
+        wanted = {"device": self.register, "kind": "register", "driver": "training", "settings": {}}
+        self.assertEqual(self.service.request("POST", "/dm/api/v3/devices", wanted)[0], 201)
+        self.path = self.service.device(self.register)
         rules = {"rules": [{"on": "sale", "then": "lost_after"}]}
-        self.service.request("PUT", f"{self.service.device()}/scenario", rules)
+        self.service.request("PUT", f"{self.path}/scenario", rules)
         self.line = CuttingLine(self.service.port)
         thread = Thread(target=self.line.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
@@ -89,14 +110,27 @@ class ProgramTests(ProcessCase):
         self.addCleanup(self.line.server_close)
         self.addCleanup(self.line.shutdown)
 
+    def sales(self) -> list[Any]:
+        """The sales that the tax service has of this program's register."""
+        entries = json.loads(self.service.request("GET", f"{self.path}/ledger")[1])["entries"]
+        return [entry for entry in entries if (entry["kind"], entry["status"]) == ("sale", "accepted")]
+
+    def program(self, info: str, port: int) -> str:
+        """The program ``info`` of the page, with our port and register in it."""
+        text = block(info)
+        self.assertIn("localhost:3939", text)
+        text = text.replace("localhost:3939", f"{HOST}:{port}")
+        for quote in ('"', '\\"'):
+            text = text.replace(f"{quote}test{quote}", f"{quote}{self.register}{quote}")
+        self.assertIn(self.register, text)
+        return text
+
     def sells(self, info: str, name: str, *commands: Sequence[str]) -> None:
         """The program ``info`` of the page, run twice by the last of ``commands``, sells once and says the number."""
         for command in commands:
             if shutil.which(command[0]) is None:
                 raise SkipTest(f"there is no {command[0]} here")
-        text = block(info)
-        self.assertIn("localhost:3939", text)
-        (self.folder / name).write_text(text.replace("localhost:3939", f"{HOST}:{self.line.port}"), "utf-8")
+        (self.folder / name).write_text(self.program(info, self.line.port), "utf-8")
         environment = {**os.environ, "PYTHONPATH": str(HOME), "LC_ALL": "C.UTF-8"}
         for *first, last in (commands, commands[-1:]):
             for command in (*first, last):
@@ -104,7 +138,7 @@ class ProgramTests(ProcessCase):
                     command, capture_output=True, cwd=self.folder, timeout=PATIENCE, env=environment, check=False
                 )
                 self.assertEqual((done.returncode, done.stderr.decode()), (0, ""), done.stdout.decode())
-            [sale] = self.service.sales()
+            [sale] = self.sales()
             self.assertEqual((done.stdout.decode().strip(), sale["sum"]), (sale["number"], 4170))
         # An answer was cut off, at least one was not; then the second run asked once more.
         self.assertGreaterEqual(self.line.carried, CUTS + 2)
@@ -143,23 +177,23 @@ class ProgramTests(ProcessCase):
         """The first sale of the page, pasted into a shell, succeeds; pasted again it is found."""
         if shutil.which("curl") is None:
             raise SkipTest("there is no curl here")
-        self.service.request("PUT", f"{self.service.device()}/scenario", {"rules": []})
-        text = block("sh integrating").replace("localhost:3939", f"localhost:{self.service.port}")
+        self.service.request("PUT", f"{self.path}/scenario", {"rules": []})
+        text = self.program("sh integrating", self.service.port)
         for status in (1, 2):
             done = subprocess.run(
                 ["sh", "-eu"], input=text.encode(), capture_output=True, timeout=PATIENCE, check=True
             )
             told = values(done.stdout.decode())
             self.assertEqual([(each["res"], each["task_status"]) for each in told], [(0, status)] * 2)
-        self.assertEqual(len(self.service.sales()), 1)
+        self.assertEqual(len(self.sales()), 1)
 
 
-class PageTests(ProcessCase):
+class PageTests(SynchronousTestCase):
     """What the page says of the service."""
 
     def test_scenarios(self) -> None:
         """Each rule of the table for trying is taken."""
-        service = self.run_service()
+        _, service = shared()
         rules = re.findall(r"^\| `(\{\"on\".*?\})` \|", PAGE.read_text("utf-8"), re.MULTILINE)
         self.assertGreater(len(rules), 4)
         for rule in rules:
