@@ -13,12 +13,17 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.python import usage
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.commands import bench, bench_sign
 from dmtwisted.commands.bench import BenchOptions, Round, Share, numbers, row_of, table
 from dmtwisted.commands.bench_sign import Report, as_json, signing_report, typical_receipt
 from dmtwisted.commands.bench_sign import words as told_by
+from dmtwisted.commands.bench_tax import Report as TaxReport
+from dmtwisted.commands.bench_tax import Round as TaxRound
+from dmtwisted.commands.bench_tax import as_json as tax_as_json
+from dmtwisted.commands.bench_tax import tax_report
+from dmtwisted.commands.bench_tax import words as tax_words
 from dmtwisted.commands.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
 from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
 from dmtwisted.commands.load import Load
@@ -256,3 +261,37 @@ class SignTests(SynchronousTestCase):
         with redirect_stdout(StringIO()) as out:
             self.assertEqual(bench.run(options), 0)
         self.assertEqual((asked, json.loads(out.getvalue())["count"]), ([(3, 2)], 3))
+
+
+class TaxTests(SynchronousTestCase):
+    """``dmtwisted bench tax``"""
+
+    report = TaxReport(
+        2, 1000.0, True, [TaxRound([1050.0, 1090.0]), TaxRound([1120.0, 1060.0])], [TaxRound([1040.0])]
+    )
+
+    def test_defaults(self) -> None:
+        """Without options it is two registers at a tax service that takes a second, over TLS."""
+        options = BenchOptions()
+        options.parseOptions(["tax"])
+        chosen: Any = options.subOptions
+        self.assertEqual((chosen["registers"], chosen["delay"], chosen["rounds"]), (2, 1.0, 10))
+        self.assertFalse(chosen["plain"])
+
+    def test_figures(self) -> None:
+        """A round lasts until the last till has its receipt; what is above the delay is ours."""
+        told = tax_as_json(self.report)
+        self.assertEqual((told["all_ms"]["p50"], told["all_ms"]["max"]), (1090.0, 1120.0))
+        self.assertEqual(told["one_ms"]["p95"], 1040.0)
+        lines = tax_words(self.report).splitlines()
+        self.assertEqual(lines[-2].split(), ["1", "1040", "1040", "1040", "40"])
+        self.assertEqual(lines[-1].split(), ["2", "1090", "1120", "1120", "90"])
+
+    def test_measured(self) -> None:
+        """The real service at the simulated tax service: every sale is fiscalised, none faster than that answers."""
+        if not os.environ.get("DMTWISTED_SLOW"):
+            raise SkipTest("set DMTWISTED_SLOW=1 to start the service and the tax service")
+        with scratch_folder(None) as folder:
+            report = tax_report(folder, 2, 0.2, 2, tls=False)
+        self.assertEqual([len(one.spent_ms) for one in report.rounds + report.alone], [2, 2, 1, 1])
+        self.assertGreaterEqual(min(min(one.spent_ms) for one in report.rounds), 200.0)

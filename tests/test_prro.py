@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -16,6 +17,7 @@ from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
+from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.drivers.prro import PrroSettings, over_https
 from dmtwisted.results import Refused, Res
@@ -24,6 +26,7 @@ from protocols.fiscal import verdicts
 from protocols.fiscal.bodies import MOST_BYTES
 from protocols.fiscal.crypto.authority import Authority
 from protocols.fiscal.crypto.signing import sign
+from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.https import HttpsExchange
 from protocols.fiscal.verdicts import Reply
 from tests.certificates import make_certificate, make_key, pem
@@ -454,6 +457,40 @@ class SlowServerTests(SynchronousTestCase):
         self.shop.clock.advance(30)
         self.assertEqual(json.loads(self.successResultOf(self.asked("one", "a")))["res"], 0)
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
+
+
+class ProvenTests(SynchronousTestCase):
+    """`Proven`."""
+
+    def setUp(self) -> None:
+        """A trust whose questions are counted."""
+        self.asked = 0
+        inner = Trust([keys().authority.root.certificate])
+        faults = inner.faults
+
+        def counted(certificate: Any, at: datetime) -> Any:
+            self.asked += 1
+            return faults(certificate, at)
+
+        self.patch(inner, "faults", counted)
+        self.trust, self.now = Proven(inner), datetime.fromtimestamp(MORNING, UTC)
+
+    def test_once_an_hour(self) -> None:
+        """A certificate that led home is believed for an hour, then it is asked for again; so is a clock set back."""
+        certificate = keys().server.certificate
+        for minutes, asked in ((0, 1), (59, 1), (60, 2), (61, 2), (-5, 3)):
+            self.assertEqual(self.trust.faults(certificate, self.now + timedelta(minutes=minutes)), [])
+            self.assertEqual(self.asked, asked, minutes)
+
+    def test_not_trusted(self) -> None:
+        """One that does not lead home is asked for each time, and one that ends is not believed after that."""
+        stranger = Authority(self.now).issue("Stranger").certificate
+        for _ in range(2):
+            self.assertTrue(self.trust.faults(stranger, self.now))
+        self.assertEqual(self.asked, 2)
+        ending = keys().authority.issue("Ending", days=0.01).certificate
+        self.assertEqual(self.trust.faults(ending, self.now), [])
+        self.assertTrue(self.trust.faults(ending, self.now + timedelta(minutes=30)))
 
 
 class BreakerTests(SynchronousTestCase):

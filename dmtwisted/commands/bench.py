@@ -119,20 +119,38 @@ class SignOptions(usage.Options):
     optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
 
 
+class TaxOptions(usage.Options):
+    """``dmtwisted bench tax``"""
+
+    synopsis = "Usage: dmtwisted bench tax [options]"
+    longdesc = "A sale on each of several registers at the same moment, at a simulated tax service that is slow."
+    optParameters = [  # noqa: RUF012
+        ["registers", "n", 2, "How many registers sell at the same moment.", _count],
+        ["delay", None, 1.0, "Seconds that the tax service takes for each answer.", _positive],
+        ["rounds", "r", 10, "How often it is measured.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [  # noqa: RUF012
+        ["plain", None, "Plain HTTP to the tax service instead of TLS."],
+        ["json", "j", "Print the figures as JSON."],
+    ]
+
+
 class BenchOptions(usage.Options):
     """``dmtwisted bench``"""
 
-    synopsis = "Usage: dmtwisted bench sales|writer|sign [options]"
+    synopsis = "Usage: dmtwisted bench sales|writer|sign|tax [options]"
     subCommands = [  # noqa: RUF012
         ["sales", None, SalesOptions, "Durable sales over HTTP, next to their ceilings."],
         ["writer", None, WriterOptions, "The store's writer alone."],
         ["sign", None, SignOptions, "Signing a receipt for the tax service."],
+        ["tax", None, TaxOptions, "Registers at a slow tax service."],
     ]
 
     def postOptions(self) -> None:
         """One of the measurements has to be named."""
         if not self.subCommand:
-            raise usage.UsageError("say what to measure: sales, writer or sign")
+            raise usage.UsageError("say what to measure: sales, writer, sign or tax")
 
 
 def run(options: BenchOptions) -> int:
@@ -143,6 +161,8 @@ def run(options: BenchOptions) -> int:
     with ended_by_signals():
         try:
             with scratch_folder(chosen["state"]) as folder:
+                if options.subCommand == "tax":
+                    return _tax(folder, chosen)
                 if options.subCommand == "writer":
                     database = chosen["database"] or f"{SQLITE}{folder / 'writer.sqlite'}"
                     config = Config(database=DatabaseConfig(database), service=ServiceConfig(state=str(folder)))
@@ -165,6 +185,14 @@ def _sign(chosen: Any) -> int:
     from dmtwisted.commands.bench_sign import as_json, signing_report, words
 
     report = signing_report(chosen["count"], chosen["rounds"])
+    print(json.dumps(as_json(report)) if chosen["json"] else words(report))
+    return 0
+
+
+def _tax(folder: Path, chosen: Any) -> int:
+    from dmtwisted.commands.bench_tax import as_json, tax_report, words
+
+    report = tax_report(folder, chosen["registers"], chosen["delay"], chosen["rounds"], not chosen["plain"])
     print(json.dumps(as_json(report)) if chosen["json"] else words(report))
     return 0
 

@@ -26,6 +26,7 @@ from dmtwisted.registers.channels.interface import (
     Unknown,
     unreachable,
 )
+from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.channels.time_stamps import TimeStamps
@@ -94,8 +95,11 @@ class TaxServiceChannel:
         clock: ServiceClock,
         stamps: TimeStamps | None = None,
     ) -> None:
-        self._register, self._key, self._trust, self._clock = register, key, trust, clock
+        self._register, self._key, self._clock = register, key, clock
         self._stamps = stamps
+        self._trust = None if trust is None else Proven(trust)
+        # The document that was signed last: it is the next one to leave, and reading signed bytes again costs.
+        self._last_signed: tuple[bytes, Paper] | None = None
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._outlet: Outlet | None = None
         # Seconds that the server's clock is before ours; `None` while it is doubtful whether anybody is there.
@@ -123,10 +127,12 @@ class TaxServiceChannel:
             cashier=self._key.subject,
             groups=self._register.groups,
         )
-        sent = await self._key.sign(lambda: written(document, desk))
-        if self._stamps is None or document.offline is not None:
-            return sent
-        return await self._stamps.stamped(sent)
+        content = written(document, desk)
+        sent = await self._key.sign(lambda: content)
+        if self._stamps is not None and document.offline is None:
+            sent = await self._stamps.stamped(sent)
+        self._last_signed = sent, decode(content)
+        return sent
 
     async def _ready(self) -> None:
         if not self._register.number:
@@ -193,7 +199,7 @@ class TaxServiceChannel:
     async def submit(self, document: Document, sent: bytes) -> Outcome:
         """Hand in ``sent``: see `IFiscalChannel`."""
         try:
-            paper = await self._clock.aside(_paper_in, sent)
+            paper = await self._paper_of(sent)
         except Refused as damaged:
             return Rejected(damaged)
         verdict = await self._server.register(sent, paper)
@@ -226,6 +232,12 @@ class TaxServiceChannel:
         self._skew = skew(asked.value, self._now())
         if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
             raise Refused(Res.CLOCK_DIFFERS)
+
+    async def _paper_of(self, sent: bytes) -> Paper:
+        """The document in ``sent``, which is usually the one that was signed a moment ago."""
+        if self._last_signed is not None and self._last_signed[0] == sent:
+            return self._last_signed[1]
+        return await self._clock.aside(_paper_in, sent)
 
     async def _clock_is_wrong(self) -> bool:
         asked = await self._server.state_of_server()
