@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs demo deep crash outages chaos bench venv clean
+.PHONY: run test lint docs demo deep crash outages chaos tax-chaos bench venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -48,6 +48,9 @@ chaos: $(VENV)/.tested           ## 2,100 payments with faults over every termin
 
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
 	$(BIN)/python -m tests.contract_run
+
+tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, and 2,000 offline over a link that breaks
+	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
 
 bench: $(VENV)/.installed        ## what a sale costs
 	$(BIN)/dmtwisted bench sales --connections 1,8,64

@@ -39,6 +39,11 @@ class Blows:
         """Strike at the ``n``-th write from now: ``killed`` or ``failed``, ``before`` it or ``after`` it."""
         self._left, self._how, self.struck = n, how, False
 
+    @property
+    def killed(self) -> bool:
+        """Whether the blow is a kill: then no answer comes any more."""
+        return self._how.startswith("killed")
+
     def never(self) -> None:
         """Strike no more."""
         self._left = 0

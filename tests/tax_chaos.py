@@ -1,0 +1,470 @@
+"""Receipts with faults at the tax service: ``python -m tests.tax_chaos --receipts 5000 --seed 1``.
+
+Each receipt goes through the real dispatcher, engine, channel and signatures to the simulated fiscal server, in
+memory and on a clock that is turned by hand. A seed draws what goes wrong: documents and answers are lost, answers
+come in half, as noise, with a broken signature or as 5xx; the link is away for a while; the server's clock is wrong,
+the register blocked; the store fails, the service is killed in the middle of a write. The till is a correct one: it
+repeats the same request under the same ``tag`` until it is told that the receipt is there, or that it never will be.
+
+In the end two have to agree document by document: the server's books and our journal, in numbers, sums, kinds and
+fiscal numbers, without gap. Then a session of many documents is made offline and goes up while the link comes and
+goes. The exit status is 1 when anything disagrees, or would need a person.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from unittest import TestResult
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.store.values import DocumentQuery, OperationQuery, State
+from tests.batch_desk import Blows
+from tests.prro_shop import FIRST, PrroShop
+
+Answer = dict[str, Any]
+
+DEVICE = "one"
+SHIFT = 400
+"""Receipts of a shift."""
+
+PATIENCE = 200.0
+"""Seconds of the clock that a task may take at most."""
+
+REPEATS = 14
+"""How often a till asks before it would call a person; the last ones in peace."""
+
+PEACE = 8
+"""Repeats after which nothing goes wrong any more."""
+
+LOST = ({"then": "lost_before"}, {"then": "lost_after"}, {"then": "silent"})
+GARBLED = tuple({"then": "garbage", "code": code} for code in ("", "cms", "type", "200", "500", "502", "503"))
+REFUSED = tuple({"then": "refuse", "code": code} for code in ("500", "503", "9", "text:9", "12", "404"))
+AWAY = ({"then": "unreachable"}, {"then": "unreachable", "delay_ms": 3000})
+SLOW = (
+    {"then": "accept", "delay_ms": 2000},
+    {"then": "lost_after", "delay_ms": 4000},
+    {"then": "lost_before", "delay_ms": 900},
+)
+FAULTS: tuple[dict[str, Any], ...] = (*LOST * 3, *GARBLED, *REFUSED, *AWAY, *SLOW)
+"""What may happen to one document, one package or one question."""
+
+FOR_A_WHILE = ("away", "skew", "block", "errors")
+"""What may last for some receipts: no connection, a wrong clock, a blocked register, errors to everything."""
+
+KILLS = ("killed before", "killed after", "failed before", "failed after")
+"""What may happen in the middle of a write of ours."""
+
+GIVES_UP = frozenset({1040, 1032, 1044})
+"""Refusals of the receipt itself: a till may drop it after one of them."""
+
+
+@dataclass
+class Score:
+    """What became of everything; the same seed gives the same."""
+
+    receipts: int = 0
+    made: int = 0
+    offline: int = 0
+    dropped: int = 0
+    repeats: int = 0
+    kills: int = 0
+    sessions: int = 0
+    flaps: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    """Answers by ``res_action`` and ``res``."""
+    wrong: list[str] = field(default_factory=list)
+    """Every disagreement, in words."""
+
+
+class Day:
+    """A shop with one register at the tax service, a till, and all that may go wrong."""
+
+    def __init__(self, case: SynchronousTestCase, seed: int, **settings: Any) -> None:
+        self.dice, self.score = Random(seed), Score()
+        self.shop = PrroShop(case, DEVICE, **settings)
+        self.blows = Blows(case, self.shop)
+        self._left: dict[str, int] = {}
+        self._shifts = 0
+
+    # Time
+
+    def wait(self, due: Deferred[Any]) -> Any:
+        """What comes of ``due``, with time passing; `None` when the service died first."""
+        came: list[Any] = []
+        due.addBoth(came.append)
+        clock = self.shop.clock
+        last = clock.seconds() + PATIENCE
+        while not came and not self._dead and clock.seconds() < last:
+            calls = clock.getDelayedCalls()
+            if not calls:
+                break
+            clock.advance(max(0.0, min(call.getTime() for call in calls) - clock.seconds()))
+        if not came and not self._dead:
+            self.score.wrong.append("a task came to no end")
+        return came[0] if came else None
+
+    @property
+    def _dead(self) -> bool:
+        return self.blows.struck and self.blows.killed
+
+    def kill(self) -> None:
+        """The service dies, whatever it does, and starts again."""
+        self._spare()
+        self.score.kills += 1
+        self.shop.core.devices.close()
+        self.shop.crash()
+        self._pass(4.0)
+
+    def _spare(self) -> None:
+        self.blows.never()
+        self.blows.struck = False
+
+    def _pass(self, seconds: float) -> None:
+        self.shop.clock.pump([0.5] * int(seconds * 2))
+
+    # What goes wrong
+
+    def trouble(self) -> None:
+        """Draw what goes wrong at the tax service with the next request."""
+        dice, far = self.dice, self.shop.far_end
+        for name in list(self._left):
+            self._left[name] -= 1
+            if self._left[name] <= 0:
+                del self._left[name]
+        if not self._left and dice.random() < 0.02:
+            self._left[dice.choice(FOR_A_WHILE)] = dice.randint(1, 8)
+        rules = [
+            {"on": dice.choice(("any", "any", "any", "probe")), **dice.choice(FAULTS)}
+            for _ in range(dice.choice((0, 0, 0, 1, 1, 2)))
+        ]
+        if "away" in self._left:
+            rules += [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
+        if "errors" in self._left:
+            rules += [{"on": on, "then": "refuse", "code": "503", "times": 0} for on in ("any", "probe")]
+        self.shop.rules(*rules)
+        far.skew_s = dice.choice((-2400.0, 2400.0)) if "skew" in self._left else 0.0
+        if "block" in self._left:
+            far.block(FIRST)
+        else:
+            self._record.blocked_until = None
+
+    def calm(self) -> None:
+        """Everything works again."""
+        self._left.clear()
+        self._spare()
+        self.shop.rules()
+        self.shop.far_end.skew_s = 0.0
+        self._record.blocked_until = None
+
+    @property
+    def _record(self) -> Any:
+        return self.shop.far_end.books.registers[FIRST]
+
+    # The till
+
+    def ask(self, body: dict[str, Any]) -> Answer | None:
+        """The answer to one request; `None` when the service dies meanwhile."""
+        answer = self.wait(self.shop.asked(body))
+        if self._dead:
+            self.kill()
+            return None
+        self._spare()
+        if not isinstance(answer, bytes):
+            self.score.wrong.append(f"{body['tag']}: no answer but {answer!r}")
+            return None
+        told: Answer = json.loads(answer)
+        self._check(body["tag"], told)
+        return told
+
+    def _check(self, tag: str, told: Answer) -> None:
+        action, res = told["res_action"], told["res"]
+        self.score.answers[f"{action}: {res}"] += 1
+        if action not in (0, 1, 2, 3) or (action == 0) != (res == 0) or (res != 0) != (told["task_status"] == 3):
+            self.score.wrong.append(f"{tag}: res {res} with res_action {action}, task_status {told['task_status']}")
+        if res and told["info"]:
+            self.score.wrong.append(f"{tag}: a refusal with info")
+
+    def task(self, tag: str, fiscal: dict[str, Any]) -> Answer | None:
+        """One task to its very end, as a correct till does it; `None` when it is dropped."""
+        body = {"ver": 6, "device": DEVICE, "tag": tag, "type": 1, "fiscal": fiscal}
+        dice, score = self.dice, self.score
+        for attempt in range(REPEATS):
+            if attempt >= PEACE:
+                self.calm()
+            else:
+                self.trouble()
+                if dice.random() < 0.12:
+                    how = dice.choice(KILLS)
+                    self.blows.at(dice.randint(1, 5), how)
+            answer = self.ask(body)
+            if answer is not None and answer["res"] == 0:
+                return answer
+            if answer is not None and answer["res_action"] == 3:
+                if answer["res"] in GIVES_UP and fiscal["task"] == 1 and dice.random() < 0.3:
+                    return None
+                if attempt >= PEACE + 2:
+                    score.wrong.append(f"{tag}: needs a person: {answer['res']} {answer['aq_errortxt']}")
+                    return None
+            score.repeats += 1
+            self._pass(dice.choice((1.0, 2.0, 5.0, 31.0)))
+        score.wrong.append(f"{tag}: never done")
+        return None
+
+    def open(self) -> None:
+        """Begin a shift."""
+        self._shifts += 1
+        self.task(f"open {self._shifts}", {"task": 0})
+
+    def close(self) -> None:
+        """End it."""
+        self.task(f"z {self._shifts}", {"task": 11})
+
+    def sell(self, kopecks: int) -> None:
+        """Sell something for a sum that nothing else has."""
+        amount = f"{kopecks // 100}.{kopecks % 100:02d}"
+        row = {"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}
+        receipt = {"sum": amount, "rows": [row], "pays": [{"type": 2, "sum": amount}]}
+        self.score.receipts += 1
+        answer = self.task(f"sale {kopecks}", {"task": 1, "receipt": receipt})
+        if answer is None:
+            self.score.dropped += 1
+            self.dropped.append(kopecks)
+            return
+        self.score.made += 1
+        self.score.offline += answer["info"]["isoffline"]
+        self.heard[kopecks] = answer["info"]["doccode"]
+        self._pass(self.dice.choice((0.5, 2.0, 5.0)))
+
+    def receipts(self, number: int) -> None:
+        """A run of days with ``number`` receipts in all, to its end."""
+        self.heard: dict[int, str] = {}
+        self.dropped: list[int] = []
+        self.open()
+        for n in range(number):
+            if n and n % SHIFT == 0:
+                self.close()
+                self._pass(10.0)
+                self.open()
+            self.sell(1000 + n)
+        self.close()
+        self.calm()
+        self.home()
+        self.compare()
+
+    def home(self) -> None:
+        """Let the register come home by itself."""
+        for _ in range(200):
+            if not self.shop.built(DEVICE).away:
+                return
+            self._pass(5.0)
+        self.score.wrong.append("the register did not come home")
+
+    # A long session
+
+    def session(self, documents: int, flaps: int) -> None:
+        """Make ``documents`` receipts offline, and let the link come and go while they go up."""
+        dice, score = self.dice, self.score
+        self.heard, self.dropped = {}, []
+        self.calm()
+        self.open_calmly()
+        down = [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
+        self.shop.rules(*down)
+        for n in range(documents):
+            self.sell_calmly(1000 + n, down)
+        while self.shop.built(DEVICE).away and score.flaps < 4 * flaps:
+            score.flaps += 1
+            # Up for a while: a package takes a second, so the link goes in the middle of one, or between two.
+            slow = [{"on": "any", "then": "accept", "delay_ms": 800, "times": 0}]
+            slow += [{"on": "probe", "then": "accept", "delay_ms": 100, "times": 0}]
+            # Until all flaps are over the end of the session never gets through.
+            held = score.flaps < flaps
+            fault = {"on": "any", **dice.choice((*LOST, *GARBLED, AWAY[0]))}
+            self.shop.rules(*[slow[0] | {"times": 1}] * dice.choice((0, 0, 1)), fault, *(slow if not held else down))
+            self._pass(dice.choice((11.0, 13.0, 16.0)))
+            self.shop.rules(*down)
+            if dice.random() < 0.2:
+                self.kill()
+                self.shop.rules(*down)
+            self._pass(dice.choice((1.0, 35.0)))
+        self.calm()
+        self.home()
+        if score.flaps < flaps:
+            score.wrong.append(f"only {score.flaps} flaps before everything was there")
+        self.compare()
+
+    def open_calmly(self) -> None:
+        """Begin a shift; nothing goes wrong."""
+        self._told({"task": 0}, "open")
+
+    def sell_calmly(self, kopecks: int, rules: list[dict[str, Any]]) -> None:
+        """Sell while the link is away and nothing else goes wrong."""
+        amount = f"{kopecks // 100}.{kopecks % 100:02d}"
+        row = {"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}
+        receipt = {"sum": amount, "rows": [row], "pays": [{"type": 2, "sum": amount}]}
+        answer = self._told({"task": 1, "receipt": receipt}, f"sale {kopecks}")
+        if answer is not None:
+            self.score.receipts += 1
+            self.score.made += 1
+            self.score.offline += answer["info"]["isoffline"]
+            self.heard[kopecks] = answer["info"]["doccode"]
+        self._pass(0.5)
+
+    def _told(self, fiscal: dict[str, Any], tag: str) -> Answer | None:
+        answer = self.ask({"ver": 6, "device": DEVICE, "tag": tag, "type": 1, "fiscal": fiscal})
+        if answer is None or answer["res"]:
+            self.score.wrong.append(f"{tag}: {answer and answer['res']}")
+            return None
+        return answer
+
+    # Agreement
+
+    def compare(self) -> None:
+        """The server's books against our journal and against what the till heard, document by document."""
+        score, wrong = self.score, self.score.wrong
+        there = [
+            (local, stored.number, stored.kind.value, _sum(stored.document))
+            for local, stored in sorted(self._record.documents.items())
+        ]
+        store = self.shop.store
+        here: list[tuple[int, str, str, int]] = []
+        while True:
+            query = DocumentQuery(devices=[self._n], newest_first=False, limit=1000, offset=len(here))
+            page = self.shop.done(store.find_documents(query)).documents
+            here += [(row.number, row.fiscal_number, row.kind, _sum_of(row.value)) for row in page]
+            if len(page) < 1000:
+                break
+        here.sort()
+        if [line[0] for line in there] != list(range(1, len(there) + 1)):
+            wrong.append("the server's local numbers have a gap")
+        differing = [pair for pair in zip(there, here, strict=False) if pair[0] != pair[1]]
+        wrong += [f"the server has {theirs}, the journal {ours}" for theirs, ours in differing[:1]]
+        if len(there) != len(here):
+            wrong.append(f"the server has {len(there)} documents, the journal {len(here)}")
+        sums = Counter(line[3] for line in there if line[2] == "sale")
+        wrong += [
+            f"{kopecks}: the server has it {sums[kopecks]} times" for kopecks in self.heard if sums[kopecks] != 1
+        ]
+        numbers = {line[3]: line[1] for line in there if line[2] == "sale"}
+        for kopecks, number in self.heard.items():
+            if numbers.get(kopecks) != number:
+                wrong.append(f"{kopecks}: the till heard {number}, the server has {numbers.get(kopecks)}")
+        for kopecks in self.dropped:
+            if sums[kopecks]:
+                wrong.append(f"{kopecks}: told as refused, and the server has it")
+        unresolved = self.shop.done(store.unresolved(self._n))
+        if unresolved:
+            wrong.append(f"{len(unresolved)} operations are open")
+        score.sessions = sum(line[2] == "offline_begin" for line in there)
+        done = OperationQuery(devices=[self._n], states=[State.DONE], limit=1)
+        if self.shop.done(store.find_operations(done)).total + self._closings(there) != len(there):
+            wrong.append("operations and documents do not count alike")
+
+    def _closings(self, there: list[tuple[int, str, str, int]]) -> int:
+        """A closing goes with its Z in one operation."""
+        return sum(line[2] == "close" for line in there)
+
+    @property
+    def _n(self) -> int:
+        n: int = self.shop.core.devices.by_name(DEVICE).row.n
+        return n
+
+
+def _sum(document: Any) -> int:
+    total = getattr(document, "checktotal", None)
+    return 0 if total is None else int(total.sum or 0)
+
+
+def _sum_of(value: bytes) -> int:
+    told = json.loads(value)
+    receipt = told.get("receipt")
+    return int(receipt.get("sum_topay", 0)) if receipt else 0
+
+
+# -- the whole run ---------------------------------------------------------------------------------------------------
+
+
+class _Stage(SynchronousTestCase):
+    """A test case to play in: it owns the folder and what is patched."""
+
+    play: Any = None
+
+    def runTest(self) -> None:
+        """Play."""
+        type(self).play(self)
+        self.flushLoggedErrors()
+
+
+def _staged(play: Any) -> None:
+    stage = type("Stage", (_Stage,), {"play": staticmethod(play)})()
+    result = TestResult()
+    stage.run(result)
+    for _, trouble in (*result.errors, *result.failures):
+        raise AssertionError(trouble)
+
+
+def run(receipts: int, seed: int) -> Score:
+    """Fiscalise ``receipts`` receipts with faults; the same seed gives the same run."""
+    days: list[Day] = []
+
+    def play(case: SynchronousTestCase) -> None:
+        days.append(Day(case, seed, offline_probe_s=20.0))
+        days[0].receipts(receipts)
+
+    _staged(play)
+    return days[0].score
+
+
+def run_session(documents: int, flaps: int, seed: int) -> Score:
+    """Hand in one offline session over a link that comes and goes."""
+    days: list[Day] = []
+
+    def play(case: SynchronousTestCase) -> None:
+        days.append(Day(case, seed, offline_probe_s=10.0, warn_offline_numbers=0))
+        days[0].session(documents, flaps)
+
+    _staged(play)
+    return days[0].score
+
+
+def words(name: str, score: Score) -> str:
+    """A run in lines for people."""
+    told = [
+        f"{score.receipts} receipts, {score.made} made ({score.offline} offline), {score.dropped} dropped",
+        f"{score.repeats} repeats, {score.kills} kills, {score.sessions} offline sessions, {score.flaps} flaps",
+    ]
+    lines = [f"{name}: {'; '.join(told)}."]
+    lines += [f"  answers with res_action {kind}: {count}" for kind, count in sorted(score.answers.items())]
+    lines += [f"  DISAGREES: {wrong}" for wrong in score.wrong[:20]]
+    lines.append(f"  {len(score.wrong)} disagreements.")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Run it and print what came of it; 1 when anything disagrees."""
+    parser = ArgumentParser(prog="python -m tests.tax_chaos", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--receipts", type=int, default=5000, help="how many with faults")
+    parser.add_argument("--documents", type=int, default=2000, help="how many in the offline session")
+    parser.add_argument("--flaps", type=int, default=30, help="how often the link breaks while it goes up")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
+    chosen = parser.parse_args(arguments)
+    begun = time.monotonic()
+    scores = {"faults": run(chosen.receipts, chosen.seed)}
+    if chosen.documents:
+        scores["session"] = run_session(chosen.documents, chosen.flaps, chosen.seed)
+    for name, score in scores.items():
+        print(words(name, score))
+    print(f"{time.monotonic() - begun:.0f} s")
+    return int(any(score.wrong for score in scores.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
