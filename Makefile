@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, bench, docs, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs demo deep crash outages chaos tax-chaos bench venv clean
+.PHONY: run test lint docs demo deep crash outages chaos tax-chaos contract bench venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)

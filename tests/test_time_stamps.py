@@ -84,6 +84,7 @@ class RegisterTests(SynchronousTestCase):
     def test_must(self) -> None:
         """Each online document has its stamp, offline ones have none; without a stamp there is no document: 1069."""
         shop = self.shop_with("must")
+        shop.settings("one", offline_allowed=False)
         self.assertEqual(self.sell(shop)["res"], 0)
         self.provider.error = NotReached("connection refused")
         answer = self.sell(shop, "a")
@@ -91,11 +92,23 @@ class RegisterTests(SynchronousTestCase):
         self.assertIn("connection refused", answer["errortxt"])
         self.provider.error = None
         self.assertEqual(self.sell(shop, "a")["res"], 0)
+        shop.settings("one", offline_allowed=True)
         shop.done(shop.built().go_offline("uk"))
         self.assertEqual(self.sell(shop)["res"], 0)
         shop.done(shop.built().go_online("uk"))
         self.assertEqual(self.stamped(shop), [True, True, True, False, False, False])
         self.assertEqual(set(self.provider.asked), {f"POST {URL} {REQUEST_TYPE}"})
+
+    def test_provider_away(self) -> None:
+        """A register that may go offline does so when the provider is away: documents made offline need no stamp."""
+        shop = self.shop_with("must")
+        self.provider.error = NotReached("connection refused")
+        answer = self.sell(shop, "a")
+        self.assertEqual((answer["res"], answer["info"]["isoffline"]), (0, True))
+        self.provider.error = None
+        shop.clock.pump([1] * 62)
+        self.assertEqual(shop.kinds(), ["open", "offline_begin", "sale", "offline_end"])
+        self.assertFalse(self.sell(shop)["info"]["isoffline"])
 
     def test_try(self) -> None:
         """A stamp that is not given costs nothing but its question."""

@@ -93,10 +93,16 @@ class IFiscalChannel(Interface):
 
 
 class Away(Refused):
-    """No connection came about (1050): nothing was sent, so a repeat is safe, and so is going offline."""
+    """Nothing was sent for want of somebody who is needed online only: a repeat is safe, and so is going offline.
 
-    def __init__(self, why: str = "") -> None:
-        super().__init__(Res.TAX_SERVICE_UNREACHABLE, aq_errortxt=why)
+    It is the far end (1050), or who gives time stamps (1069).
+    """
+
+    def __init__(self, why: str = "", res: Res = Res.TAX_SERVICE_UNREACHABLE) -> None:
+        if "%s" in res.text.en:
+            super().__init__(res, why)
+        else:
+            super().__init__(res, aq_errortxt=why)
 
 
 def unreachable(why: str = "") -> Rejected:

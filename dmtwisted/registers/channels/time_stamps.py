@@ -9,6 +9,7 @@ from __future__ import annotations
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.registers.channels.interface import Away
 from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, WireError
 from protocols.fiscal.client import Exchange
@@ -37,14 +38,18 @@ class TimeStamps:
     async def stamped(self, message: bytes) -> bytes:
         """``message`` with a stamp beside its signature, or as it is when none is given and none has to be.
 
-        :raises Refused: 1069 when there has to be one; nothing was made then.
+        :raises Refused: 1069 when there has to be one, as `Away` when the provider is; nothing was made then.
         """
         try:
             return await self._stamped(message)
-        except (CryptoError, WireError) as error:
+        except WireError as error:
             why = error.reason if isinstance(error, NotReached) else str(error)
+            refused: Refused = Away(f"time stamp: {why}", Res.SIGNING_FAILED)
+        except CryptoError as error:
+            why = str(error)
+            refused = Refused(Res.SIGNING_FAILED, f"time stamp: {why}")
         if self._must:
-            raise Refused(Res.SIGNING_FAILED, f"time stamp: {why}")
+            raise refused
         self.log.warn("a document goes without its time stamp: {why}", why=why)
         return message
 
@@ -54,7 +59,7 @@ class TimeStamps:
             return message
         url = self._url or url
         if not url:
-            raise NotReached("the certificate names no provider, and the settings do not either")
+            raise CryptoError("the certificate names no provider, and the settings do not either")
         nonce = new_nonce()
         question = await self._clock.aside(ask_for_stamp, signature, nonce)
         reply = await self._exchange("POST", url, {"Content-Type": REQUEST_TYPE}, question)
