@@ -224,7 +224,9 @@ class SignTests(SynchronousTestCase):
     def test_report(self) -> None:
         """Both ways sign the same receipt in turns; the words say what was signed and how far rounds differ."""
         ticks = iter(range(0, 10**9, 10**6))
-        report = signing_report(2, 3, lambda: next(ticks))
+        busy = iter(range(0, 10**9, 10**5))
+        report = signing_report(2, 3, lambda: next(ticks), lambda: next(busy))
+        self.assertEqual({(row.cpu_p50_ms, row.cpu_p95_ms) for row in report.rows}, {(0.1, 0.1)})
         self.assertEqual(
             [(row.p50_ms, row.p95_low_ms, row.p95_high_ms) for row in report.rows], [(1, 1, 1)] * len(report.rows)
         )
