@@ -301,6 +301,18 @@ class Connection:
             cursor.description = None
         elif found := re.fullmatch(r"SELECT OBJECT_ID\('(\w+)'\)", said):
             self._plain(cursor, "SELECT to_regclass(%s)::oid::bigint", found[1])
+        elif "FROM sys.tables" in said:
+            self._plain(cursor, "SELECT tablename FROM pg_tables WHERE schemaname = 'dbo'")
+        elif said.startswith("SELECT snapshot_isolation_state FROM"):
+            # As a new database of the server has it: readers see what is committed meanwhile.
+            self._plain(cursor, "SELECT 0")
+        elif "FROM sys.database_files" in said:
+            self._plain(cursor, "SELECT pg_database_size(current_database())::bigint")
+        elif found := re.search(r"FROM sys.identity_columns WHERE object_id = OBJECT_ID\('(\w+)'\)", said):
+            self._plain(cursor, f"SELECT CASE WHEN is_called THEN last_value END FROM dbo.{found[1]}_n_seq")
+        elif found := re.fullmatch(r"DBCC CHECKIDENT \('(\w+)', RESEED, (\d+)\) WITH NO_INFOMSGS", said):
+            self._plain(cursor, f"SELECT setval('dbo.{found[1]}_n_seq', {found[2]})")
+            cursor.description = None
         elif "sys.objects" in said:
             # SQLAlchemy looks whether there is a table.
             name = next(value for value in values.values() if value not in ("U", "V", "dbo"))

@@ -21,6 +21,8 @@ from dmtwisted.commands import database as command
 from dmtwisted.commands.main import main
 from dmtwisted.commands.progress import Progress
 from dmtwisted.store.carry import moving
+from dmtwisted.store.carry.archive import read_manifest
+from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, move
 from dmtwisted.store.carry.rows import NOTES, CarryError, open_rows
 from dmtwisted.store.carry.shapes import Sum, all_tables, shapes
@@ -32,6 +34,7 @@ from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.statements import VERBS
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.store.writer import connect, take_lock
+from tests import mssql_double
 from tests.filler import fill
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.store_contract import MEGABYTE, ODD_TEXTS, TILL, intent, paper
@@ -356,6 +359,47 @@ class StoreAfterMoveTests(MoveCase, TestCase):
             await store.close()
         self.assertGreater(added.n, last["device"])
         self.assertGreater(reserved.n, last["operation"])
+
+
+@skipIf(MISSING, MISSING)
+class MssqlTests(MoveCase):
+    """To the stand-in for MS SQL and back."""
+
+    def test_there_and_back(self) -> None:
+        """Every row arrives as it was, broken off on the way, is backed up, and comes back; numbers go on."""
+        self.fill(30)
+        with closing(connect(str(self.path))) as db:
+            VERBS["remove_device"](db, 1)
+        name = f"moved{next(_names)}"
+        real, back = f"{mssql_double.PREFIX}{name}", self.other()
+        server().run(f"CREATE DATABASE {real}")
+        self.addCleanup(server().run, f"DROP DATABASE {real} WITH (FORCE)")
+        server().run("CREATE SCHEMA dbo", real)
+        server().run(f"ALTER DATABASE {real} SET search_path TO dbo")
+        url = f"mssql://till:{PASSWORD}@127.0.0.1:{server().port}/{name}"
+        with mssql_double.installed():
+            compare = moving.compare
+            self.patch(moving, "compare", lambda *_: 1 / 0)
+            self.patch(moving, "PAGE", 16)
+            self.assertRaises(ZeroDivisionError, self.move, self.url, url)
+            self.patch(moving, "compare", compare)
+            moved = self.move(self.url, url)
+            self.assertEqual((moved.carried, moved.sums), (0, sums(self.url)))
+            with open_rows(self.url) as ours, open_rows(url) as theirs:
+                numbers = [(theirs.counter(shape), ours.counter(shape)) for shape in shapes() if shape.numbered]
+                self.assertEqual([there - here for there, here in numbers], [0] * len(numbers))
+            self.move(url, back)
+            file = self.folder / "mssql.toml"
+            file.write_text(f'[database]\nurl = "{url}"\n')
+            kept = self.folder / "kept.tar.gz"
+            with redirect_stdout(io.StringIO()), self.assertRaises(SystemExit) as ended:
+                main(["backup", "--config", str(file), "--state", str(self.folder), "--to", str(kept)])
+            self.assertFalse(ended.exception.code)
+            tables = {name: (mark.rows, mark.sum) for name, mark in read_manifest(kept).tables.items()}
+            self.assertEqual(tables, {name: (found.rows, found.hex) for name, found in moved.sums.items()})
+            self.assertEqual(check(open_rows(url, reading=True), nobody).faults, [])
+            self.assertIn("holds data already", self.refused(self.url, url))
+        self.assertEqual(sums(back), sums(self.url))
 
 
 class CommandTests(MoveCase):

@@ -12,7 +12,7 @@ import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
-SMALL = 16 << 20
+SMALL = 8 << 20
 """Bytes up to which a file is looked at before it is used: some tens of milliseconds."""
 
 SIGNS = (

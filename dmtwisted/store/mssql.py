@@ -32,11 +32,11 @@ class MssqlWords:
 
     async def lock(self, session: Session, device_n: int) -> bool:
         """Try to lock the device."""
-        return await _locked(session, _resource(device_n))
+        return await _locked(session, resource_of(device_n))
 
     async def unlock(self, session: Session, device_n: int) -> None:
         """Unlock the device."""
-        await session.ask(UNLOCK, (_resource(device_n),))
+        await session.ask(UNLOCK, (resource_of(device_n),))
 
     async def owner(self, session: Session, device_n: int) -> Owner | None:
         """The row of the device."""
@@ -77,7 +77,8 @@ class MssqlWords:
             names.discard(name)
 
 
-def _resource(device_n: int) -> str:
+def resource_of(device_n: int) -> str:
+    """The name of the lock of a device."""
     return f"dmtwisted device {device_n}"
 
 

@@ -100,6 +100,8 @@ def make_backup(
 
 
 def _gather(rows: Rows, state: Path, leave_out: set[Path], folder: Path, now: int, report: Report) -> Manifest:
+    if not rows.one_moment:
+        rows.keep_others_out(0)
     expect_fit(rows)
     revision = rows.revision() or ""
     [(newest,)] = rows.ask("SELECT max(at) FROM document")

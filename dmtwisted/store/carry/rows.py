@@ -30,6 +30,8 @@ class Rows(ABC):
     """
 
     name: str
+    one_moment = True
+    """Whether one that was opened for reading sees one moment of the database, whatever is written meanwhile."""
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +140,7 @@ def open_rows(url: str, reading: bool = False) -> Rows:
     :param reading: for looking at one moment of it, as may be done while a service works with it.
     :raises CarryError: when it cannot be reached, or there is none of that kind.
     """
-    from dmtwisted.store.migrate import POSTGRES, SQLITE
+    from dmtwisted.store.migrate import MSSQL, POSTGRES, SQLITE
 
     if url.startswith(SQLITE):
         from dmtwisted.store.carry.sqlite_rows import SqliteRows
@@ -148,4 +150,8 @@ def open_rows(url: str, reading: bool = False) -> Rows:
         from dmtwisted.store.carry.postgres_rows import PostgresRows
 
         return PostgresRows(url, reading)
-    raise CarryError("this version carries rows between SQLite and PostgreSQL only")
+    if url.startswith(MSSQL):
+        from dmtwisted.store.carry.mssql_rows import MssqlRows
+
+        return MssqlRows(url, reading)
+    raise CarryError("this is no URL of a database that there is a store for")
