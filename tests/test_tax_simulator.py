@@ -143,6 +143,14 @@ class KeysTests(SynchronousTestCase):
         first, second = ([open_keys(folder, NOW, 7), identity_of(folder)][1].certificate for folder in folders)
         self.assertEqual(first.public_key, second.public_key)
 
+    def test_earlier_version(self) -> None:
+        """A folder without a key for time stamps gets one, once."""
+        open_keys(self.folder, NOW)
+        (self.folder / "stamps.key").unlink()
+        keys, made = open_keys(self.folder, NOW)
+        self.assertFalse(made)
+        self.assertEqual(open_keys(self.folder, NOW)[0].stamps, keys.stamps)
+
     def test_damaged(self) -> None:
         """A folder with something else in it is told, and left alone."""
         self.folder.mkdir()
@@ -242,7 +250,7 @@ class ServiceTests(ServiceCase):
     def test_answers_that_prove_nothing(self) -> None:
         """A ticket whose signature does not hold, half an answer and noise are unknown; the document is there."""
         self.hand_in(self.shop.open())
-        for number, code in enumerate(("cms", "", "200", "503"), 2):
+        for number, code in enumerate(("cms", "foreign", "expired", "", "200", "503"), 2):
             self.rules({"on": "sale", "then": "garbage", "code": code})
             self.assertIsInstance(self.hand_in(self.shop.sale()), Unknown, code)
             self.assertIsInstance(self.result(self.client.look_up(REGISTER, number)), Answered, code)

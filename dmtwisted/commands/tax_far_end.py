@@ -91,6 +91,7 @@ def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
             lambda message: keys.open(message, server.now, stamps),
             keys.seal,
             rules,
+            keys.seals(_now(clock)),
         )
         opened.callback(server.close)
         recording: Recording | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from protocols.fiscal.crypto.pkcs12_file import write_pkcs12
 from protocols.fiscal.crypto.signed_message import read
 from protocols.fiscal.crypto.signing import sign
 from protocols.fiscal.crypto.verifying import profile_faults, verify
-from protocols.fiscal.signatures import Signed, WrongSignature
+from protocols.fiscal.signatures import Seal, Signed, WrongSignature
 
 PASSWORD = "tax-test"
 """Of the key files that are made here, unless another one is asked for."""
@@ -41,6 +41,9 @@ ROUNDS = 100
 
 KINDS = ("p12", "dat", "jks")
 """Endings of key files that can be made: PKCS#12, IIT's Key-6.dat, Java key store."""
+
+STAMPS, YEARS = "Simulated time stamps", 3_650
+"""The name of the time-stamp provider; days for which the simulator's own certificates are good."""
 
 TIN = "34554363"
 """The payer of the official samples, whose registers the simulated server has unless it is told otherwise."""
@@ -75,6 +78,18 @@ class FiscalKeys:
         """``content``, signed by the server."""
         return sign(content, self.server.key, self.server.certificate)
 
+    def seals(self, now: datetime) -> Mapping[str, Seal]:
+        """Seals by which nobody should be taken in: of a stranger, and of a server whose certificate has ended."""
+        stranger = Authority(now).issue(self.server.certificate.subject.common)
+        ended = Authority(now, root=self.authority.root).issue(
+            self.server.certificate.subject.common, days=-1, age=400
+        )
+
+        def sealed(who: Identity) -> Seal:
+            return lambda content: sign(content, who.key, who.certificate)
+
+        return {"foreign": sealed(stranger), "expired": sealed(ended)}
+
     def stamp(self, question: bytes, at: datetime) -> bytes:
         """A time stamp of ``at``: the answer to a provider's ``question``.
 
@@ -86,8 +101,8 @@ class FiscalKeys:
 def fresh_keys(now: datetime, seed: int | None = None) -> FiscalKeys:
     """New keys; the same ``seed`` makes the same ones."""
     authority = Authority(now, random=_randomness(seed, "authority"))
-    server = authority.issue("Simulated fiscal server", days=3650)
-    return FiscalKeys(authority, server, authority.issue("Simulated time stamps", days=3650, stamps=True))
+    server = authority.issue("Simulated fiscal server", days=YEARS)
+    return FiscalKeys(authority, server, authority.issue(STAMPS, days=YEARS, stamps=True))
 
 
 def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[FiscalKeys, bool]:
@@ -98,8 +113,11 @@ def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[Fis
     """
     arithmetic.choose()
     if (folder / "root.key").exists():
-        root, server, stamps = (_read(folder, name) for name in ("root", "server", "stamps"))
-        return FiscalKeys(Authority(now, root=root), server, stamps), False
+        authority = Authority(now, root=_read(folder, "root"))
+        if not (folder / "stamps.key").exists():
+            # An earlier version gave no time stamps.
+            _write(folder, "stamps", authority.issue(STAMPS, days=YEARS, stamps=True))
+        return FiscalKeys(authority, _read(folder, "server"), _read(folder, "stamps")), False
     keys = fresh_keys(now, seed)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, "server", keys.server)

@@ -17,6 +17,7 @@ refuse      1042              the text of a blocked register
 refuse      1039, 1121        the text of a wrong time
 garbage     absent            it happened; half of the answer comes, then the line breaks
 garbage     cms               it happened; the answer comes with a signature that does not hold
+garbage     foreign, expired  it happened; the answer is signed by a stranger, or with a certificate that ended
 garbage     type              it happened; the answer comes whole and calls itself a web page
 garbage     200               it happened; bytes come that are no answer
 garbage     other statuses    it happened; that HTTP status comes
@@ -102,6 +103,7 @@ class FiscalServer:
     :param clock: the time that it has, virtual in tests.
     :param ledger: the file of its entries, :param archive: that of its documents; `None` keeps them in memory.
     :param open: verifies what registers signed, :param seal: signs what it answers.
+    :param seals: other ways to sign an answer, by the codes of rules.
     """
 
     def __init__(
@@ -113,7 +115,9 @@ class FiscalServer:
         open: Open = open_unsigned,
         seal: Seal = seal_unsigned,
         rules: Rules | None = None,
+        seals: Mapping[str, Seal] | None = None,
     ) -> None:
+        self._seals = seals or {}
         self.clock, self.rules = clock, rules or Rules()
         self.scenario = Scenario()
         self.skew_s = 0.0
@@ -186,12 +190,22 @@ class FiscalServer:
             return Played(Ending.SILENT)
         if rule.then is Then.REFUSE:
             return Played(Ending.WHOLE, self._refuse(call, rule), delay)
-        reply = self._answer(call)
+        reply = self._sealed_as(rule, call)
         if rule.then is Then.LOST_AFTER:
             return Played(Ending.BROKEN, None, delay)
         if rule.then is Then.GARBAGE:
             return _garbage(reply, rule, delay)
         return Played(Ending.WHOLE, reply, delay)
+
+    def _sealed_as(self, rule: Rule, call: Call) -> Reply:
+        """The answer to ``call``, signed as ``rule`` wants it."""
+        usual = self._seal
+        if rule.then is Then.GARBAGE:
+            self._seal = self._seals.get(rule.code, usual)
+        try:
+            return self._answer(call)
+        finally:
+            self._seal = usual
 
     def _operation(self, call: Call) -> str:
         if call.path.endswith("/pck"):
@@ -397,6 +411,8 @@ def _wished(code: int) -> Refusal:
 def _garbage(reply: Reply, rule: Rule, delay: float) -> Played:
     status = int(rule.code) if rule.code.isascii() and rule.code.isdigit() else 0
     headers: Mapping[str, Any] = {"content-type": "text/html"}
+    if rule.code in ("foreign", "expired"):
+        return Played(Ending.WHOLE, reply, delay)
     if rule.code == "type":
         return Played(Ending.WHOLE, Reply(reply.status, headers, reply.body), delay)
     if rule.code == "cms":
