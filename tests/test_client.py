@@ -486,7 +486,7 @@ class TotalTests(SynchronousTestCase):
 class KilledTests(TestCase):
     """The real service, killed under its clients (`tests.crash.kill_clients`)."""
 
-    timeout = 120
+    timeout = 300
 
     def setUp(self) -> None:
         """A folder for the service."""
