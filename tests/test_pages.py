@@ -525,6 +525,23 @@ class SigningKeyTests(PageCase):
         self.prro.done(self.prro.built().go_online("uk"))
         self.assertIn("Made offline, handed in to the tax office", self.page(f"{path}/{number}").text)
 
+    def test_lines(self) -> None:
+        """Texts of several lines, certificates and templates, have a field that keeps their lines."""
+        drivers = find_drivers()
+        for kind, driver, names in (
+            ("register", "prro", {"template", "server_ca"}),
+            ("terminal", "nexo", {"ca"}),
+        ):
+            form = form_of(drivers[kind, driver].schema(), drivers[kind, driver].secrets)
+            long = {field.name for field in (*form.seen, *form.folded) if field.control == "long"}
+            self.assertLessEqual(names, long)
+        template = "%center Дякуємо!\n\n%receipt\n"
+        dev_id = self.ids()["test"]
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": {"template": template}})
+        body = self.get(f"/dm/devices/{dev_id}").body.decode()
+        # HTML takes one line break after the opening of the field away.
+        self.assertIn(f">\n{template}</textarea>", body)
+
     def test_parts(self) -> None:
         """The settings of a register are folded by what they are about; none is in two parts."""
         form = form_of(find_drivers()["register", "prro"].schema())

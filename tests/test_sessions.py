@@ -230,6 +230,17 @@ class PageTests(AccessCase):
         body = urlencode(fields).encode()
         return self.ask(self.connect(), "POST", "/login", body, [FORM_TYPE, ("Cookie", cookie)])
 
+    def test_language(self) -> None:
+        """The page speaks the language that its reader chose on the pages behind it, also when a try fails."""
+        english = ("Accept-Language", "en")
+        self.assertIn("Log in", self.page(headers=[english])[0].body.decode())
+        chosen = ("Cookie", "dm_lang=uk")
+        answer, cookie, csrf = self.page(headers=[english, chosen])
+        self.assertIn("Вхід", answer.body.decode())
+        self.assertIn("Log in", self.page("?lang=en")[0].body.decode())
+        told = self.post(f"{cookie}; dm_lang=en", login="admin", csrf=csrf, **{"pass": "wrong"})
+        self.assertEqual((told.status, "Wrong login" in told.body.decode()), (401, True))
+
     def test_form(self) -> None:
         """The form logs in and goes on to where its reader came from."""
         _, cookie, csrf = self.page("?next=/dm/main/settings.html")

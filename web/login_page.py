@@ -12,14 +12,17 @@ from string import Template
 from dmtwisted.results import Text
 
 STYLE = """
-body{font:16px system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center;background:#f3f4f6;color:#111}
-form{background:#fff;padding:2rem;border-radius:.75rem;box-shadow:0 1px 6px #0003;width:min(20rem,90vw);box-sizing:border-box}
-h1{font-size:1.25rem;margin:0 0 1rem}
-label{display:block;margin:.75rem 0}
-input{width:100%;box-sizing:border-box;padding:.6rem;font:inherit;border:1px solid #767676;border-radius:.375rem}
-button{width:100%;padding:.7rem;font:inherit;border:0;border-radius:.375rem;background:#1d4ed8;color:#fff;margin-top:.75rem}
-p{margin:0 0 .5rem;color:#b91c1c}
-@media(prefers-color-scheme:dark){body{background:#111;color:#eee}form{background:#1f2937}input{background:#111;color:#eee}p{color:#fca5a5}}
+:root{color-scheme:light dark;--paper:#f6f7f4;--card:#fff;--ink:#17211d;--edge:#cdd5cf;--quiet:#4b5a53;--accent:#0b5d4b;--on:#fff;--bad:#8d1717}
+@media(prefers-color-scheme:dark){:root{--paper:#121815;--card:#1b2420;--ink:#e9f0ec;--edge:#3a4842;--quiet:#b3c2ba;--accent:#5fd0b0;--on:#06231b;--bad:#ffb9b2}}
+body{font:16px/1.5 system-ui,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0;min-height:100vh;display:grid;place-items:center;background:var(--paper);color:var(--ink)}
+main{background:var(--card);padding:2rem;border:1px solid var(--edge);border-radius:.75rem;width:min(21rem,90vw);box-sizing:border-box}
+strong{color:var(--accent)}
+h1{font-size:1.6rem;line-height:1.25;margin:.25rem 0 1rem}
+label{display:block;margin:.75rem 0;font-weight:600}
+input{width:100%;min-height:2.75rem;box-sizing:border-box;padding:.5rem .6rem;font:inherit;border:1px solid var(--quiet);border-radius:.5rem;background:var(--paper);color:var(--ink)}
+button{width:100%;min-height:2.75rem;padding:.5rem;font:inherit;font-weight:600;border:0;border-radius:.5rem;background:var(--accent);color:var(--on);margin-top:.75rem;cursor:pointer}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+p{margin:0 0 .5rem;color:var(--bad);font-weight:600}
 """  # noqa: E501 - a sheet is no code
 
 _PAGE = Template("""<!DOCTYPE html>
@@ -27,12 +30,14 @@ _PAGE = Template("""<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
+<title>$title · dmtwisted</title>
 <style>$style</style>
 </head>
 <body>
-<form method="post" action="/login">
+<main>
+<strong>dmtwisted</strong>
 <h1>$title</h1>
+<form method="post" action="/login">
 $trouble
 <input type="hidden" name="csrf" value="$csrf">
 <input type="hidden" name="next" value="$next">
@@ -40,6 +45,7 @@ $trouble
 <label>$password<input name="pass" type="password" autocomplete="current-password" required></label>
 <button>$enter</button>
 </form>
+</main>
 </body>
 </html>
 """)

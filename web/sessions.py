@@ -17,6 +17,7 @@ from web.answers import error_answer, json_answer, language_of
 from web.gate import COOKIE
 from web.login_page import FormTokens, login_page, policy, safe_next
 from web.management import answer_errors, lasting
+from web.pages.rendering import page_language
 
 LARGEST_LOGIN = 16 * 1024
 """Bytes of a body that can be a login."""
@@ -65,6 +66,8 @@ class SessionApi:
         """
         kind = (request.getHeader(b"content-type") or b"").split(b";")[0].strip().lower()
         language = language_of(request, self.default_language)
+        if kind == FORM:
+            language = page_language(request, self.default_language)
         body = request.content.read(LARGEST_LOGIN + 1)
         if len(body) > LARGEST_LOGIN:
             return _refused(request, 413, _LONG, language)
@@ -131,7 +134,8 @@ class SessionApi:
         _set_cookie(request, COOKIE, token)
 
     def _page(self, request: IRequest, status: int, target: str, trouble: str = "") -> bytes:
-        language = language_of(request, self.default_language)
+        # As the pages behind it: who chose a language is not asked in another one.
+        language = page_language(request, self.default_language)
         seed = (request.getCookie(SEED) or b"").decode("latin-1")
         if not (seed.isascii() and seed.replace("-", "").replace("_", "").isalnum() and len(seed) < 100):
             seed = self._forms.new_seed()

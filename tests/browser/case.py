@@ -33,7 +33,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-PATIENCE = 15_000
+PATIENCE = 30_000
 """Milliseconds in which a page has to show what it is to show."""
 
 PICTURES = os.environ.get("DMTWISTED_PICTURES")

@@ -53,6 +53,7 @@ class _EveryPage(BrowserCase):
             "/dm/main/settings/database",
             "/dm/main/settings/log",
             "/dm/main/nope",
+            "/login",
             "/dm/",
             "/dm/devices/new",
             "/dm/devices/new?kind=printer",
@@ -62,61 +63,51 @@ class _EveryPage(BrowserCase):
         ]
 
 
-class _Axe(_EveryPage):
-    def check_all(self) -> None:
-        """Look at every page, everything unfolded, questions asked."""
+class EveryPageTests(_EveryPage):
+    """One service and one browser for all of it: starting them is what takes the time."""
+
+    def violations(self, path: str) -> None:
+        """See that axe-core finds nothing on the page, everything unfolded."""
+        self.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        # By the debugger's way, which the page's own policy does not stand before.
+        self.page.evaluate(self.axe)
+        found = self.page.evaluate("axe.run().then(told => told.violations)")
+        broken = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
+        self.assertEqual(broken, [], path)
+
+    def narrow(self, path: str) -> None:
+        """See that the page fits a phone, and that whatever is to be pressed is large enough for a finger."""
+        self.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), PHONE[0], path)
+        small = self.page.evaluate(
+            """[...document.querySelectorAll('button, .button, select, header nav a')]
+                .filter(each => each.offsetParent && each.getBoundingClientRect().height < 36)
+                .map(each => each.outerHTML)"""
+        )
+        self.assertEqual(small, [], path)
+        self.page.set_viewport_size({"width": self.width, "height": self.height})
+
+    def test_every_page(self) -> None:
+        """axe-core finds nothing on any page, by day in Ukrainian and by night in English, and each fits a phone."""
         if not AXE.exists():
             raise SkipTest(NO_AXE)
-        source = AXE.read_text("utf-8")
+        self.axe = AXE.read_text("utf-8")
         for path in self.paths():
+            self.page.emulate_media(color_scheme="light")
             self.go(path)
-            if path == "/dm/api":
-                self.see("#interface section")
-            self.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-            # By the debugger's way, which the page's own policy does not stand before.
-            self.page.evaluate(source)
-            found = self.page.evaluate("axe.run().then(told => told.violations)")
-            broken = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
-            self.assertEqual(broken, [], path)
-
-
-class LightTests(_Axe):
-    """By day."""
-
-    def test_axe(self) -> None:
-        """axe-core finds nothing to complain of in light colours."""
-        self.check_all()
-
-
-class DarkTests(_Axe):
-    """By night."""
-
-    scheme = "dark"
-    language = "en-US"
-
-    def test_axe(self) -> None:
-        """axe-core finds nothing to complain of in dark colours, in English."""
-        self.check_all()
-        self.go("/dm/main/")
+            self.violations(path)
+            self.narrow(path)
+            self.page.emulate_media(color_scheme="dark")
+            self.go(f"{path}{'&' if '?' in path else '?'}lang=en")
+            self.violations(path)
+        self.go("/dm/main/?lang=en")
         self.see(".exposed")
         self.picture("overview-dark")
-
-
-class PhoneTests(_EveryPage):
-    """On a small screen."""
-
-    width, height = 360, 740
-
-    def test_narrow(self) -> None:
-        """No page is wider than the screen of a phone, and whatever is to be pressed is large enough for a finger."""
-        for path in self.paths():
-            self.go(path)
-            self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), self.width, path)
-            small = self.page.evaluate(
-                """[...document.querySelectorAll('button, .button, select, header nav a')]
-                    .filter(each => each.offsetParent && each.getBoundingClientRect().height < 36)
-                    .map(each => each.outerHTML)"""
-            )
-            self.assertEqual(small, [], path)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         self.go("/dm/main/")
         self.picture("phone")
+
+
+PHONE = (360, 740)
+"""The screen of a small phone."""

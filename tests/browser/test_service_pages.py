@@ -142,6 +142,7 @@ class SupportPageTests(ServicePageCase):
         self.click("#new-key button")
         self.see("#outcome .code")
         first = self.text("#outcome .code")
+        self.see("#live-keys [data-replace]")
         self.picture("settings")
         self.click("#live-keys [data-replace]")
         self.click("#sure-replace button[value='yes']")

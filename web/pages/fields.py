@@ -34,6 +34,9 @@ FIRST = (
 )
 """Settings that most people have to give, in this order: where the device is, then what it is called (design 10)."""
 
+LONGEST_LINE = 1000
+"""Characters; a text that may be longer has lines."""
+
 ONLY_WITH = {
     "host": ("tcp", "cups"),
     "port": ("tcp", "cups"),
@@ -50,9 +53,9 @@ ONLY_WITH = {
 class Field:
     """One field of a form.
 
-    ``control`` is ``text``, ``password``, ``number``, ``choice``, ``flag``, ``lines`` (texts, one a line),
-    ``numbers`` (numbers, one a line), ``switches`` (things that can be enabled), ``group`` (settings of their own,
-    in ``parts``) or ``json`` (anything else).
+    ``control`` is ``text``, ``long`` (a text of lines), ``password``, ``number``, ``choice``, ``flag``, ``lines``
+    (texts, one a line), ``numbers`` (numbers, one a line), ``switches`` (things that can be enabled), ``group``
+    (settings of their own, in ``parts``) or ``json`` (anything else).
     """
 
     name: str
@@ -160,7 +163,7 @@ def _field(name: str, member: Mapping[str, Any], whole: Mapping[str, Any], requi
     elif shape in ("integer", "number"):
         control = "number"
     elif shape == "string":
-        control = "password" if secret else "text"
+        control = "password" if secret else "long" if _has_lines(member, kind) else "text"
     elif shape == "array":
         control = _list_control(kind, whole)
     elif shape == "object" and kind.get("properties"):
@@ -181,6 +184,12 @@ def _field(name: str, member: Mapping[str, Any], whole: Mapping[str, Any], requi
         only_with=ONLY_WITH.get(name, ()),
         parts=parts,
     )
+
+
+def _has_lines(member: Mapping[str, Any], kind: Mapping[str, Any]) -> bool:
+    """Whether a text may have several lines: in a field of one line a browser would join them."""
+    about = f"{member.get('description', '')} {kind.get('description', '')}"
+    return "PEM" in about or int(kind.get("maxLength") or 0) > LONGEST_LINE
 
 
 def _kind_of(member: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

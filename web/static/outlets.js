@@ -45,6 +45,7 @@ button?.addEventListener("click", () => once(button, async () => {
     await explain(json, button.textContent);
     return;
   }
+  $("#outcome").hidden = true;
   const found = json.tax_objects.map(listed);
   place.replaceChildren(...(found.length ? [make("ul", { class: "outlets" }, ...found)] : [make("p", {}, words.outlet_none)]));
 }));
