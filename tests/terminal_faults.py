@@ -154,6 +154,23 @@ class WireFaults(WireDesk):
         self.assertEqual(self.spoilt, 1, "the final word was never said")
         return answer, self.honest(answer, label)
 
+    @classmethod
+    def tells(cls, mark: str) -> str:
+        """What a caller hears after a fault, for the table in the docs; the tests pin it by the same members."""
+        told = "unknown" if cls.part is None else "approved, no sum on the wire"
+        other = {
+            "cut": "what is true, or unknown",
+            "drop before": "5014" if WIRES[cls.wire].can_be_asked else "unknown",
+            "busy": _code(cls.busy),
+            "partial": "approved, the part" if cls.part == (40.0, 100.0) else told,
+            "journal full": str(cls.full[0]),
+            "settlement in doubt": str(cls.report_in_doubt[0]),
+            "interrupt too late": "approved",
+            "two clients": "1105",
+            "another protocol": _code(cls.elsewhere),
+        }
+        return other.get(mark) or cls.outcomes.get(mark, cls.lost)
+
     def expect(self, fault: str, said: str) -> None:
         """What a caller hears after ``fault`` is what this wire can do."""
         self.assertEqual(said, self.outcomes.get(fault, self.lost))
@@ -449,6 +466,11 @@ class WireFaults(WireDesk):
             self.assertAnswer(self.pay(sum=3), 5022, 1)
             self.done(self.service.settle(self.rows()[-1], len(self.taken()) > 1))
         self.assertEqual(self.pay(17, label)["res"] == 0, len(self.taken()) == 2)
+
+
+def _code(said: tuple[int, int, str]) -> str:
+    res, _, state = said
+    return f"{res}, unknown" if state == "unknown" else str(res)
 
 
 class CheckedFaults(WireFaults):

@@ -92,8 +92,12 @@ def shows(*marks: str, wire: str = "") -> Callable[[T], T]:
     return mark_it
 
 
-def marked() -> Iterator[tuple[str, str, str]]:
-    """Mark, wire (or nothing) and name of each test, over all test classes."""
+Marked = tuple[str, str, str, str]
+"""Mark, wire (or nothing), name of the test, and what a caller hears (or nothing)."""
+
+
+def marked() -> Iterator[Marked]:
+    """Every mark of every test class."""
     # Imported here, for the test modules import the marks from above.
     from tests.traceability import import_tests
 
@@ -107,7 +111,8 @@ def marked() -> Iterator[tuple[str, str, str]]:
             for name in dir(case):
                 for mark, wire in getattr(getattr(case, name), MARK, ()) if name.startswith("test") else ():
                     home = f"{module.__name__.removeprefix('tests.')}.{case.__qualname__}"
-                    yield mark, wire or _wire(case), f"{home}.{name}"
+                    tells = getattr(case, "tells", None)
+                    yield mark, wire or _wire(case), f"{home}.{name}", tells(mark) if tells is not None else ""
 
 
 def _wire(case: Any) -> str:
@@ -115,40 +120,47 @@ def _wire(case: Any) -> str:
     return wire if isinstance(wire, str) else ""
 
 
-def gaps(found: list[tuple[str, str, str]]) -> list[str]:
+def gaps(found: list[Marked]) -> list[str]:
     """Faults that a wire can meet and no test does, and rules that no test keeps."""
-    seen = {(mark, wire) for mark, wire, _ in found}
+    seen = {(mark, wire) for mark, wire, *_ in found}
     missing = [f"{fault} at {wire}" for fault in FAULTS for wire in WIRES if _missing(fault, wire, seen)]
-    return missing + [f"rule {n}" for n in RULES if not any(mark == f"rule {n}" for mark, _, _ in found)]
+    return missing + [f"rule {n}" for n in RULES if not any(mark == f"rule {n}" for mark, *_ in found)]
 
 
 def _missing(fault: str, wire: str, seen: set[tuple[str, str]]) -> bool:
     return (fault, wire) not in seen and (fault, wire) not in LACKING
 
 
-def tables(found: list[tuple[str, str, str]]) -> str:
+def tables(found: list[Marked]) -> str:
     """Both tables."""
     lines = [f"| Fault | {' | '.join(WIRES)} | Tests |", f"|{'---|' * (len(WIRES) + 2)}"]
     for fault, text in FAULTS.items():
-        seen = {(mark, wire) for mark, wire, _ in found}
-        cells = ["yes" if (fault, wire) in seen else LACKING.get((fault, wire), "**no**") for wire in WIRES]
+        cells = [_cell(found, fault, wire) for wire in WIRES]
         lines.append(f"| {text} | {' | '.join(cells)} | {_names(found, fault)} |")
     lines += ["", "| Rule | | Tests |", "|---|---|---|"]
     lines += [f"| {n} | {text} | {_names(found, f'rule {n}')} |" for n, text in RULES.items()]
     return "\n".join(lines) + "\n"
 
 
-def _names(found: list[tuple[str, str, str]], wanted: str) -> str:
+def _cell(found: list[Marked], fault: str, wire: str) -> str:
+    """What a caller hears after ``fault``; of a wire in several shapes each that differs."""
+    said = {told for mark, on, _, told in found if (mark, on) == (fault, wire)}
+    if not said:
+        return LACKING.get((fault, wire), "**no**")
+    return ", ".join(sorted(said - {""})) or "tested"
+
+
+def _names(found: list[Marked], wanted: str) -> str:
     """The tests of a mark: those of one name in one line, whichever classes have them."""
     homes: dict[str, set[str]] = {}
-    for mark, _, name in found:
+    for mark, _, name, _ in found:
         if mark == wanted:
             home, _, test = name.rpartition(".")
             homes.setdefault(test, set()).add(home.partition(".")[0])
     return "; ".join(f"`{test}` in {', '.join(sorted(modules))}" for test, modules in sorted(homes.items()))
 
 
-def page(text: str, found: list[tuple[str, str, str]]) -> str:
+def page(text: str, found: list[Marked]) -> str:
     """``text`` with the tables as they are now."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)

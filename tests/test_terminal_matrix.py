@@ -14,7 +14,7 @@ class MatrixTests(SynchronousTestCase):
         """Each fault is met on each wire that can meet it, each rule is kept by a test, and the page says so."""
         found = list(marked())
         self.assertEqual(gaps(found), [])
-        seen = {(mark, wire) for mark, wire, _ in found}
+        seen = {(mark, wire) for mark, wire, *_ in found}
         self.assertEqual(
             [pair for pair in LACKING if pair in seen], [], "what a wire cannot meet is tested after all"
         )
@@ -24,10 +24,11 @@ class MatrixTests(SynchronousTestCase):
 
     def test_gaps(self) -> None:
         """A fault without a test on one wire is a gap, and so is a rule that nobody keeps."""
-        found = [(fault, wire, "x.T.test") for fault in FAULTS for wire in WIRES]
+        found = [(fault, wire, "x.T.test", "") for fault in FAULTS for wire in WIRES]
         self.assertEqual(gaps(found), [f"rule {n}" for n in RULES])
         self.assertEqual(
-            gaps([*found[1:], *((f"rule {n}", "", "x.T.test") for n in RULES)]), [f"{found[0][0]} at {found[0][1]}"]
+            gaps([*found[1:], *((f"rule {n}", "", "x.T.test", "") for n in RULES)]),
+            [f"{found[0][0]} at {found[0][1]}"],
         )
 
     def test_marks(self) -> None:
