@@ -52,6 +52,12 @@ NO_ROOM = (
 )
 """The writer on a disk that takes not a byte."""
 
+AS_NOBODY = (
+    "import os, sys; from dmtwisted.store import writer; os.geteuid() or os.seteuid(65534); "
+    "sys.exit(writer.main(sys.argv[1], 'reading' in sys.argv[2:]))"
+)
+"""The writer without the rights of an administrator."""
+
 BROKEN_PAGES = (
     "import sys; from dmtwisted.store import writer\n"
     "def broken(db): raise writer.sqlite3.DatabaseError('database disk image is malformed')\n"
@@ -638,6 +644,27 @@ class DamageTests(_SqliteCase, TestCase):
         again = self.store(self.path)
         await again.open()
         await again.change_settings({"a": b"2"})
+
+    @skipUnless(hasattr(os, "seteuid"), "needs rights as POSIX has them")
+    async def test_no_rights(self) -> None:
+        """A file that others may write and we may not is read; nobody finds out at the first sale."""
+        # Where everybody gets in: the folders of a test may be closed to others.
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "tills.db")
+        path.write_bytes(empty_database())
+        store = self.store(path)
+        await store.open()
+        await store.change_settings({"a": b"1"})
+        await store.close()
+        for file, mode in ((path, 0o444), (Path(f"{path}.lock"), 0o666), (path.parent, 0o777)):
+            file.chmod(mode)
+        self.reactor.instead[WRITER] = AS_NOBODY
+        damage = str(await self.refused(store.open(), StoreDamaged))
+        self.assertIn("readonly database", damage)
+        await store.open_damaged(damage)
+        self.assertEqual(await store.settings(), {"a": b"1"})
+        self.assertEqual(str(await self.refused(store.change_settings({"a": b"2"}), StoreFailed)), damage)
 
     async def test_emptied(self) -> None:
         """A file that lost all it had is no new one: its registers would begin with their numbers anew."""

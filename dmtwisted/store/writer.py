@@ -75,6 +75,9 @@ def main(path: str, reading: bool = False) -> int:
         lock = take_lock(f"{path}.lock", LOCK_PATIENCE)
         db = connect(path)
         trouble = quick_look(db) if os.path.getsize(path) <= SMALL else ""
+        # A file that we may not write opens all the same, and would fail at the first sale.
+        for statement in ("BEGIN IMMEDIATE", "PRAGMA user_version=0", "ROLLBACK"):
+            db.execute(statement)
         if not trouble:
             _mark_used(lock)
     except (Locked, OSError, sqlite3.Error) as error:
