@@ -23,6 +23,7 @@ from dmtwisted.config import (
     load,
     reference,
 )
+from tests.specification import promises
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -56,6 +57,7 @@ class LoadTests(_WithFile):
         self.assertEqual(config, Config(service=ServiceConfig(state=os.path.abspath("var"))))
         self.assertEqual(config.state, Path.cwd() / "var")
 
+    @promises("1.2.1.2", "8.port")
     def test_defaults(self) -> None:
         """The defaults are those that the specification and the design promise."""
         self.assertEqual(

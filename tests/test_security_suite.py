@@ -665,6 +665,7 @@ class HardenedTests(AccessCase):
             preflight = self.request("OPTIONS", EXECUTE, headers=[("Origin", origin)])
             self.assertEqual(preflight.status, 204 if status == 200 else 403, origin)
 
+    @promises("1.3.1.2")
     def test_off(self) -> None:
         """Without the switch the lists of addresses and hosts close nothing."""
         self.configure(ServerConfig(allowed_addresses="192.168.1.20", allowed_hosts="desk.shop.local"))

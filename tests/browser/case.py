@@ -36,7 +36,8 @@ FLAGS = (
 PATIENCE = 30_000
 """Milliseconds in which a page has to show what it is to show."""
 
-PICTURES = os.environ.get("DMTWISTED_PICTURES")
+# Made whole now: the tests run in a folder of their own.
+PICTURES = os.path.abspath(os.environ["DMTWISTED_PICTURES"]) if os.environ.get("DMTWISTED_PICTURES") else ""
 
 
 class BrowserCase(ProcessCase):

@@ -19,6 +19,7 @@ form.addEventListener("submit", (event) => {
       return;
     }
     form.reset();
+    form.closest("details").open = false;
     say(`${words.key_loaded}: ${json.signinfo}`);
     $("#outcome").scrollIntoView({ block: "nearest" });
     lookAgain();
