@@ -93,7 +93,7 @@ def backup(options: usage.Options) -> int:
     finally:
         progress.done()
     rows_kept = sum(mark.rows for mark in manifest.tables.values())
-    print(f"{target}: {target.stat().st_size / 1e6:,.1f} MB, {rows_kept:,} rows, {len(manifest.files) - 1:,} files")
+    print(f"{target}: {target.stat().st_size / 1e6:,.2f} MB, {rows_kept:,} rows, {len(manifest.files) - 1:,} files")
     print("checked: the copy is whole, and its rows are those of the database")
     return 0
 
