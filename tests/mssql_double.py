@@ -96,6 +96,9 @@ def _translated(tree: Any) -> _Statement:
             convert.replace(exp.Cast(this=body.copy(), to=exp.DataType.build("bytea", dialect="postgres")))
     if isinstance(tree, exp.Create):
         tree = _created(tree)
+    if isinstance(tree, exp.Drop):
+        # An index has a name of its own in PostgreSQL, not one within its table.
+        tree.set("cluster", None)
     text = tree.sql("postgres").replace(" NULLS FIRST", "").replace(" NULLS LAST", "").replace("%", "%%")
     return _Statement(re.sub(r"\$(p\w+)", r"%(\1)s", text) + lock, frozenset(bodies))
 

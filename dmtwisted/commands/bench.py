@@ -136,21 +136,37 @@ class TaxOptions(usage.Options):
     ]
 
 
+class HistoryOptions(usage.Options):
+    """``dmtwisted bench history``"""
+
+    synopsis = "Usage: dmtwisted bench history [options]"
+    longdesc = (
+        "A long history of receipts next to a short one: start, look-ups, lists, and selling while half of it is "
+        "removed. A million receipts take 5 GB and half an hour."
+    )
+    optParameters = [  # noqa: RUF012
+        ["receipts", "n", 100_000, "Receipts of the long history.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
 class BenchOptions(usage.Options):
     """``dmtwisted bench``"""
 
-    synopsis = "Usage: dmtwisted bench sales|writer|sign|tax [options]"
+    synopsis = "Usage: dmtwisted bench sales|writer|sign|tax|history [options]"
     subCommands = [  # noqa: RUF012
         ["sales", None, SalesOptions, "Durable sales over HTTP, next to their ceilings."],
         ["writer", None, WriterOptions, "The store's writer alone."],
         ["sign", None, SignOptions, "Signing a receipt for the tax service."],
         ["tax", None, TaxOptions, "Registers at a slow tax service."],
+        ["history", None, HistoryOptions, "What years of receipts do to the service."],
     ]
 
     def postOptions(self) -> None:
         """One of the measurements has to be named."""
         if not self.subCommand:
-            raise usage.UsageError("say what to measure: sales, writer, sign or tax")
+            raise usage.UsageError("say what to measure: sales, writer, sign, tax or history")
 
 
 def run(options: BenchOptions) -> int:
@@ -168,6 +184,9 @@ def run(options: BenchOptions) -> int:
                     config = Config(database=DatabaseConfig(database), service=ServiceConfig(state=str(folder)))
                     alone = _writer_alone(config, chosen["connections"], chosen["seconds"], chosen["sizes"])
                     print(json.dumps(asdict(alone)))
+                    return 0
+                if options.subCommand == "history":
+                    _history(folder, chosen)
                     return 0
                 rows = _sales(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
                 disk = filesystem(folder)
@@ -195,6 +214,13 @@ def _tax(folder: Path, chosen: Any) -> int:
     report = tax_report(folder, chosen["registers"], chosen["delay"], chosen["rounds"], not chosen["plain"])
     print(json.dumps(as_json(report)) if chosen["json"] else words(report))
     return 0
+
+
+def _history(folder: Path, chosen: Any) -> None:
+    from dmtwisted.commands.bench_history import as_json, measure, words
+
+    report = measure(folder, chosen["receipts"], lambda text: print(f"{text} ...", file=sys.stderr))
+    print(json.dumps(as_json(report)) if chosen["json"] else words(report))
 
 
 # Sales
@@ -300,14 +326,14 @@ def _sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int
             _peer(folder, "resource with a store", answer, kept) as without_engine,
         ):
             for child in (selling, without_engine, plain):
-                _load(child, max(connections), WARM_UP, "warm-up")
+                load_on(child, max(connections), WARM_UP, "warm-up")
             for turn in range(rounds):
                 for number in connections:
                     before = cpu_of(selling.pid)
-                    sales = _load(selling, number, seconds, f"sales-{number}-{turn}")
+                    sales = load_on(selling, number, seconds, f"sales-{number}-{turn}")
                     cpu = per_sale(before, cpu_of(selling.pid), sales.count)
-                    kept_alone = _load(without_engine, number, seconds, "peer")
-                    answered = _load(plain, number, seconds, "peer")
+                    kept_alone = load_on(without_engine, number, seconds, "peer")
+                    answered = load_on(plain, number, seconds, "peer")
                     measured[number].append(Round(sales, kept_alone, answered, cpu))
     return [
         row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
@@ -324,7 +350,7 @@ def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> C
     return Child(name, command, port, folder / f"{port}.log")
 
 
-def _load(child: Child, connections: int, seconds: float, salt: str) -> Load:
+def load_on(child: Child, connections: int, seconds: float, salt: str) -> Load:
     """The load of so many connections on ``child``, made by a process of its own."""
     arguments = ["--port", str(child.port), "--connections", str(connections), "--seconds", str(seconds)]
     found = _json_of(["dmtwisted.commands.load", *arguments, "--prefix", PREFIX, "--salt", salt])

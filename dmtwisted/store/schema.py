@@ -97,6 +97,16 @@ Index(
     mssql_where=text("state IN ('intended', 'unknown')"),
 )
 
+# Lists of operations are counted and paged from this alone.
+Index(
+    "operation_list",
+    operation.c.device_n,
+    operation.c.kind,
+    operation.c.n,
+    operation.c.state,
+    operation.c.at,
+)
+
 # The last payment of a terminal, the last jobs of a printer: what a sale writes stays out of it.
 Index(
     "operation_latest",
@@ -127,7 +137,18 @@ document = Table(
     sqlite_autoincrement=True,
 )
 
-Index("document_at", document.c.device_n, document.c.at)
+# Lists of receipts are counted and paged from this alone; the state is in it for SQLite, which would look it up.
+Index(
+    "document_done",
+    document.c.at,
+    document.c.n,
+    document.c.device_n,
+    document.c.kind,
+    document.c.state,
+    sqlite_where=text("state = 'done'"),
+    postgresql_where=text("state = 'done'"),
+    mssql_where=text("state = 'done'"),
+)
 
 # A summary report looks at the Z-reports of years, not at the receipts between them.
 Index(

@@ -60,6 +60,9 @@ def _columns(names: Sequence[str]) -> str:
 
 _SEALED = _columns(OPERATION_COLUMNS)
 _SEALED_OPERATION = f"SELECT {_SEALED} FROM operation WHERE n = ?"
+_EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
+"""Whoever has a history: deleted devices too, once one of their operations had an outcome."""
+
 _STATE = OPERATION_COLUMNS.index("state")
 _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
 
@@ -268,24 +271,47 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
         if value is not None:
             conditions.append(condition)
             values.append(value)
+    counted = paged = "operation INDEXED BY operation_list"
+    if query.n is not None:
+        counted = paged = "operation"
+    elif query.key:
+        counted = paged = "operation INDEXED BY operation_key"
+        if not query.devices:
+            conditions.append(f"device_n IN ({_EVERY_DEVICE})")
+    elif query.states and set(query.states) <= {State.INTENDED, State.UNKNOWN}:
+        counted = paged = "operation INDEXED BY operation_unresolved"
+        # Written out: with values bound later SQLite cannot know that the index covers them.
+        conditions.append("state IN ('intended', 'unknown')")
+    elif not values:
+        paged = "operation"
+    elif query.kinds and not query.devices:
+        # Payments and papers may be few among years of receipts: the index has them behind their device.
+        conditions.append(f"device_n IN ({_EVERY_DEVICE})")
     where = " AND ".join(conditions)
-    (total,) = db.execute(f"SELECT count(*) FROM operation WHERE {where}", values).fetchone()
+    (total,) = db.execute(f"SELECT count(*) FROM {counted} WHERE {where}", values).fetchone()
     rows = db.execute(
-        f"{_OPERATION} WHERE {where} ORDER BY n DESC LIMIT ? OFFSET ?", (*values, query.limit, query.offset)
+        f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {where} ORDER BY n DESC LIMIT ? OFFSET ?) "
+        "ORDER BY n DESC",
+        (*values, query.limit, query.offset),
     ).fetchall()
     return FoundOperations(total, [OperationRow(*(*row[:-1], [], row[-1])) for row in rows])
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
     """:meth:`IStore.find_documents`"""
-    # The second condition is what the index of local numbers is made over.
-    conditions = ["d.state = 'done'", "d.state <> 'refused'"]
-    source = "document d"
+    conditions = ["d.state = 'done'"]
     # Of several indexes SQLite would take one that begins with the register, and read its whole history.
+    source = "document d INDEXED BY document_done"
     if query.fiscal_number:
-        source += " INDEXED BY document_fiscal_number"
+        source = "document d INDEXED BY document_fiscal_number"
+    elif query.number is not None:
+        source = "document d INDEXED BY document_number"
+        # What that index is made over.
+        conditions.append("d.state <> 'refused'")
+        if not query.devices:
+            conditions.append(f"d.device_n IN ({_EVERY_DEVICE})")
     elif query.kinds == ["z"]:
-        source += " INDEXED BY document_z"
+        source = "document d INDEXED BY document_z"
         # Written out: with a value bound later SQLite cannot know that the index covers it.
         conditions.append("d.kind = 'z'")
     values: list[int | str] = []
@@ -307,10 +333,11 @@ def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocumen
     where = " AND ".join(conditions)
     (total,) = db.execute(f"SELECT count(*) FROM {source} WHERE {where}", values).fetchone()
     order = "DESC" if query.newest_first else "ASC"
+    # What is passed over is only counted; bodies and answers are read of the page alone.
     rows = db.execute(
         "SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, x'') "
-        f"FROM {source} JOIN operation o ON o.n = d.operation_n WHERE {where} "
-        f"ORDER BY d.at {order}, d.n {order} LIMIT ? OFFSET ?",
+        f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE d.n IN (SELECT d.n FROM {source} "
+        f"WHERE {where} ORDER BY d.at {order}, d.n {order} LIMIT ? OFFSET ?) ORDER BY d.at {order}, d.n {order}",
         (*values, query.limit, query.offset),
     )
     return FoundDocuments(total, [FoundDocument(*row) for row in rows])
