@@ -36,7 +36,7 @@ PREFIX = "mssql_"
 
 _PLACE = re.compile(r"%[sd]")
 _NAMED = re.compile(r"%\((\w+)\)[sd]")
-_LOCK = re.compile(r"EXEC @got = sp_getapplock @Resource = ('[^']*'|\S+), .* @LockTimeout = (\S+);")
+_LOCK = re.compile(r"sp_getapplock @Resource = ('[^']*'|\S+), @LockMode = '(\w+)', .* @LockTimeout = (\S+);")
 _UNLOCK = re.compile(r"EXEC sp_releaseapplock @Resource = (\S+),")
 _SYSTEM: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
     ("SELECT 1", [(1,)]),
@@ -108,7 +108,7 @@ def _created(tree: exp.Create) -> exp.Create:
     for column in list(tree.find_all(exp.ColumnDef)):
         kind = column.args["kind"]
         if kind.this in (exp.DataType.Type.NVARCHAR, exp.DataType.Type.VARCHAR):
-            size = kind.expressions[0].sql()
+            size = kind.expressions[0].sql().replace("MAX", "2147483647")
             check = exp.ColumnConstraint(
                 kind=exp.CheckColumnConstraint(this=sqlglot.parse_one(f"char_length({column.name}) <= {size}"))
             )
@@ -203,6 +203,7 @@ class Connection:
 
     def __init__(self, real: Any, autocommit: bool, timeout: int, faults: Faults) -> None:
         self._real, self._autocommit, self._faults = real, autocommit, faults
+        self._isolation = ""
         real.autocommit = True
         with real.cursor() as cursor:
             cursor.execute(f"SET search_path TO dbo; SET statement_timeout TO {timeout * 1000}")
@@ -279,7 +280,7 @@ class Connection:
         if said == "BEGIN TRANSACTION":
             # Within another one it would only count, and the next COMMIT would keep nothing.
             assert not self._within, "a transaction within a transaction"
-            self._plain(cursor, "BEGIN")
+            self._plain(cursor, f"BEGIN {self._isolation}")
         elif said == "COMMIT TRANSACTION":
             if not self._within:
                 raise _complaint(pymssql.OperationalError, 3902, "The COMMIT has no corresponding BEGIN TRANSACTION.")
@@ -290,13 +291,18 @@ class Connection:
         elif said.startswith("SET "):
             for setting in said.split("; "):
                 name, value = setting.removeprefix("SET ").rsplit(" ", 1)
+                if setting == "SET TRANSACTION ISOLATION LEVEL SNAPSHOT":
+                    self._isolation = "ISOLATION LEVEL REPEATABLE READ"
+                if name.startswith("IDENTITY_INSERT") and value == "OFF":
+                    self._reseed(cursor, name.split()[1].strip("[]"))
                 if name == "LOCK_TIMEOUT":
                     self._plain(cursor, f"SET lock_timeout TO {int(value)}")
             self._plain(cursor, "SELECT 1")
             cursor.description = None
         elif found := _LOCK.search(said):
-            name, patience = (_value(word, values) for word in found.groups())
-            cursor.answer([(self._lock(cursor, name, int(patience)),)])
+            name, mode, patience = (_value(word, values) for word in found.groups())
+            shared = "_shared" if mode == "Shared" else ""
+            cursor.answer([(self._lock(cursor, name, shared, int(patience)),)])
         elif found := _UNLOCK.search(said):
             self._plain(cursor, "SELECT pg_advisory_unlock(hashtextextended(%s, 0))", _value(found[1], values))
             if cursor.fetchall() != [(True,)]:
@@ -314,7 +320,9 @@ class Connection:
         elif found := re.search(r"FROM sys.identity_columns WHERE object_id = OBJECT_ID\('(\w+)'\)", said):
             self._plain(cursor, f"SELECT CASE WHEN is_called THEN last_value END FROM dbo.{found[1]}_n_seq")
         elif found := re.fullmatch(r"DBCC CHECKIDENT \('(\w+)', RESEED, (\d+)\) WITH NO_INFOMSGS", said):
-            self._plain(cursor, f"SELECT setval('dbo.{found[1]}_n_seq', {found[2]})")
+            # A table that never had a row gives the number itself, any other one the next.
+            sequence = f"dbo.{found[1]}_n_seq"
+            self._plain(cursor, f"SELECT setval('{sequence}', {found[2]}, (SELECT is_called FROM {sequence}))")
             cursor.description = None
         elif "sys.objects" in said:
             # SQLAlchemy looks whether there is a table.
@@ -335,11 +343,18 @@ class Connection:
             if real.description:
                 cursor.answer(real.fetchall())
 
-    def _lock(self, cursor: Cursor, name: str, milliseconds: int) -> int:
+    def _reseed(self, cursor: Cursor, table: str) -> None:
+        """Numbers that were given by hand count as given."""
+        sequence = f"dbo.{table}_n_seq"
+        newest = f"(SELECT max(n) FROM dbo.{table})"
+        used = f"(SELECT last_value FROM {sequence} WHERE is_called)"
+        self._plain(cursor, f"SELECT setval('{sequence}', greatest({newest}, {used})) WHERE {newest} IS NOT NULL")
+
+    def _lock(self, cursor: Cursor, name: str, shared: str, milliseconds: int) -> int:
         """0 when the lock is ours, -1 when somebody else has it."""
         until = time.monotonic() + milliseconds / 1000
         while True:
-            self._plain(cursor, "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name)
+            self._plain(cursor, f"SELECT pg_try_advisory_lock{shared}(hashtextextended(%s, 0))", name)
             if cursor.fetchall() == [(True,)]:
                 return 0
             if time.monotonic() >= until:

@@ -30,8 +30,8 @@ class PlanTests(SynchronousTestCase):
 
     def test_table(self) -> None:
         """The tallies are a table for a page."""
-        told = table({"fast": Tally(2, 30, 4, 1, 1.26)})
-        self.assertEqual(told.splitlines()[-1], "| fast | 2 | 30 | 4 | 1 | 1.3 s |")
+        told = table({"fast": Tally(2, 30, 4, 1, 1.04, 1.26)})
+        self.assertEqual(told.splitlines()[-1], "| fast | 2 | 30 | 4 | 1 | 1.0 s | 1.3 s |")
 
 
 class DiskTests(SynchronousTestCase):

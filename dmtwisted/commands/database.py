@@ -13,7 +13,7 @@ from twisted.python import usage
 from dmtwisted.clock import kyiv
 from dmtwisted.commands.progress import Progress
 from dmtwisted.config import Config, ConfigError, Overrides, load
-from dmtwisted.store.migrate import POSTGRES, SQLITE
+from dmtwisted.store.migrate import SQLITE
 
 PLACE: list[list[object]] = [
     ["config", "c", None, "The configuration file (TOML)."],
@@ -65,7 +65,7 @@ class MoveOptions(usage.Options):
     )
     optParameters: ClassVar = [
         *PLACE,
-        ["to", None, None, "Where to: sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; - reads it."],
+        ["to", None, None, "Where to: sqlite:///FILE, {postgresql|mssql}://USER:PASSWORD@HOST/DATABASE; - reads it."],
     ]
     optFlags: ClassVar = [["anew", None, "Begin from the first row, though an earlier run has brought some."]]
 
@@ -233,8 +233,11 @@ def move(options: usage.Options) -> int:
         print(f"{total.rows:>12,} {name:<10} {total.hex[:32]}")
     print(f"moved and compared: equal ({moved.carried:,} rows by this run)")
     print("the old database stays as it was; this line of the configuration makes the service use the new one:\n")
-    print(f"[database]\nurl = {json.dumps(to, ensure_ascii=False)}" if to.startswith(SQLITE) else LINE)
+    file = to if to.startswith(SQLITE) else ""
+    print(f"[database]\nurl = {json.dumps(file, ensure_ascii=False)}" if file else _line(to))
     return 0
 
 
-LINE = f'[database]\nurl = "{POSTGRES}…"    # as it was given after --to'
+def _line(url: str) -> str:
+    """The line of the configuration that names a server's database, without its password."""
+    return f'[database]\nurl = "{url.partition("://")[0]}://…"    # as it was given after --to'

@@ -83,7 +83,7 @@ def resource_of(device_n: int) -> str:
 
 
 async def _locked(session: Session, resource: str) -> bool:
-    [(got,)] = await session.ask(LOCK, (resource, 0))
+    [(got,)] = await session.ask(LOCK.format(mode="Exclusive"), (resource, 0))
     return bool(got >= 0)
 
 

@@ -65,10 +65,13 @@ SET_UP = (
 )
 
 LOCK = (
-    "DECLARE @got INT; EXEC @got = sp_getapplock @Resource = %s, @LockMode = 'Exclusive', "
-    "@LockOwner = 'Session', @LockTimeout = %d; SELECT @got"
+    "DECLARE @got INT; EXEC @got = sp_getapplock @Resource = %s, @LockMode = '{mode}', "
+    "@LockOwner = 'Session', @LockTimeout = %s; SELECT @got"
 )
-"""At least 0 when the lock is ours; the time in milliseconds."""
+"""At least 0 when the lock is ours, exclusive or shared; the time in milliseconds."""
+
+IN_USE = "dmtwisted in use"
+"""The lock that sessions of services share, and that a command which changes everything has alone."""
 
 UNLOCK = "EXEC sp_releaseapplock @Resource = %s, @LockOwner = 'Session'"
 
@@ -363,8 +366,10 @@ class Session:
         cursor = connection.cursor()
         milliseconds = int(self._patience.statement * 1000)
         cursor.execute("; ".join([*SET_UP, f"SET LOCK_TIMEOUT {milliseconds}"]))
-        cursor.execute(LOCK, (self.name, 0))
-        cursor.fetchall()
+        for mode, name in (("Exclusive", self.name), ("Shared", IN_USE)):
+            cursor.execute(LOCK.format(mode=mode), (name, 0))
+            if cursor.fetchall()[0][0] < 0:
+                raise StoreFailed("a command works with the database; wait for it to end")
         cursor.close()
 
     async def _hang_up(self) -> None:

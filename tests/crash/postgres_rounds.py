@@ -14,7 +14,8 @@ random time something happens to the server:
                 registers; only when asked for by ``--takeovers``, for it takes half a minute
 
 The service is never restarted. Then the books are compared: what the tills were told, the stored answers, the journal
-in the database, the ledger of the simulated tax service, the X-report. The server writes durably (``fsync=on``). The
+in the database, the ledger of the simulated tax service, the X-report; ``dmtwisted db check`` reads every row and
+seal. The server writes durably (``fsync=on``). The
 full disks are small file systems in memory, which only root may make; without them those two are left out, and that
 is said. It needs a PostgreSQL server's programs on this machine.
 """
@@ -45,6 +46,7 @@ from dmtwisted.commands.children import (
     Child,
     NotStarted,
     ended_by_signals,
+    environment,
     free_port,
     make_register,
 )
@@ -82,12 +84,17 @@ def plan(seed: int, rounds: int, kinds: Sequence[str]) -> list[Round]:
 
 @dataclass
 class Tally:
-    """What the rounds of one kind came to; ``slowest`` is the longest that a sale took, in seconds."""
+    """What the rounds of one kind came to.
+
+    ``away`` is the longest time that the server did not take what it should, ``slowest`` the longest that a sale
+    took, both in seconds.
+    """
 
     rounds: int = 0
     sales: int = 0
     repeats: int = 0
     found_again: int = 0
+    away: float = 0.0
     slowest: float = 0.0
 
 
@@ -167,6 +174,8 @@ class Outages(Desk):
         self.refused = 0
         """How often the server itself was seen to have no room."""
         self.panics = 0
+        self.away = 0.0
+        """Seconds that the last blow took, until the server was up again."""
 
     def __enter__(self) -> Self:
         super().__enter__()
@@ -191,7 +200,19 @@ class Outages(Desk):
             "log full": self._fill_log,
             TAKEN_OVER: lambda _: self._take_over(),
         }
+        begun = time.monotonic()
         blows[turn.kind](turn.lasts)
+        self.away = time.monotonic() - begun
+
+    def check_database(self) -> None:
+        """Let ``dmtwisted db check`` read every row and every seal."""
+        command = [sys.executable, "-m", "dmtwisted.commands.main", "db", "check"]
+        file = self._state.parent / f"{self._state.name}.toml"
+        checked = subprocess.run(
+            [*command, "--config", str(file)], capture_output=True, text=True, env=environment(), check=False
+        )
+        if checked.returncode:
+            self.found.other.append(f"dmtwisted db check: {checked.stdout.strip()[-500:]} {checked.stderr[-300:]}")
 
     def _restart(self, end: Callable[[], None], lasts: float) -> None:
         end()
@@ -346,6 +367,7 @@ def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
             tally.sales += len(desk.sold) - before[0]
             tally.repeats += desk.repeats - before[1]
             tally.found_again += desk.found_again - before[2]
+            tally.away = max(tally.away, desk.away)
             tally.slowest = max(tally.slowest, desk.slowest)
             if n % 10 == 0 or desk.found:
                 desk.compare()
@@ -354,6 +376,7 @@ def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
                 break
         desk.compare()
         desk.look_up_everything()
+        desk.check_database()
     for sentence in [*desk.found.lost, *desk.found.doubled, *desk.found.gaps, *desk.found.other][:20]:
         print(sentence)
     print(table(tallies))
@@ -365,11 +388,12 @@ def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
 
 def table(tallies: dict[str, Tally]) -> str:
     """The tallies as a table of a documentation page."""
-    head = "| what happened | rounds | sales | repeats | answered from the journal | slowest sale |"
-    lines = [head, "|" + "---|" * 6]
+    head = "| what happened | rounds | sales | repeats | answered from the journal | longest outage | slowest sale |"
+    lines = [head, "|" + "---|" * 7]
     lines += [
-        f"| {kind} | {tally.rounds} | {tally.sales} | {tally.repeats} | {tally.found_again} | {tally.slowest:.1f} s |"
-        for kind, tally in tallies.items()
+        f"| {kind} | {each.rounds} | {each.sales} | {each.repeats} | {each.found_again} "
+        f"| {each.away:.1f} s | {each.slowest:.1f} s |"
+        for kind, each in tallies.items()
     ]
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,21 +9,17 @@ from typing import Any
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
 from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
-from dmtwisted.store.mssql import resource_of
-from dmtwisted.store.mssql_sessions import LOCK, SET_UP, load_driver, read_url, told_words
+from dmtwisted.store.mssql_sessions import IN_USE, LOCK, SET_UP, load_driver, read_url, told_words
 from dmtwisted.store.mssql_texts import BODY, keep, kept
 from dmtwisted.store.values import StoreFailed
 
 AT_ONCE = 100
 """Rows of one statement: the driver writes their values into its text."""
 
-ONE_COMMAND = "dmtwisted db"
-"""The lock that one command at a time holds."""
-
 KNOWN = "SELECT OBJECT_ID('alembic_version')"
 TABLES = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID()"
 SIZE = "SELECT SUM(CAST(size AS BIGINT)) * 8192 FROM sys.database_files"
-COUNTER = "SELECT last_value FROM sys.identity_columns WHERE object_id = OBJECT_ID('{table}')"
+COUNTER = "SELECT CONVERT(BIGINT, last_value) FROM sys.identity_columns WHERE object_id = OBJECT_ID('{table}')"
 SNAPSHOTS = "SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
 NOTES_TABLE = (
     f"CREATE TABLE {NOTES} (name NVARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, "
@@ -47,7 +42,8 @@ class MssqlRows(Rows):
         except (StoreFailed, ValueError) as error:
             raise CarryError(str(error)) from None
         self.name = f"MS SQL database {parameters['database']} at {parameters['server']}"
-        self._locked: set[str] = set()
+        self._alone = False
+        self._sorted: dict[str, list[Row]] = {}
         try:
             self._connection = self._driver.connect(
                 **parameters, charset="UTF-8", login_timeout=CONNECT_WAIT, autocommit=True
@@ -67,22 +63,15 @@ class MssqlRows(Rows):
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:
-        """Take the lock of each device, as a service does that works with it."""
-        deadline = time.monotonic() + patience
-        self._lock(ONE_COMMAND, deadline, "another command works with it; wait for it to end")
-        if self.revision() not in (None, MOVING):
-            for (n,) in self.ask("SELECT n FROM device"):
-                self._lock(resource_of(n), deadline, "a service works with it; stop it first")
-
-    def _lock(self, name: str, deadline: float, why: str) -> None:
-        if name not in self._locked:
-            left = max(0, int((deadline - time.monotonic()) * 1000))
-            if self._asked(LOCK, (name, left))[0][0] < 0:
-                raise CarryError(f"{self.name}: {why}")
-            self._locked.add(name)
+        """Take the lock that every session of every service shares: none works, and none can start."""
+        if not self._alone:
+            [(got,)] = self._asked(LOCK.format(mode="Exclusive"), (IN_USE, int(patience * 1000)))
+            if got < 0:
+                raise CarryError(f"{self.name}: a service or another command works with it; stop it first")
+            self._alone = True
 
     def freeze(self) -> None:
-        """Whoever has the locks of all devices is alone with what they keep."""
+        """Whoever has the lock is alone."""
 
     def revision(self) -> str | None:
         """The revision."""
@@ -112,7 +101,13 @@ class MssqlRows(Rows):
         return [tuple(map(_read, row)) for row in rows]
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
-        """The next rows."""
+        """The next rows. Those with a text in their key are put in order here: the server has another order."""
+        if any(shape.types[shape.columns.index(name)] is str for name in shape.key):
+            if shape.name not in self._sorted:
+                found = self._asked(f"SELECT {_columns(shape)} FROM {shape.name}", (), f"{shape.name}: ")
+                self._sorted[shape.name] = sorted(found, key=shape.key_of)
+            rows = self._sorted[shape.name]
+            return [row for row in rows if after is None or shape.key_of(row) > tuple(after)][:limit]
         where, values = _behind(shape.key, after)
         statement = f"SELECT TOP {limit} {_columns(shape)} FROM {shape.name} {where} ORDER BY {_names(shape.key)}"
         return self._asked(statement, values, f"{shape.name}: ")
@@ -125,6 +120,7 @@ class MssqlRows(Rows):
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
+        self._sorted.pop(shape.name, None)
         if shape.numbered:
             # One table of a session at a time may be given its numbers.
             self.ask(f"SET IDENTITY_INSERT {shape.name} ON")
@@ -189,6 +185,7 @@ class MssqlRows(Rows):
 
     def clear(self) -> None:
         """Empty tables."""
+        self._sorted.clear()
         for shape in reversed(shapes()):
             self.ask(f"DELETE FROM {shape.name}")
         self.ask("DELETE FROM claim")
