@@ -338,11 +338,15 @@ class AddressTests(PageCase):
     def test_alias(self) -> None:
         """Under the second name of `main` the same pages are found."""
         config = Config(service=ServiceConfig(training=True), server=ServerConfig(path_alias="desk"))
+        paths = self.paths()
         self.shop.core.devices.close()
         core = Core(config, self.shop.store, self.shop.clock, self.shop.state)
         self.successResultOf(Deferred.fromCoroutine(core.open()))
         self.door = Door(core)
         self.assertIn("Result codes", self.page("/dm/desk/codes").text)
+        for path in paths:
+            if path.startswith("/dm/main/") and "/receipts/" not in path:
+                self.assertEqual(self.page(path.replace("/main/", "/desk/", 1)).text, self.page(path).text, path)
 
     def test_store_fails(self) -> None:
         """While the store does not answer a page says so in words, and that registers go on."""

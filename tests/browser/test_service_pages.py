@@ -201,7 +201,6 @@ class SigningKeyTests(ServicePageCase):
         self.click("#ask-outlets")
         self.click("#outlets button")
         self.assertEqual(len(self.page.query_selector_all("#outlets button")), 1)
-        self.picture("outlets")
         self.click("#settings button.main")
         self.see("#outcome h2:has-text('Збережено')")
         settings = self.devices()["real"]["settings"]
@@ -229,7 +228,6 @@ class LoginLimitTests(ServicePageCase):
         """A wrong password is told and lets nobody in; after too many tries one has to wait."""
         self.go("/dm/main/receipts")
         self.page.wait_for_url(LOGIN)
-        self.picture("login")
         self.log_in("wrong")
         self.see("text=Неправильний логін або пароль")
         for _ in range(4):
