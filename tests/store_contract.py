@@ -413,6 +413,18 @@ class StoreContract(StoreCase):
         self.assertEqual((found.state, found.answer), (State.DONE, b"{}"))
         self.assertIs(await store.find(TILL, "fiscal", State.REFUSED), None)
 
+    async def test_opened_again(self) -> None:
+        """An operation that was refused too early can be opened again, with its documents, and concluded anew."""
+        store = await self.opened()
+        meant = intent(TILL, "a", paper(1))
+        n = (await store.reserve(meant)).n
+        await store.conclude(outcome(n, State.REFUSED, res=1084))
+        await store.conclude(outcome(n, State.UNKNOWN, res=1084))
+        unknown = row(n, meant, State.UNKNOWN, kept(meant.documents[0], State.UNKNOWN), res=1084)
+        self.assertEqual(await store.unresolved(TILL), [unknown])
+        await store.conclude(outcome(n, State.DONE, answer=b"{}"))
+        self.assertEqual((await self.found(store, "a")).answer, b"{}")
+
     async def test_other_operations_stay(self) -> None:
         """An outcome is that of one operation; its neighbours stay as they are."""
         store = await self.opened()

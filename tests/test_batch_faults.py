@@ -219,6 +219,17 @@ class FiscalFaultTests(BatchCase):
             self.assertAnswer(self.sell(then), 0)
         self.assertEnd([10_000] * 2, [10_000] * 2, ["done"] * 2)
 
+    def test_away(self) -> None:
+        """A register that may go offline makes the receipt offline; the card is charged once, the saga is done."""
+        self.shop.settings("test", offline_allowed=True)
+        self.rules("test", ("sale", "unreachable"))
+        answer = self.sell("away")
+        self.assertAnswer(answer, 0)
+        self.assertTrue(answer["info"]["isoffline"])
+        self.assertEqual(self.sell("away")["task_status"], 2)
+        self.wait(Deferred.fromCoroutine(self.shop.core.devices.by_name("test").built.go_online("uk")))
+        self.assertEnd([10_000], [10_000], ["done"])
+
     def test_answer_lost(self) -> None:
         """A receipt whose answer is lost is asked after by the repeat; the payment is used once."""
         for then in ("lost_after", "lost_before", "silent", "garbage"):
