@@ -7,16 +7,20 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
 from dmtwisted.commands.children import environment, free_port
 from tests.test_new_user import values
-from tests.test_service_process import PATIENCE, ProcessCase, until
+from tests.test_service_process import PATIENCE, ProcessCase
 
 PAGE = Path(__file__).parent.parent / "docs" / "protocols" / "tax-service.md"
 MARK = "--- next block"
+
+START_PATIENCE = 60.0
+"""Seconds for both programs to start, on a machine that has other things to do."""
 
 VARIES = frozenset({"signinfo"})
 """Members that hold the day on which the page is read."""
@@ -89,10 +93,13 @@ class WalkTests(ProcessCase):
         """Return once both programs answer."""
         for address in (f"{ports['3939']}/health/ready", f"{ports['8610']}/state"):
             words = ["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{address}"]
-            try:
-                until(lambda words=words: subprocess.run(words).returncode == 0 or None, address)  # type: ignore[misc]
-            except AssertionError:
-                self.fail("\n".join(log.read_text() for log in self.folder.glob("*.log")))
+            deadline = time.monotonic() + START_PATIENCE
+            while subprocess.run(words).returncode:
+                if time.monotonic() > deadline:
+                    told = subprocess.run(["curl", "-sv", words[-1]], capture_output=True)
+                    logs = [log.read_text() for log in self.folder.glob("*.log")]
+                    self.fail("\n".join([*logs, (told.stdout + told.stderr).decode()]))
+                time.sleep(0.05)
 
     def assertHolds(self, found: Any, part: Any, where: str) -> None:
         """``found`` has everything that ``part`` shows, whatever it has besides."""
