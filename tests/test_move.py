@@ -559,6 +559,16 @@ class ProgressTests(SynchronousTestCase):
         self.assertEqual(rest, "")
         self.assertTrue(line.startswith(" 50%  500 of 1,000 rows"), line)
 
+    def test_next_part(self) -> None:
+        """Another part of the work begins with a pace of its own."""
+        told = io.StringIO()
+        progress = Progress(stream=told)
+        progress("copy", 500, 1000)
+        progress("compare", 0, 2000)
+        progress._shown -= 100
+        progress("compare", 10, 2000)
+        self.assertNotIn("-", told.getvalue())
+
     def test_bar(self) -> None:
         """On a terminal there is a bar, which is gone at the end."""
         told = io.StringIO()

@@ -20,7 +20,7 @@ class Progress:
         self._unit, self._stream = unit, stream or sys.stderr
         self._bar = self._stream.isatty()
         self._begun = time.monotonic()
-        self._first = 0
+        self._first = self._total = 0
         self._shown = self._begun - (REDRAW if self._bar else 0.0)
         self._drawn = False
         self._doing = ""
@@ -28,8 +28,9 @@ class Progress:
     def __call__(self, doing: str, done: int, total: int) -> None:
         """Show it, if it is time to."""
         now = time.monotonic()
-        if not self._doing:
-            self._first, self._begun = done, now
+        if not self._doing or total != self._total:
+            # Another part of the work, with a pace of its own.
+            self._first, self._begun, self._total = done, now, total
         if now - self._shown < (REDRAW if self._bar else LINE):
             self._doing = doing
             return
