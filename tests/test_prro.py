@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.drivers.prro import PrroSettings, over_https
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import StoreFailed
 from protocols.errors import NotReached, Silent, WireError
 from protocols.fiscal import verdicts
 from protocols.fiscal.bodies import MOST_BYTES
@@ -146,6 +148,66 @@ class DayTests(PrroCase):
         self.assertTold(self.do(0, device="bare"), 0)
         head = self.shop.taken(FIRST + 1)[0].head
         self.assertEqual((head.tin, head.orgnm, head.pointnm), (TIN, "Тестовий платник", "Тестова торгова точка"))
+
+    def test_outlet_after_a_restart(self) -> None:
+        """What the tax service said of the outlet is known after a restart while it is away: the shop sells on."""
+        bare = {"fis_code": "", "name": "", "shopname": "", "shopad": ""}
+        self.shop.add_register("bare", FIRST + 1, **bare)
+        self.shop.load_key("bare", keys().cashier)
+        self.assertTold(self.do(0, device="bare"), 0)
+        self.shop.crash()
+        self.shop.rules(*({"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")))
+        answer = self.sell(50, device="bare")
+        self.assertEqual((answer["res"], answer["info"]["isoffline"]), (0, True))
+        # Started while it is offline, it signs on with the same.
+        self.shop.crash()
+        self.assertTold(self.sell(60, device="bare"), 0)
+        self.shop.rules()
+        self.assertEqual(self.go("online", "bare"), 0)
+        told = {(one.head.tin, one.head.orgnm, one.head.pointnm) for one in self.shop.taken(FIRST + 1)}
+        self.assertEqual(told, {(TIN, "Тестовий платник", "Тестова торгова точка")})
+        # Its number belongs to another register now: what was kept is not that one's.
+        self.assertTold(self.do(11, device="bare"), 0)
+        self.shop.settings("bare", fiscal_number=str(FIRST + 7))
+        self.assertTold(self.do(0, device="bare"), 1044)
+
+    def test_outlet_anew(self) -> None:
+        """Once in each run the tax service is asked whether the outlet is the same; else the kept one counts."""
+        self.shop.add_register("bare", FIRST + 1, fis_code="", name="", shopname="", shopad="")
+        self.shop.load_key("bare", keys().cashier)
+        self.assertTold(self.do(0, device="bare"), 0)
+        record = self.shop.far_end.books.registers[FIRST + 1]
+        record.registration = replace(record.registration, point_name="Нова назва")
+        self.assertTold(self.sell(50, device="bare"), 0)
+        self.shop.crash()
+        # The time is told, the outlets are not.
+        self.shop.rules({"on": "probe", "then": "accept"}, {"on": "probe", "then": "refuse", "code": "503"})
+        self.assertTold(self.sell(60, device="bare"), 0)
+        self.shop.crash()
+        self.assertTold(self.sell(70, device="bare"), 0)
+        self.shop.crash()
+        self.shop.rules(*({"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")))
+        self.assertTold(self.sell(80, device="bare"), 0)
+        self.shop.rules()
+        self.assertEqual(self.go("online", "bare"), 0)
+        old, new = "Тестова торгова точка", "Нова назва"
+        names = [one.head.pointnm for one in self.shop.taken(FIRST + 1)]
+        self.assertEqual(names, [old, old, old, new, new, new, new])
+
+    def test_outlet_not_readable(self) -> None:
+        """What cannot be read of the outlet is asked for anew; what the store does not confirm is not used."""
+        self.shop.add_register("bare", FIRST + 1, fis_code="", name="", shopname="", shopad="")
+        self.shop.load_key("bare", keys().cashier)
+        place = f"outlet.{self.shop.core.devices.by_name('bare').row.dev_id}"
+        self.shop.done(self.shop.store.change_settings({place: b"{"}))
+        fails: Any = self.patch(self.shop.store, "change_settings", self._no_store)
+        self.assertTold(self.do(0, device="bare"), 1082)
+        fails.restore()
+        self.assertTold(self.do(0, device="bare"), 0)
+        self.assertIn("Тестовий".encode(), self.shop.done(self.shop.store.settings())[place])
+
+    async def _no_store(self, changes: dict[str, bytes]) -> None:
+        raise StoreFailed("database or disk is full")
 
     def test_check(self) -> None:
         """A register can be tried without effect; what stands in the way is told."""

@@ -26,6 +26,7 @@ from dmtwisted.registers.channels.interface import (
     Unknown,
     unreachable,
 )
+from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
@@ -79,6 +80,7 @@ class TaxServiceChannel:
     """The way of one register to the fiscal server at ``address``.
 
     :param trust: whose signature on tickets is accepted; `None` accepts any that holds.
+    :param outlet: whose documents they are, for what the settings do not say.
     :param stamps: where the stamps of online documents come from; `None`: they have none.
     """
 
@@ -93,15 +95,16 @@ class TaxServiceChannel:
         address: str,
         trust: Trust | None,
         clock: ServiceClock,
+        outlet: KnownOutlet,
         stamps: TimeStamps | None = None,
     ) -> None:
         self._register, self._key, self._clock = register, key, clock
+        self._known_outlet = outlet
         self._stamps = stamps
         self._trust = None if trust is None else Proven(trust)
         # The document that was signed last: it is the next one to leave, and reading signed bytes again costs.
         self._last_signed: tuple[bytes, Paper] | None = None
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
-        self._outlet: Outlet | None = None
         # Seconds that the server's clock is before ours; `None` while it is doubtful whether anybody is there.
         self._skew: float | None = None
         self.desk = str(register.local)
@@ -123,7 +126,7 @@ class TaxServiceChannel:
             number=self._register.number,
             local=self._register.local,
             testing=self._register.testing,
-            outlet=await self._outlet_of(document.header),
+            outlet=await self._outlet_of(document.header, offline=document.offline is not None),
             cashier=self._key.subject,
             groups=self._register.groups,
         )
@@ -156,13 +159,11 @@ class TaxServiceChannel:
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.seconds(), UTC)
 
-    async def _outlet_of(self, header: Header) -> Outlet:
+    async def _outlet_of(self, header: Header, offline: bool) -> Outlet:
         """Who issues the document: as the settings say, and where they say nothing as the server registered it."""
-        known = self._outlet
-        if known is None and not (header.fis_code and header.name and header.shopname):
-            known = self._outlet = await self._ask_outlet()
-        if known is None:
-            known = Outlet(tin="", org_name="", point_name="")
+        known = Outlet(tin="", org_name="", point_name="")
+        if not (header.fis_code and header.name and header.shopname):
+            known = await self._known_outlet.outlet(self._ask_outlet, offline)
         return Outlet(
             tin=header.fis_code or known.tin,
             # Whose own tax number is set, of that one the VAT number is told by the settings too.

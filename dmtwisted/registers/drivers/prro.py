@@ -160,12 +160,14 @@ class PrroRegister(SoftwareRegister):
     ) -> None:
         # The cryptography is loaded with the first register that signs, not with the service.
         from dmtwisted.registers.channels.breaker import Breaker
+        from dmtwisted.registers.channels.known_outlet import KnownOutlet
         from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
 
         self._key = _key_of(row, settings, around, agent)
+        number = int(settings.fiscal_number or 0)
         self._way = channel = TaxServiceChannel(
             Register(
-                number=int(settings.fiscal_number or 0),
+                number=number,
                 local=settings.local_number,
                 testing=settings.testing,
                 groups={group.code: group for group in settings.tax_groups},
@@ -175,6 +177,7 @@ class PrroRegister(SoftwareRegister):
             settings.server_url,
             trust_in(settings.trusted_certificates),
             around.clock,
+            KnownOutlet(number, row.dev_id, around.store),
             _stamps_of(settings, stamps or exchange, around),
         )
         self._own_settings, self._unasked = settings, False
