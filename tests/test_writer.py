@@ -15,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.store import writer
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.lists import Question
 from dmtwisted.store.migrate import ddl
 from dmtwisted.store.statements import VERBS
 from dmtwisted.store.values import (
@@ -43,12 +44,12 @@ Answer = tuple[int, Any]
 """What became of a question, and its value or the words of the complaint."""
 
 
-def ask(seq: int, verb: str, *arguments: Any) -> writer.Question:
+def ask(seq: int, verb: str, *arguments: Any) -> Question:
     """A question as it came over the wire."""
     return seq, BY_NAME[verb], pack(arguments)
 
 
-def run(database: sqlite3.Connection, *questions: writer.Question) -> dict[int, Answer]:
+def run(database: sqlite3.Connection, *questions: Question) -> dict[int, Answer]:
     """What each question of one batch is answered."""
     verbs = {seq: verb for seq, verb, _ in questions}
     answers = {}

@@ -2,8 +2,9 @@
 
 It takes everything that waits, runs it in one transaction with a savepoint for each verb, commits, and only then
 answers, look-ups included: nobody hears of a row that a crash could still take away. One ``fdatasync`` serves all
-callers that came together. ``python -m dmtwisted.store.writer FILE`` speaks :mod:`dmtwisted.store.wire` on its
-standard input and output and ends when its input does.
+callers that came together. What reads much of the history stands beside the queue (`dmtwisted.store.lists`).
+``python -m dmtwisted.store.writer FILE`` speaks :mod:`dmtwisted.store.wire` on its standard input and output and ends
+when its input does.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import signal
 import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from threading import Lock
 from typing import IO
 
 from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
+from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 
@@ -54,7 +58,7 @@ PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 
-Question = tuple[int, Verb, bytes]
+_output = Lock()
 
 
 class Locked(Exception):
@@ -85,19 +89,46 @@ def main(path: str, reading: bool = False) -> int:
     if trouble:
         _write(frame(READY, FAILED, pack(trouble)))
         return 1
-    _serve(db)
+    lists = lists_of(db, path)
+    _serve(db, lists)
+    if lists is not None:
+        lists.finish()
     db.close()
     lock.close()
     return 0
 
 
-def _serve(db: sqlite3.Connection) -> None:
+def lists_of(db: sqlite3.Connection, path: str) -> Lists | None:
+    """The lists of a file; `None` where whoever reads would keep the writer waiting.
+
+    That is a file without a write-ahead log, as on some file systems of networks.
+    """
+    return Lists(path, run_batch, _write) if db.execute("PRAGMA journal_mode").fetchone() == ("wal",) else None
+
+
+def _serve(db: sqlite3.Connection, lists: Lists | None) -> None:
     _write(frame(READY, DONE, b""))
     deframer = Deframer()
     while data := os.read(0, 1 << 20):
         batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
         if batch:
-            _write(b"".join(run_batch(db, batch)))
+            serve_batch(db, lists, batch, _write)
+
+
+def serve_batch(
+    db: sqlite3.Connection, lists: Lists | None, batch: list[Question], tell: Callable[[bytes], None]
+) -> None:
+    """Answer ``batch``; its lists later, when they are read.
+
+    :param lists: `None` where nobody writes, so that nobody waits for a list either.
+    """
+    beside = [] if lists is None else [question for question in batch if is_list(*question[1:])]
+    queued = [question for question in batch if question not in beside] if beside else batch
+    if queued:
+        tell(b"".join(run_batch(db, queued)))
+    if lists is not None:
+        for question in beside:
+            lists.ask(question)
 
 
 def _serve_damaged(path: str) -> int:
@@ -114,7 +145,7 @@ def _serve_damaged(path: str) -> int:
         except sqlite3.Error:
             # Each question is answered with what is wrong: the same as the file would say.
             db = sqlite3.connect(":memory:", isolation_level=None)
-        _serve(db)
+        _serve(db, None)
         db.close()
     return 0
 
@@ -222,8 +253,9 @@ def _not_written(db: sqlite3.Connection, batch: list[Question], error: Exception
 
 def _write(data: bytes) -> None:
     view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
+    with _output:
+        while view:
+            view = view[os.write(1, view) :]
 
 
 if __name__ == "__main__":
