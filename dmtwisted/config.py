@@ -179,6 +179,9 @@ class ServiceConfig:
 TLS_FOLDER, INSTALLED = "tls", "desk.pem"
 """Where a certificate is installed while the file names no place: in the state folder, certificate and key in one."""
 
+BACKUPS = "backups"
+"""Where backups are put in the state folder, unless a file is named."""
+
 
 @dataclass(frozen=True)
 class Config:

@@ -81,20 +81,24 @@ class Secrets:
         """The key; `None` when there is none yet."""
         if self._key is None and self._file is not None:
             try:
-                text = self._file.read_text("ascii")
+                self._key = _key_in(self._file)
                 self._close_to_others(self._file)
             except FileNotFoundError:
                 return None
-            except (OSError, UnicodeDecodeError) as error:
+            except OSError as error:
                 raise SecretsError(f"{self._file}: cannot be read ({error})") from None
-            try:
-                key = bytes.fromhex(text)
-            except ValueError:
-                key = b""
-            if len(key) != KEY_BYTES:
-                raise SecretsError(f"{self._file}: holds no key of {KEY_BYTES} bytes; restore it")
-            self._key = key
         return self._key
+
+    @staticmethod
+    def check_file(file: Path) -> None:
+        """See that ``file`` holds a key; nothing about it is changed.
+
+        :raises SecretsError: when it does not, or cannot be read.
+        """
+        try:
+            _key_in(file)
+        except OSError as error:
+            raise SecretsError(f"{file}: cannot be read ({error})") from None
 
     def _close_to_others(self, file: Path) -> None:
         """A restored file is often open to all: better closed late than a shop that does not open."""
@@ -111,6 +115,23 @@ class Secrets:
                 raise SecretsError(f"{self._file}: cannot be written ({error.strerror or error})") from None
         self._key = key
         return key
+
+
+def _key_in(file: Path) -> bytes:
+    """The key that ``file`` holds.
+
+    :raises SecretsError: when it holds none.
+    :raises OSError: when it cannot be read.
+    """
+    try:
+        key = bytes.fromhex(file.read_text("ascii"))
+    except UnicodeDecodeError as error:
+        raise SecretsError(f"{file}: cannot be read ({error})") from None
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SecretsError(f"{file}: holds no key of {KEY_BYTES} bytes; restore it")
+    return key
 
 
 def write_private(file: Path, content: bytes) -> None:

@@ -150,6 +150,7 @@ class PageCase(WebCase):
             "/dm/api",
             "/dm/main/settings/certificate",
             "/dm/main/settings/database",
+            "/dm/main/settings/doctor",
             "/dm/main/settings/log",
             "/dm/",
             "/dm/devices/new",

@@ -22,6 +22,8 @@ from web.api_keys import ApiKeyApi
 from web.certificate import CertificateApi
 from web.damage import DamagePage
 from web.devices import DeviceApi
+from web.doctor import PATH as DOCTOR
+from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
 from web.gate import Gate
 from web.health import Health
@@ -232,8 +234,8 @@ class Door(Site):
         database = Database(core)
         support = announced(SupportApi(core, database, language))
         self._starts += [(path, support) for path in SUPPORT]
-        certificate = CertificateApi(core, language)
-        pages = PageSite(core, language, database, certificate.told)
+        certificate, examination = CertificateApi(core, language), Examination(core)
+        pages = PageSite(core, language, database, certificate.told, examination)
         document = Management(DocumentApi(self.resources, core.clock, language).app.resource(), language)
         self._pages: IResource = Management(pages.app.resource(), language)
         self._starts += [
@@ -242,6 +244,7 @@ class Door(Site):
             (b"/dm/api/v3/events", EventStream(core.devices, events, core.clock, language)),
             (DRY_CHECK, Management(DryCheck(core, language).app.resource(), language)),
             (PREFIX.rstrip(b"/"), StaticFiles(language)),
+            (DOCTOR, announced(DoctorApi(core, examination, language))),
         ]
         self._starts.append((b"/dm/api/v3/tls", announced(certificate)))
         if core.config.service.training:

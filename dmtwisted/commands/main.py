@@ -35,6 +35,7 @@ class MainOptions(usage.Options):
             _options("dmtwisted.commands.database", "DatabaseOptions"),
             "Look at, check or move the data.",
         ],
+        ["doctor", None, _options("dmtwisted.commands.doctor", "DoctorOptions"), "Say whether all is well."],
         ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
         ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
         ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
@@ -57,6 +58,7 @@ class MainOptions(usage.Options):
 RUN = {
     "run": "dmtwisted.commands.run",
     "simulate": "dmtwisted.commands.simulate",
+    "doctor": "dmtwisted.commands.doctor",
     "backup": "dmtwisted.commands.backup",
     "restore": "dmtwisted.commands.backup",
     "db": "dmtwisted.commands.database",

@@ -55,7 +55,7 @@ async def facts_of(config: Config, store: IStore, clock: ServiceClock) -> Facts:
     """
     file = config.sqlite_file
     if file is not None and file.exists():
-        return await clock.aside(_facts_of_file, file)
+        return await clock.aside(facts_of_file, file)
     operations = await store.find_operations(OperationQuery(limit=1))
     unfinished = await store.find_operations(OperationQuery(states=list(UNFINISHED), limit=1))
     documents = await store.find_documents(DocumentQuery(newest_first=False, limit=1))
@@ -78,7 +78,11 @@ async def check_file(config: Config, clock: ServiceClock) -> Verdict | None:
     return Verdict(clock.now(), await clock.aside(_troubles_of, file))
 
 
-def _facts_of_file(file: Path) -> Facts:
+def facts_of_file(file: Path) -> Facts:
+    """The facts of a SQLite file; takes as long as counting its rows.
+
+    :raises StoreFailed: when it cannot be read.
+    """
     try:
         with closing(_open(file)) as db:
             (receipts, oldest) = db.execute(

@@ -51,6 +51,7 @@ class _EveryPage(BrowserCase):
             "/dm/api",
             "/dm/main/settings/certificate",
             "/dm/main/settings/database",
+            "/dm/main/settings/doctor",
             "/dm/main/settings/log",
             "/dm/main/nope",
             "/login",

@@ -18,6 +18,7 @@ from dmtwisted.store.values import State
 from web.api_keys import NewKey
 from web.certificate import NewCertificate
 from web.devices import DeviceChange, NewDevice
+from web.doctor import Mend
 from web.journal import Settlement, SlipPrint
 from web.openapi import shapes
 from web.pages.dry_check import NotYet
@@ -214,6 +215,9 @@ ENTRIES: dict[str, Entry] = {
         {200: (shapes.LogTold, PLAIN)},
         query=(Query("format", "`text` is all that there is, as a file.", {"enum": ["text", "json"]}),),
     ),
+    f"GET {V3}/doctor": Entry("watching", {200: shapes.FoundAll}),
+    f"POST {V3}/doctor": Entry("watching", {200: shapes.FoundAll}),
+    f"POST {V3}/doctor/fix": Entry("watching", {200: shapes.FoundAll}, Mend, example={"fix": "permissions"}),
     f"GET {V3}/diagnostics": Entry("watching", {200: ZIP}),
     f"GET {V3}/database": Entry("watching", {200: shapes.DatabaseTold}),
     f"POST {V3}/database/check": Entry("watching", {200: shapes.DatabaseChecked}),

@@ -417,6 +417,25 @@ class DatabaseTold(msgspec.Struct):
     check: DatabaseVerdict | None
 
 
+class Found(msgspec.Struct):
+    """One finding; `fix` is what `POST /dm/api/v3/doctor/fix` mends of it, empty when a person has to."""
+
+    check: str
+    level: Literal["good", "warn", "bad"]
+    about: str
+    text: str
+    advice: str
+    fix: Literal["", "permissions", "folder", "certificate", "backup"]
+
+
+class FoundAll(msgspec.Struct):
+    """What a look at everything found, in the language of the caller; `dt` is empty before the first look."""
+
+    dt: str
+    status: Literal[0, 1, 2]
+    findings: list[Found]
+
+
 class Probe(msgspec.Struct):
     """Whether it is well."""
 

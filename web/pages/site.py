@@ -11,6 +11,7 @@ path                                             page
 /dm/main/console                                 requests to try
 /dm/main/codes                                   result codes; ``codes.json`` is the same for scripts
 /dm/main/settings                                settings of the service; ``/certificate``, ``/database``, ``/log``
+/dm/main/settings/doctor                         everything looked at, and mended where that can be done
 /dm/                                             devices
 /dm/devices/new, /dm/devices/{dev_id}            a device added; looked at, tried, changed
 /dm/api                                          the interface for programs
@@ -39,6 +40,7 @@ from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
+from web.doctor import Examination
 from web.gate import base_of
 from web.pages import receipts
 from web.pages.chart import chart
@@ -81,9 +83,15 @@ class PageSite:
     app = Klein()
 
     def __init__(
-        self, core: Core, default_language: str, database: Database, certificate: Callable[[], Awaitable[Any]]
+        self,
+        core: Core,
+        default_language: str,
+        database: Database,
+        certificate: Callable[[], Awaitable[Any]],
+        examination: Examination,
     ) -> None:
         self._core, self._database, self._certificate = core, database, certificate
+        self._examination = examination
         self._pages = Pages(
             default_language, core.config.service.training, lambda: core.access.on, lambda: is_exposed(core)
         )
@@ -272,6 +280,13 @@ class PageSite:
             verdict=self._database.verdict,
             settings=self._core.settings.now,
         )
+
+    @app.route("/dm/main/settings/doctor", methods=["GET"])
+    def doctor(self, request: IRequest) -> bytes:
+        """What the last look at everything found, and the buttons that mend some of it."""
+        looked = self._examination
+        findings = [finding.told(self._pages.language(request)) for finding in looked.found]
+        return self._pages.page(request, "doctor.html", findings=findings, at=looked.at)
 
     @app.route("/dm/main/settings/log", methods=["GET"])
     def log_page(self, request: IRequest) -> bytes:

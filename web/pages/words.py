@@ -520,6 +520,8 @@ FOR_SCRIPTS = (
     "database_whole",
     "database_damaged",
     "database_no_check",
+    "doctor_done",
+    "doctor_mended",
     "log_empty",
     "bad_json",
     "whole_number",

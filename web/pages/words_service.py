@@ -12,6 +12,7 @@ SERVICE: dict[str, tuple[str, str]] = {
     "area_general": ("Загальні", "General"),
     "area_certificate": ("Сертифікат", "Certificate"),
     "area_database": ("База даних", "Database"),
+    "area_doctor": ("Перевірка", "Check-up"),
     "area_log": ("Журнал і допомога", "Log and help"),
     # who gets in
     "protection": ("Хто має доступ", "Who gets in"),
@@ -171,6 +172,24 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Для цього ключа податкова не знає жодного об’єкта",
         "The tax office knows no outlet for this key",
     ),
+    # check-up
+    "doctor_text": (
+        "Конфігурація, файли, диск, годинник, сертифікат, база, ключі, податкова й кожен пристрій. Пристрої питаються"
+        " без чеків і без грошей; чек, що прийде тієї ж миті, каса попросить повторити.",
+        "Configuration, files, disk, clock, certificate, database, keys, the tax office and every device. Devices are"
+        " asked without receipts and without money; a receipt that comes at that moment is asked to be repeated.",
+    ),
+    "doctor_look": ("Перевірити все", "Look at everything"),
+    "doctor_looked": ("Перевірено", "Looked at"),
+    "doctor_good": ("гаразд", "well"),
+    "doctor_warn": ("зверніть увагу", "see to it"),
+    "doctor_bad": ("не працює", "does not work"),
+    "doctor_done": ("Перевірку завершено", "Everything was looked at"),
+    "doctor_mended": ("Виправлено", "Mended"),
+    "fix_permissions": ("Закрити від інших", "Close them to others"),
+    "fix_folder": ("Створити теку", "Make the folder"),
+    "fix_certificate": ("Оновити сертифікат", "Renew the certificate"),
+    "fix_backup": ("Зробити резервну копію", "Make a backup"),
     # parts of a register's settings
     "part_money": ("Податкові групи та оплати", "Tax groups and payments"),
     "part_paper": ("Чек і друковані форми", "Receipt and print forms"),

@@ -283,6 +283,11 @@ class TaxServiceChannel:
             self._skew = None
         return there
 
+    async def ahead(self) -> float | None:
+        """Seconds that the server's clock is before ours; `None` when nobody tells a time."""
+        asked = await self._server.state_of_server()
+        return skew(asked.value, self._now()) if isinstance(asked, Answered) else None
+
     async def upload(self, package: list[bytes], session: Session) -> Outcome:
         """Hand in documents that were made offline: see `IFiscalChannel`.
 

@@ -215,6 +215,10 @@ class PrroRegister(SoftwareRegister):
             "key": self._key.told(self._own_settings.warn_key_days),
         }
 
+    async def ahead(self) -> float | None:
+        """Seconds that the tax service's clock is before ours; `None` when it tells no time."""
+        return await self._way.ahead()
+
     async def tax_objects(self) -> list[dict[str, object]]:
         """The outlets and registers that the key may be used for, as the tax service has them; nothing is changed.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dmtwisted import __version__
+from dmtwisted.config import BACKUPS
 from dmtwisted.store.carry.archive import (
     DATABASE,
     FORMAT,
@@ -33,7 +34,7 @@ from dmtwisted.store.carry.shapes import Shape, Sum, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.writer import Locked, take_lock
 
-FOLDER = "backups"
+FOLDER = BACKUPS
 """Where backups are put in the state folder, unless a file is named."""
 
 NOT_KEPT = (

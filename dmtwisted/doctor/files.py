@@ -1,0 +1,216 @@
+"""Folders and files of the service: there, writable, closed to others; room on the disk; the key of the secrets.
+
+Everything here blocks for a moment and belongs into a thread of a service. Nothing is written but a file that is gone
+again at once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from dmtwisted.commands.launch import prepare_state
+from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
+from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
+from dmtwisted.results import Text
+from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
+
+LEAST_FREE, LITTLE_FREE = 200 << 20, 2 << 30
+"""Bytes free on the disk: below the first one sales are in danger, below the second one somebody should look."""
+
+OLD_BACKUP_DAYS = 7
+"""Days after which the newest backup is too old."""
+
+DAY = 86_400
+
+
+def look(config: Config, now: float) -> list[Finding]:
+    """What there is to say of the files of ``config``.
+
+    :param now: the machine's time in seconds since 1970.
+    """
+    state = config.state
+    found = [_state(state)]
+    if state.is_dir():
+        found += [*_permissions(config), _disk(state), *_secrets(state), *_backup(config, now)]
+    found += _log(config)
+    return found
+
+
+def private_files(config: Config) -> Iterator[tuple[Path, int]]:
+    """The files and folders that nobody else may read, each with the mode that it should have."""
+    state = config.state
+    yield state, 0o700
+    yield state / KEY_FILE, 0o600
+    if config.tls.given:
+        yield Path(config.tls.key), 0o600
+    database = config.sqlite_file
+    if database is not None and (database.parent != state or is_open(state)):
+        yield from ((database.with_name(f"{database.name}{ending}"), 0o600) for ending in ("", "-wal", "-shm"))
+    if not is_open(state):
+        # Nobody else gets to what lies in a closed folder.
+        return
+    for folder in (state / TLS_FOLDER, state / BACKUPS):
+        if folder.is_dir():
+            yield folder, 0o700
+            yield from ((file, 0o600) for file in sorted(folder.iterdir()) if file.suffix in (".key", ".gz"))
+
+
+def is_open(file: Path) -> bool:
+    """Whether others than its owner can read or change ``file``; no for one that is not there."""
+    try:
+        return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+    except OSError:
+        return False
+
+
+def open_files(config: Config) -> list[tuple[Path, int]]:
+    """Those of `private_files` that others can read or change; on Windows the folder's own rights decide."""
+    if os.name != "posix":
+        return []
+    return [(file, mode) for file, mode in private_files(config) if is_open(file)]
+
+
+def log_folder(config: Config) -> Path | None:
+    """The folder of the log file; `None` when the log goes elsewhere."""
+    return Path(config.log.file).parent if config.log.file else None
+
+
+def _state(state: Path) -> Finding:
+    about = str(state)
+    if not state.exists():
+        return bad(
+            Check.FILES,
+            Text(f"Теки даних {state} немає", f"The state folder {state} is not there"),
+            Text(
+                "Якщо сервіс уже працював, вкажіть правильну теку (--state або [service] state) чи підключіть диск;"
+                " новий сервіс створить її сам.",
+                "If the service has worked before, name the right folder (--state or [service] state) or attach its"
+                " disk; a new service makes it by itself.",
+            ),
+            about,
+        )
+    try:
+        prepare_state(state)
+    except ConfigError as error:
+        return bad(
+            Check.FILES,
+            Text(f"У теку даних не можна писати: {error}", f"The state folder cannot be written: {error}"),
+            Text(
+                f"Віддайте теку користувачеві сервісу: chown -R <користувач> {state}; перевірте, чи диск не лише для"
+                " читання.",
+                f"Give the folder to the user of the service: chown -R <user> {state}; see whether the disk is"
+                " mounted for reading only.",
+            ),
+            about,
+        )
+    return good(Check.FILES, f"Тека даних {state} є, і в неї можна писати", f"The state folder {state} can be used")
+
+
+def _permissions(config: Config) -> list[Finding]:
+    return [
+        warn(
+            Check.FILES,
+            Text(f"Інші користувачі комп’ютера можуть читати {file}", f"Others on this machine can read {file}"),
+            Text(f"Закрийте: chmod {mode:o} {file}", f"Close it: chmod {mode:o} {file}"),
+            str(file),
+            Fix.PERMISSIONS,
+        )
+        for file, mode in open_files(config)
+    ]
+
+
+def _disk(state: Path) -> Finding:
+    try:
+        free = shutil.disk_usage(state).free
+    except OSError as error:
+        return bad(
+            Check.DISK,
+            Text(f"Не видно, скільки місця на диску: {error.strerror}", f"The disk does not tell: {error.strerror}"),
+            Text("Перевірте диск.", "Look at the disk."),
+        )
+    uk, en = f"Вільно на диску {free / 1e9:.1f} ГБ", f"{free / 1e9:.1f} GB are free on the disk"
+    if free >= LITTLE_FREE:
+        return good(Check.DISK, uk, en)
+    advice = Text(
+        "Звільніть місце: старі копії в теці backups, журнали, чужі файли. Без місця чеки не приймаються.",
+        "Make room: old backups in the folder backups, logs, other files. Without room no receipt is taken.",
+    )
+    if free < LEAST_FREE:
+        return bad(Check.DISK, Text(f"{uk}: диск майже повний", f"{en}: the disk is nearly full"), advice)
+    return warn(Check.DISK, Text(f"{uk}: замало", f"{en}: that is little"), advice)
+
+
+def _secrets(state: Path) -> list[Finding]:
+    file = state / KEY_FILE
+    if not file.exists():
+        # Made with the first secret: whether one is missing is said by the devices, which cannot read theirs then.
+        return []
+    try:
+        Secrets.check_file(file)
+    except SecretsError as error:
+        return [
+            bad(
+                Check.SECRETS,
+                Text(f"Файл ключа паролів непридатний: {error}", f"The key of the secrets cannot be used: {error}"),
+                Text(
+                    f"Поверніть {KEY_FILE} із резервної копії; без нього паролі й ключі підпису треба ввести знову.",
+                    f"Put {KEY_FILE} back from a backup; without it every password and key is to be entered anew.",
+                ),
+                str(file),
+            )
+        ]
+    return [good(Check.SECRETS, "Ключ паролів на місці", "The key of the secrets is there", str(file))]
+
+
+def _backup(config: Config, now: float) -> list[Finding]:
+    if config.service.training:
+        return []
+    made = sorted((config.state / BACKUPS).glob("*.tar.gz"), reverse=True)
+    try:
+        days = int((now - made[0].stat().st_mtime) // DAY) if made else None
+    except OSError:
+        days = None
+    advice = Text(
+        "Зробіть копію: dmtwisted backup, щодня за розкладом.", "Make one: dmtwisted backup, daily by a timer."
+    )
+    if days is None:
+        text = Text("Резервної копії ще немає", "There is no backup yet")
+    elif days > OLD_BACKUP_DAYS:
+        text = Text(f"Остання резервна копія зроблена {days} дн. тому", f"The newest backup is {days} days old")
+    else:
+        return [good(Check.BACKUP, f"Резервна копія: {made[0].name}", f"The newest backup is {made[0].name}")]
+    return [warn(Check.BACKUP, text, advice, fix=Fix.BACKUP)]
+
+
+def _log(config: Config) -> list[Finding]:
+    folder = log_folder(config)
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        return [
+            bad(
+                Check.FILES,
+                Text(f"Теки журналу {folder} немає", f"The folder of the log, {folder}, is not there"),
+                Text(f"Створіть її: mkdir -p {folder}", f"Make it: mkdir -p {folder}"),
+                str(folder),
+                Fix.FOLDER,
+            )
+        ]
+    file = Path(config.log.file)
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        return [
+            bad(
+                Check.FILES,
+                Text(f"У журнал {file} не можна писати", f"The log {file} cannot be written"),
+                Text(
+                    "Віддайте файл користувачеві сервісу (chown).",
+                    "Give the file to the user of the service (chown).",
+                ),
+                str(file),
+            )
+        ]
+    return [good(Check.FILES, f"Журнал пишеться в {file}", f"The log is written to {file}")]

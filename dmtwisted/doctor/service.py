@@ -1,0 +1,155 @@
+"""All the checks of a running service, and what it can mend by itself."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from dmtwisted.clock import kyiv
+from dmtwisted.config import BACKUPS, Config
+from dmtwisted.core import Core
+from dmtwisted.doctor import clock, database, devices, files, tls
+from dmtwisted.doctor.findings import Finding, Fix, in_order
+from dmtwisted.store.facts import facts_of
+from dmtwisted.store.values import StoreFailed
+
+BACKUP_PATIENCE = 600.0
+"""Seconds that a backup may take before it is given up."""
+
+
+def of_machine(config: Config, now: float) -> list[Finding]:
+    """What files, clock and certificate show; blocks for a moment.
+
+    :param now: the machine's time in seconds since 1970.
+    """
+    return [*files.look(config, now), *clock.look(now), *tls.look(config, now)]
+
+
+class Doctor:
+    """Looks at the service from the inside, and remembers what was found last."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.found: list[Finding] = []
+        self.at: int | None = None
+        """When that was, in milliseconds since 1970."""
+
+    async def examine(self) -> list[Finding]:
+        """Look at everything, and try every device."""
+        core = self._core
+        config = core.config
+        found = await core.clock.aside(of_machine, config, float(core.reactor.seconds()))
+        if config.sqlite_file is not None:
+            found += await core.clock.aside(database.look, config.sqlite_file)
+        else:
+            try:
+                found += database.judge(await facts_of(config, core.store, core.clock))
+            except StoreFailed as error:
+                found.append(database.unreachable("", str(error)))
+        found += await devices.look(core.devices, core.clock)
+        self.found, self.at = in_order(found), core.clock.now()
+        return self.found
+
+    async def mend(self, fix: Fix) -> str:
+        """Do what a button promises; why not when that fails, empty when it is done."""
+        core = self._core
+        if fix is Fix.CERTIFICATE:
+            return await self._renew()
+        if fix is Fix.BACKUP:
+            given = Backup(
+                _url(core.config),
+                str(core.config.state),
+                core.config.log.file,
+                core.clock.now(),
+                _database(core.config),
+            )
+            told = await core.clock.apart(WORK, msgspec.json.encode(given), BACKUP_PATIENCE)
+            return "the backup took too long, or broke off" if told is None else told.decode()
+        return await core.clock.aside(_mend, core.config, fix)
+
+    async def _renew(self) -> str:
+        """A new certificate of this machine by the local authority, for the names that the old one has."""
+        from dmtwisted.certificates import BadCertificate
+        from dmtwisted.tls_orders import Order, ordered
+
+        core, config = self._core, self._core.config.tls
+        if core.certificate is None or not core.config.tls_is_installed:
+            return "there is no certificate of the local authority to renew"
+        names = tuple(core.certificate.status().get("names", ()))
+        order = Order(
+            "authority",
+            str(core.config.state),
+            float(core.reactor.seconds()),
+            config.certificate,
+            config.key,
+            config.passphrase,
+            names=names,
+        )
+        told = await ordered(order, core.reactor)
+        if told.error:
+            return told.error
+        try:
+            core.certificate.reload()
+        except BadCertificate as error:
+            return str(error)
+        return ""
+
+
+def _mend(config: Config, fix: Fix) -> str:
+    """Permissions and folders; blocks for a moment."""
+    try:
+        if fix is Fix.PERMISSIONS:
+            for file, mode in files.open_files(config):
+                file.chmod(mode)
+        elif fix is Fix.FOLDER:
+            folder = files.log_folder(config)
+            if folder is not None:
+                folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    return ""
+
+
+WORK = "dmtwisted.doctor.service:back_up"
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """What the process that makes a backup has to know; ``now`` in milliseconds since 1970."""
+
+    url: str
+    state: str
+    log: str
+    now: int
+    database: str
+
+    def __repr__(self) -> str:
+        return "Backup()"
+
+
+def back_up(given: bytes) -> bytes:
+    """Make a backup; why not when it fails. Runs in a process of its own, which alone carries what it takes."""
+    from dmtwisted.store.carry.backing_up import make_backup
+    from dmtwisted.store.carry.rows import CarryError, open_rows
+
+    asked = msgspec.json.decode(given, type=Backup)
+    state = Path(asked.state)
+    target = state / BACKUPS / f"dmtwisted-{kyiv(asked.now):%Y%m%d-%H%M%S}.tar.gz"
+    leave_out = [Path(asked.database), state / "dmtwisted.db", *([Path(asked.log)] if asked.log else [])]
+    try:
+        with open_rows(asked.url, reading=True) as rows:
+            make_backup(rows, state, leave_out, target, int(time.time() * 1000), lambda *_: None)
+    except (CarryError, OSError) as error:
+        return str(error).encode()
+    return b""
+
+
+def _database(config: Config) -> str:
+    return str(config.sqlite_file or config.state / "dmtwisted.db")
+
+
+def _url(config: Config) -> str:
+    from dmtwisted.store.migrate import SQLITE
+
+    return config.database.url if config.sqlite_file is None else f"{SQLITE}{config.sqlite_file}"
