@@ -523,12 +523,18 @@ class SigningKeyTests(PageCase):
         self.assertEqual(self.shop.fiscal(0, device="one")["res"], 0)
         path = f"/dm/main/receipts/{self.ids()['one']}"
         text = self.page(f"{path}/1").text
-        self.assertIn("Signed with the register's key Stored before it was sent Sent to the tax office", text)
+        at = "21.09.2026 09:00:00.000"
+        way = f"Signed with the register's key {at} Stored before it was sent Sent to the tax office {at}"
+        self.assertIn(f"The request was received {at} {way} Confirmed and stored 3000000001 {at}", text)
         self.prro.done(self.prro.built().go_offline("uk"))
         number = self.shop.fiscal(1, device="one", receipt=shop_sale())["info"]["docno"]
-        self.assertIn("Made offline, goes to the tax office later", self.page(f"{path}/{number}").text)
+        text = self.page(f"{path}/{number}").text
+        self.assertRegex(text, f"Signed with the register's key {at} Made offline and stored .* {at} Goes to the tax")
+        self.shop.clock.advance(60)
         self.prro.done(self.prro.built().go_online("uk"))
-        self.assertIn("Made offline, handed in to the tax office", self.page(f"{path}/{number}").text)
+        text = self.page(f"{path}/{number}").text
+        self.assertIn("not later than the end of the offline session 21.09.2026 09:01:00.000", text)
+        self.assertNotIn("Goes to the tax", text)
 
     def test_lines(self) -> None:
         """Texts of several lines, certificates and templates, have a field that keeps their lines."""
@@ -616,9 +622,17 @@ class OverviewTests(PageCase):
         self.assertIn("Needs attention (1)", page.text)
         self.assertIn("outcome unknown", page.text)
         self.assertEqual(len(page.all("button", data_ask="test")), 1)
+        path = f"/dm/main/receipts/{self.ids()['test']}/2"
+        self.assertIn(path, page.links())
+        text = self.page(path).text
+        self.assertIn("Sent, and no answer came Nobody knows the end. Before its next task the register asks", text)
+        self.assertNotIn("Confirmed", text)
         self.shop.scenario()
         self.fiscal(18)
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)
+        text = self.page(path).text
+        self.assertIn("Confirmed and stored", text)
+        self.assertNotIn("Nobody knows", text)
 
     def test_unfinished_payment(self) -> None:
         """A payment in doubt asks the person what the slip shows; once that was said, it is gone."""
@@ -764,9 +778,10 @@ class ReceiptTests(PageCase):
             self.first,
             "sale-1",
             "Олена",
-            "The request was received 21.09.2026 09:00:00",
+            "The request was received 21.09.2026 09:00:00.000",
             "Sent to the tax office",
             "Confirmed and stored",
+            "Steps without a time have none of their own",
             "It was not printed",
             '"task_status": 1',
         ):

@@ -21,10 +21,11 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Answer, Warning, render
 from dmtwisted.clock import ServiceClock, stamp17
-from dmtwisted.registers import documents, infos, totals
+from dmtwisted.registers import documents, infos, moments, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.moments import Moments
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.registers.warnings import due_warnings
@@ -52,6 +53,8 @@ class Paper:
     sent: bytes
     fiscal_number: str = ""
     session: Session | None = None
+    moments: Moments | None = None
+    """Set where a far end is at the other side of a link."""
 
 
 class Books:
@@ -141,7 +144,11 @@ class Books:
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
-        papers = [Paper(documents.decode(row.value), row.sent, row.fiscal_number) for row in operation.documents]
+        way = moments.decode(operation.request)
+        papers = [
+            Paper(documents.decode(row.value), row.sent, row.fiscal_number, moments=way.get(row.number))
+            for row in operation.documents
+        ]
         for index, paper in enumerate(papers):
             if paper.fiscal_number:
                 continue
@@ -162,6 +169,8 @@ class Books:
                 break
             self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
             paper.fiscal_number, paper.session = found.fiscal_number, found.session
+            if paper.moments is not None:
+                paper.moments.answered = self._clock.now()
         try:
             await self._hand_in(operation.n, papers, [])
         except Refused as refused:
@@ -205,7 +214,8 @@ class Books:
     # Documents on their way
 
     async def _paper(self, draft: Document) -> Paper:
-        return Paper(draft, await self._channel.prepare(draft))
+        sent = await self._channel.prepare(draft)
+        return Paper(draft, sent, moments=Moments(self._clock.now()) if self._channel.remote else None)
 
     async def _do(
         self, papers: list[Paper], kind: str, key: str, fingerprint: bytes, language: str
@@ -233,6 +243,7 @@ class Books:
                         )
                         for paper in papers
                     ],
+                    request=_way_of(papers),
                 )
             )
             if reserved.known is not None:
@@ -262,7 +273,7 @@ class Books:
                 # The shift's closing after an accepted Z is due whatever came in between: it is tried again.
                 why = outcome.why if isinstance(outcome, Unknown) else outcome.refused.errortxt("uk")
                 self._stored = None
-                await self._conclude(n, State.UNKNOWN, Res.TAX_SERVICE_UNAVAILABLE.code)
+                await self._conclude(n, State.UNKNOWN, Res.TAX_SERVICE_UNAVAILABLE.code, request=_way_of(papers))
                 self.log.warn(
                     "{device}: nobody knows what became of document {number}: {why}",
                     device=self._name,
@@ -274,12 +285,18 @@ class Books:
 
     async def _deliver(self, paper: Paper) -> ChannelOutcome:
         """Where a document goes: to the far end, or into the drawer of what was made offline."""
+        if paper.document.offline is not None and paper.document.kind != documents.OFFLINE_END:
+            return Accepted(paper.document.offline.number)
+        if paper.moments is not None:
+            paper.moments.sent = self._clock.now()
         if paper.document.kind == documents.OFFLINE_END:
             assert self._state.session is not None
-            return await self._channel.upload([paper.sent], self._state.session)
-        if paper.document.offline is not None:
-            return Accepted(paper.document.offline.number)
-        return await self._channel.submit(paper.document, paper.sent)
+            outcome = await self._channel.upload([paper.sent], self._state.session)
+        else:
+            outcome = await self._channel.submit(paper.document, paper.sent)
+        if paper.moments is not None and isinstance(outcome, Accepted):
+            paper.moments.answered = self._clock.now()
+        return outcome
 
     async def _complete(self, n: int, papers: list[Paper], warnings: list[Warning]) -> bytes:
         """Take accepted documents into the state, store both with the answer, and return the answer."""
@@ -317,6 +334,7 @@ class Books:
                 register_state=stored,
                 shift=head.shift,
                 sold=sold,
+                request=_way_of(papers),
             )
         )
         self._state, self._stored = after, stored
@@ -328,7 +346,9 @@ class Books:
         assert sale.receipt is not None
         return {good.code: good.taxgrp for good in sale.receipt.goods if good.code and good.code not in self._sold}
 
-    async def _conclude(self, n: int, state: State, res: int, register_state: bytes | None = None) -> None:
+    async def _conclude(
+        self, n: int, state: State, res: int, register_state: bytes | None = None, request: bytes = b""
+    ) -> None:
         await self._store.conclude(
             Outcome(
                 n=n,
@@ -339,6 +359,7 @@ class Books:
                 answer=b"",
                 fiscal_numbers={},
                 register_state=register_state,
+                request=request,
             )
         )
 
@@ -351,6 +372,10 @@ class Books:
     def _warnings(self, language: str) -> list[Warning]:
         """What should be seen to before it becomes an error."""
         return due_warnings(self._settings, self._state, self._clock.now(), self._channel.key_days_left(), language)
+
+
+def _way_of(papers: list[Paper]) -> bytes:
+    return moments.encode({paper.document.number: paper.moments for paper in papers if paper.moments is not None})
 
 
 def says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:

@@ -17,7 +17,7 @@ NO_AXE = "axe-core is not here (npm pack axe-core, or AXE_CORE)"
 AXE = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "axe-core" / "package" / "axe.min.js")
 
 
-class _EveryPage(BrowserCase):
+class ShopCase(BrowserCase):
     """A shop that has sold, open to its network, and all of its pages."""
 
     host = "0.0.0.0"
@@ -64,7 +64,7 @@ class _EveryPage(BrowserCase):
         ]
 
 
-class EveryPageTests(_EveryPage):
+class EveryPageTests(ShopCase):
     """One service and one browser for all of it: starting them is what takes the time."""
 
     def violations(self, path: str) -> None:

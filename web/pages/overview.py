@@ -12,6 +12,7 @@ from dmtwisted.devices.drivers import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers import documents
+from dmtwisted.registers.bookkeeping import KIND, UNTAGGED
 from dmtwisted.registers.drafting import LONGEST_OFFLINE
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
@@ -26,6 +27,9 @@ LAST = 3
 
 MOST_UNFINISHED = 50
 """Unfinished operations that are listed."""
+
+FISCAL = (KIND, UNTAGGED)
+"""The kinds of a register's operations in the journal."""
 
 MINUTE = 60_000
 """In milliseconds."""
@@ -92,6 +96,8 @@ class Unfinished:
     at: int
     advice: str
     way: str
+    number: int = 0
+    """The fiscal document that it is about; 0 when it is about none."""
 
 
 async def standing(device: Device, now: int = 0) -> Standing:
@@ -166,6 +172,7 @@ async def unfinished(store: IStore, devices: Devices, now: int, language: str) -
     by_n = {device.row.n: device for device in devices}
     replaced = await _replaced(store, now) if any(row.kind == JOB for row in found.operations) else set()
     say = speaker(language)
+    numbers = await _numbers(store) if any(row.kind in FISCAL for row in found.operations) else {}
     told = []
     for row in found.operations:
         device = by_n.get(row.device_n)
@@ -184,9 +191,17 @@ async def unfinished(store: IStore, devices: Devices, now: int, language: str) -
                 row.at,
                 say(f"advice_{way or 'wait'}"),
                 way,
+                numbers.get(row.n, 0),
             )
         )
     return told
+
+
+async def _numbers(store: IStore) -> dict[int, int]:
+    """The first document of each open operation of a register that has any."""
+    return {
+        row.n: row.documents[0].number for row in await store.unresolved(None) if row.kind in FISCAL and row.documents
+    }
 
 
 async def _replaced(store: IStore, now: int) -> set[int]:
@@ -204,4 +219,4 @@ def _way(row: OperationRow, device: Device | None) -> str:
         return "reprint"
     if row.kind == "pkg":
         return "give_up"
-    return "ask" if row.kind in ("fiscal", "untagged") else ""
+    return "ask" if row.kind in FISCAL else ""

@@ -16,11 +16,13 @@ from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.told import why
-from dmtwisted.registers import documents
+from dmtwisted.registers import documents, moments
+from dmtwisted.registers.bookkeeping import KIND
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.moments import Moments
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow
-from web.pages.overview import ShownDocument, shown
+from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
+from web.pages.overview import FISCAL, ShownDocument, shown
 
 PAGE_SIZE = 25
 """Documents of a page."""
@@ -173,39 +175,58 @@ def _shown(row: FoundDocument, registers: dict[int, Device]) -> ShownDocument:
 
 
 async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument, Document] | None:
-    """The document ``number`` of a register; `None` when it has none that was accepted, or that can be read.
+    """The document ``number`` of a register, accepted or with its outcome open; `None` when none can be shown.
 
     :raises StoreFailed: when the store cannot tell.
     """
     found = await store.find_documents(DocumentQuery(devices=[device.row.n], number=number, limit=1))
-    if not found.documents:
+    row = found.documents[0] if found.documents else await _open_one(store, device, number)
+    if row is None:
         return None
     try:
-        return found.documents[0], documents.decode(found.documents[0].value)
+        return row, documents.decode(row.value)
     except msgspec.MsgspecError:
         return None
 
 
-async def way_of(store: IStore, device: Device, row: FoundDocument, value: Document, language: str) -> list[Step]:
-    """What happened to a document, step by step, as far as the journal knows.
+async def _open_one(store: IStore, device: Device, number: int) -> FoundDocument | None:
+    """The document ``number`` of an operation of which nobody knows what became."""
+    for operation in await store.unresolved(device.row.n):
+        for paper in operation.documents:
+            if paper.number == number and operation.kind in FISCAL:
+                return FoundDocument(
+                    device.row.n, number, paper.kind, paper.at, paper.fiscal_number, paper.value, operation.answer
+                )
+    return None
 
-    The journal keeps when an operation began and when it was answered; storing and sending lie between the two and
-    have no time of their own.
+
+async def way_of(store: IStore, device: Device, row: FoundDocument, value: Document, language: str) -> list[Step]:
+    """What happened to a document, step by step, as far as the journal knows; what comes next when it is open.
+
+    Where there is a far end the journal keeps the moments of signing, sending and the answer
+    (`dmtwisted.registers.moments`); for a register without one, and for documents of earlier versions, all of that
+    shares the time of the operation.
 
     :raises StoreFailed: when the store cannot tell.
     """
-    operation = await _operation_of(store, device, value)
+    operation = await _operation_of(store, device, row, value)
+    known = moments.decode(operation.request).get(row.number) if operation is not None else None
+    way = known or Moments()
+    is_open = operation is not None and operation.state in (State.INTENDED, State.UNKNOWN)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]
     if hasattr(device.built, "load_key"):
-        steps.append(Step("step_signed", 0))
-    steps.append(Step("step_stored", 0))
-    if value.offline is None:
-        steps.append(Step("step_sent", 0))
+        steps.append(Step("step_signed", way.signed))
+    if value.offline is not None and value.kind != documents.OFFLINE_END:
+        steps += await _offline_steps(store, device, row, way)
     else:
-        state = await device.built.state()
-        waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)
-        steps.append(Step("step_offline" if waits else "step_handed_in", 0))
-    steps.append(Step("step_confirmed", _answered_at(row.answer), row.fiscal_number))
+        steps.append(Step("step_stored", 0))
+        if is_open:
+            steps.append(Step("step_maybe_sent", way.sent, good=False))
+        else:
+            steps.append(Step("step_sent", way.sent))
+            steps.append(Step("step_confirmed", way.answered, row.fiscal_number))
+    if is_open and not row.fiscal_number:
+        steps.append(Step("step_open", 0, good=False))
     prints = await store.find_operations(OperationQuery(kinds=[JOB], key=f"{value.header.fisid}/{value.number}"))
     for job_row in reversed(prints.operations):
         job = decode_job(job_row.request)
@@ -215,30 +236,42 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     return steps
 
 
+async def _offline_steps(store: IStore, device: Device, row: FoundDocument, way: Moments) -> list[Step]:
+    """A document that the register numbered itself: kept, then handed in with the others of its session."""
+    steps = [Step("step_offline", way.signed, row.fiscal_number)]
+    ends = DocumentQuery(
+        devices=[row.device_n], kinds=[documents.OFFLINE_END], at_from=row.at, newest_first=False, limit=1
+    )
+    state = await device.built.state()
+    waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)
+    if waits:
+        return [*steps, Step("step_waits", 0)]
+    # The packages go before the end of the session; when each of them went nobody keeps.
+    found = (await store.find_documents(ends)).documents
+    return [*steps, Step("step_handed_in", found[0].at if found else 0)]
+
+
+def shares_time(steps: list[Step]) -> bool:
+    """Whether steps that happened have no time of their own."""
+    return any(not step.at for step in steps if step.word in _TIMED)
+
+
+_TIMED = ("step_signed", "step_stored", "step_offline", "step_sent", "step_confirmed")
+
+
 def was_printed(steps: list[Step]) -> bool:
     """Whether anything of a document's way was on a printer."""
     return any(step.word.startswith("print:") for step in steps)
 
 
-async def _operation_of(store: IStore, device: Device, value: Document) -> OperationRow | None:
-    if not value.caller.tag:
-        return None
-    return await store.find(device.row.n, "fiscal", value.caller.tag)
-
-
-def _answered_at(answer: bytes) -> int:
-    """When the stored answer was given, in milliseconds since 1970; 0 when it does not say."""
-    try:
-        stamp = msgspec.json.decode(answer, type=_Answered).dt
-        return span(stamp[:14])[0] + int(stamp[14:17] or 0)
-    except (msgspec.MsgspecError, ValueError):
-        return 0
-
-
-class _Answered(msgspec.Struct):
-    """What the way takes of a stored answer."""
-
-    dt: str = ""
+async def _operation_of(store: IStore, device: Device, row: FoundDocument, value: Document) -> OperationRow | None:
+    """The operation that made a document: by its tag, else by the moment at which both began."""
+    if value.caller.tag:
+        done = await store.find(device.row.n, KIND, value.caller.tag)
+        return done or await store.latest(device.row.n, KIND, value.caller.tag)
+    query = OperationQuery(devices=[device.row.n], kinds=list(FISCAL), at_from=row.at, at_to=row.at)
+    found = [one for one in (await store.find_operations(query)).operations if one.state != State.REFUSED]
+    return found[0] if len(found) == 1 else None
 
 
 def pretty(answer: bytes) -> str:

@@ -121,6 +121,11 @@ def moment(at: int) -> str:
     return f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
 
 
+def exact(at: int) -> str:
+    """The same with its milliseconds: ``21.09.2026 09:00:00.000``."""
+    return f"{moment(at)}.{at % 1000:03d}"
+
+
 def hour(at: int) -> str:
     """Its hour and minute alone: ``09:00``."""
     return f"{kyiv(at):%H:%M}"
@@ -139,6 +144,7 @@ def money(value: object) -> str:
 
 FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
+    "exact": exact,
     "hour": hour,
     "iso": iso,
     "money": money,

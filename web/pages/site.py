@@ -192,6 +192,7 @@ class PageSite:
             shown=shown(row, device.name, dev_id),
             steps=steps,
             printed=receipts.was_printed(steps),
+            shares_time=receipts.shares_time(steps),
             answer=receipts.pretty(row.answer),
             text=receipts.text_of(device, row, value),
             printers=self._named(PRINTER),

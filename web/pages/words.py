@@ -324,7 +324,22 @@ _W: dict[str, tuple[str, str]] = {
     "step_received": ("Запит отримано", "The request was received"),
     "step_stored": ("Збережено перед надсиланням", "Stored before it was sent"),
     "step_sent": ("Надіслано до податкової", "Sent to the tax office"),
-    "step_offline": ("Зроблено офлайн, у податкову піде пізніше", "Made offline, goes to the tax office later"),
+    "step_offline": ("Зроблено офлайн і збережено", "Made offline and stored"),
+    "step_waits": (
+        "Піде в податкову, щойно каса повернеться онлайн",
+        "Goes to the tax office as soon as the register is back online",
+    ),
+    "step_maybe_sent": ("Надіслано, але відповідь не прийшла", "Sent, and no answer came"),
+    "step_open": (
+        "Підсумок невідомий. Перед наступним завданням каса сама спитає податкову: якщо документ там є, його буде"
+        " завершено, якщо немає, його номер звільниться. Удруге він не піде.",
+        "Nobody knows the end. Before its next task the register asks the tax office itself: if the document is"
+        " there it is completed, if not its number is free again. It is not sent twice.",
+    ),
+    "steps_share": (
+        "Кроки без часу не мають власного: вони відбулися між сусідніми кроками.",
+        "Steps without a time have none of their own: they happened between those beside them.",
+    ),
     "step_confirmed": ("Підтверджено й збережено", "Confirmed and stored"),
     "step_printed": ("Друк", "Print"),
     "not_printed_yet": ("Не друкувалося", "It was not printed"),

@@ -208,6 +208,9 @@ SERVICE: dict[str, tuple[str, str]] = {
     "hours_short": ("год", "h"),
     "minutes_short": ("хв", "min"),
     "step_signed": ("Підписано ключем каси", "Signed with the register's key"),
-    "step_handed_in": ("Зроблено офлайн, передано до податкової", "Made offline, handed in to the tax office"),
+    "step_handed_in": (
+        "Передано до податкової не пізніше, ніж закінчилась офлайн-сесія",
+        "Handed in to the tax office, not later than the end of the offline session",
+    ),
 }
 """Ukrainian and English by the key of the word."""

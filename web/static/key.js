@@ -19,6 +19,8 @@ form.addEventListener("submit", (event) => {
       return;
     }
     form.reset();
+    // What is folded away cannot keep the focus.
+    $("summary", form.closest("details")).focus();
     form.closest("details").open = false;
     say(`${words.key_loaded}: ${json.signinfo}`);
     $("#outcome").scrollIntoView({ block: "nearest" });

@@ -41,6 +41,11 @@ function soon() {
 async function look() {
   timer = 0;
   looked = Date.now();
+  // A question gives the focus back to the button that asked it: that one must stay meanwhile.
+  if ($("dialog[open]")) {
+    soon();
+    return;
+  }
   if (looking) {
     again = true;
     return;
@@ -49,6 +54,7 @@ async function look() {
   try {
     const answer = await fetch(location.href, { cache: "no-store" });
     if (answer.redirected && new URL(answer.url).pathname === "/login") location.reload();
+    else if ($("dialog[open]")) again = true;
     else if (answer.ok) takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
   } catch {
     // The line is down; the events tell when it is there again.
@@ -63,16 +69,21 @@ async function look() {
   }
 }
 
+/** What tells a control from its neighbours, whatever its words say by now. */
+const nameOf = (each) => [each.tagName, each.id, each.getAttribute("href"), JSON.stringify(each.dataset)].join(" ");
+
 function takeOver(fresh) {
   for (const part of $$("[data-live]")) {
     const other = fresh.getElementById(part.id);
     if (!other || other.innerHTML === part.innerHTML) continue;
-    // Whoever works by keyboard keeps the place.
-    const place = part.contains(document.activeElement) ? $$(focusable, part).indexOf(document.activeElement) : -1;
+    // Whoever works by keyboard keeps the control, or the place where it was.
+    const held = document.activeElement;
+    const place = part.contains(held) ? $$(focusable, part).indexOf(held) : -1;
     part.replaceChildren(...[...other.childNodes].map((node) => document.importNode(node, true)));
     if (place >= 0) {
       const found = $$(focusable, part);
-      (found[place] ?? found.at(-1) ?? $("#content")).focus();
+      const same = found.find((each) => nameOf(each) === nameOf(held));
+      (same ?? found[place] ?? found.at(-1) ?? $("#content")).focus();
     }
   }
   document.dispatchEvent(new Event("looked"));

@@ -103,13 +103,15 @@ export function showPending() {
   for (const action of mine) {
     const repeat = make("button", { type: "button", class: "main" }, words.repeat);
     repeat.addEventListener("click", async () => {
-      repeat.disabled = true;
       await send(action);
-      repeat.disabled = false;
+      // The button went with its action: whoever works by keyboard goes on from what came of it.
+      if (document.activeElement === document.body) $("#outcome").focus();
     });
     const forget = make("button", { type: "button" }, words.forget);
     forget.addEventListener("click", async () => {
-      if (await sure("sure-forget")) keep(without(action.key));
+      if (!(await sure("sure-forget"))) return;
+      keep(without(action.key));
+      ($("#pending button") ?? $("#content")).focus();
     });
     place.append(make("p", { class: "row" }, make("strong", {}, action.title), repeat, forget));
   }
