@@ -298,6 +298,11 @@ class PictureTests(SynchronousTestCase):
         # At most one dot of each command is missing, and none is added.
         self.assertTrue(all(after in (before, 0) for before, after in zip(data, shown, strict=True)))
 
+    def test_command_made_by_taming(self) -> None:
+        """The dot that is taken out of one command does not complete the one before it."""
+        job = compose((Image(8, b"\x10\x05\x10\x14\x02"),), EPSON)
+        self.assertEqual([found for _, found in RealTimeScanner().feed(job.stream) if found is not None], [])
+
     def test_drawer_stays_shut(self) -> None:
         """A picture that contains the drawer's command is printed and opens nothing."""
         picture = Image(8, b"\x10\x14\x01\x00\x01")

@@ -28,7 +28,10 @@ def hazards(data: bytes) -> list[int]:
 
 def tame(picture: bytes) -> bytes:
     """``picture`` without real-time commands: one black dot turns white where each of them began."""
-    return _TRIPLE.sub(b"\0", picture)
+    # The zero that ends one command may complete another one that began two bytes before it.
+    while _TRIPLE.search(picture):
+        picture = _TRIPLE.sub(b"\0", picture)
+    return picture
 
 
 @dataclass(frozen=True)

@@ -339,7 +339,7 @@ class TryingTests(BrowserCase):
         self.go("/dm/main/console")
         self.click("#console button.main")
         self.see("#meaning h2:has-text('Готово')")
-        self.assertIn('"price": 125.5,', self.text("#answer"))
+        self.see("#answer:has-text('\"price\": 125.5,')")
         self.assertIn('"cnt": 1.0,', self.text("#answer"))
         self.picture("console")
         self.click("#console button.main")
