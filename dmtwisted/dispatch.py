@@ -32,6 +32,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.tally import Tally
 from dmtwisted.terminals.ordering import label_of
 
 
@@ -42,7 +43,7 @@ class Dispatcher:
 
     def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
         self._devices, self._store, self._clock = devices, store, clock
-        self.events = Events(clock)
+        self.events, self.tally = Events(clock), Tally()
         self.papers = Papers(devices)
         self.batch = Batch(devices, store, clock, self.papers, self.events.publish)
         self._running = 0
@@ -72,6 +73,8 @@ class Dispatcher:
                 answer = answers.with_member(answer, "transaction_id", label_of(request.transaction_id))
         if self.events.watched:
             self.events.ended(request, answer)
+        took = self._clock.seconds() - started
+        self.tally.ended(request.type, batch, request.task, res, took)
         self.log.info(
             "{device} {type}/{task} tag={tag} res={res} {ms:.1f} ms",
             device=request.device,
@@ -79,7 +82,7 @@ class Dispatcher:
             task=request.task,
             tag=request.tag,
             res=res,
-            ms=(self._clock.seconds() - started) * 1000,
+            ms=took * 1000,
         )
         return answer
 
@@ -144,7 +147,13 @@ class Dispatcher:
 
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
-        await turns.take()
+        if turns.busy:
+            asked = self._clock.seconds()
+            await turns.take()
+            self.tally.turn(device.kind, self._clock.seconds() - asked)
+        else:
+            await turns.take()
+            self.tally.turn(device.kind, 0.0)
         try:
             # Who waited for its turn may have waited for a change: the device as it was is closed then.
             device = self._devices.by_id(device.row.dev_id)

@@ -30,6 +30,7 @@ from web.health import Health
 from web.journal import JournalApi
 from web.keys import PATH as SIGNING_KEY
 from web.keys import KeyApi
+from web.metrics import MetricsPage
 from web.openapi.resource import OPENAPI, POSTMAN, DocumentApi
 from web.pages.dry_check import PATH as DRY_CHECK
 from web.pages.dry_check import DryCheck
@@ -200,6 +201,7 @@ class Door(Site):
             b"/dm/execute-pkg": TaskResource(partial(core.dispatcher.execute, batch=True), language),
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
+            b"/metrics": MetricsPage(core, language),
             **{path: ServiceMethod(name, core.devices, core.clock, language) for path, name in PATHS.items()},
         }
         events = core.dispatcher.events

@@ -122,6 +122,11 @@ ENTRIES: dict[str, Entry] = {
     "GET /dm/lasttransaction": _service("The stored answer of the last operation."),
     "GET /health/live": _probe("Whether the process runs."),
     "GET /health/ready": _probe("Whether it can take tasks; 503 when not."),
+    "GET /metrics": Entry(
+        "watching",
+        {200: PLAIN},
+        text="The service in figures, in Prometheus' text format; docs/operating.md lists them.",
+    ),
     "GET /login": Entry("login", {200: HTML}, query=(Query("next", "The page to go on to."),)),
     "POST /login": Entry(
         "login",

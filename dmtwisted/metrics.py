@@ -1,0 +1,187 @@
+"""The service in figures, in Prometheus' text format (version 0.0.4): what was counted, and how it stands just now.
+
+Written out here and not by prometheus-client: docs/dependencies.md says why. Labels are bounded: kinds, task numbers
+and result codes are closed sets, and of the devices at most `MOST_DEVICES` are told. No figure shows money, a name
+of a person, an address or a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import dmtwisted
+from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
+from dmtwisted.devices.drivers import REGISTER, TERMINAL
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.tally import BOUNDS, Durations, Tally
+from dmtwisted.watching import state_of
+
+TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+"""The media type."""
+
+MOST_DEVICES = 200
+
+Labels = Mapping[str, object]
+
+METRICS: dict[str, tuple[str, str]] = {
+    "dmtwisted_info": ("gauge", "Version of the service and of Python; always 1."),
+    "dmtwisted_ready": ("gauge", "1 while tasks are taken, as /health/ready."),
+    "dmtwisted_start_time_seconds": ("gauge", "When the service began, in seconds since 1970."),
+    "dmtwisted_tasks_total": ("counter", "Answered tasks by kind, number of the task and result code."),
+    "dmtwisted_task_seconds": ("histogram", "Time from the request of a task to its answer, by kind."),
+    "dmtwisted_turn_wait_seconds": ("histogram", "Time that a task waited for its turn, by kind of device."),
+    "dmtwisted_device_up": ("gauge", "1 while a device can be used as it is set up, 0 when it says why not."),
+    "dmtwisted_device_busy": ("gauge", "1 while a task is under way at a device."),
+    "dmtwisted_register_offline": ("gauge", "1 while a register is offline."),
+    "dmtwisted_register_offline_seconds": ("gauge", "How long a register has been offline; 0 online."),
+    "dmtwisted_register_offline_month_seconds": ("gauge", "How long a register was offline this month."),
+    "dmtwisted_register_offline_numbers": ("gauge", "Offline numbers that a register has left."),
+    "dmtwisted_register_shift_open": ("gauge", "1 while a shift is open."),
+    "dmtwisted_register_shift_seconds": ("gauge", "How long the shift has been open; 0 when it is closed."),
+    "dmtwisted_register_collision": ("gauge", "1 while a register does not know what became of a document."),
+    "dmtwisted_register_key_days": ("gauge", "Whole days that the signing key is still good for."),
+    "dmtwisted_terminal_in_doubt": ("gauge", "1 while a terminal does not know what became of a payment."),
+    "dmtwisted_unfinished_operations": ("gauge", "Operations under way, and those whose end is not known."),
+    "dmtwisted_database_damaged": ("gauge", "1 when the database can be read at best."),
+    "dmtwisted_certificate_days": ("gauge", "Whole days that the certificate of HTTPS is still good for."),
+    "dmtwisted_disk_free_bytes": ("gauge", "Bytes free on the disk of the state folder."),
+    "process_resident_memory_bytes": ("gauge", "Memory of the service's own process."),
+    "process_cpu_seconds_total": ("counter", "Processor time of the service's own process."),
+}
+"""Every metric with its type and what it is."""
+
+
+class Page:
+    """The lines of an answer, each metric with its head once."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+
+    def tell(self, name: str, value: float, labels: Labels | None = None, ending: str = "") -> None:
+        """A value of the metric ``name``; ``ending`` is what a histogram's parts are called."""
+        assert name in METRICS, name
+        self._values.setdefault(name, []).append(f"{name}{ending}{_labels(labels or {})} {_number(value)}\n")
+
+    def tell_durations(self, name: str, durations: Durations, labels: Labels) -> None:
+        """A histogram."""
+        count = 0
+        for bound, number in zip((*BOUNDS, "+Inf"), durations.classes, strict=True):
+            count += number
+            self.tell(name, count, {**labels, "le": bound}, "_bucket")
+        self.tell(name, durations.total, labels, "_sum")
+        self.tell(name, count, labels, "_count")
+
+    def __bytes__(self) -> bytes:
+        lines = []
+        for name, (kind, text) in METRICS.items():
+            if name in self._values:
+                lines += [f"# HELP {name} {text}\n", f"# TYPE {name} {kind}\n", *self._values[name]]
+        return "".join(lines).encode()
+
+
+async def told(core: Core) -> bytes:
+    """The figures of now; never raises for what cannot be told, which is left out."""
+    page = Page()
+    page.tell("dmtwisted_info", 1, {"version": dmtwisted.__version__, "python": sys.version.split()[0]})
+    page.tell("dmtwisted_ready", core.ready)
+    page.tell("dmtwisted_start_time_seconds", core.began)
+    page.tell("dmtwisted_database_damaged", bool(core.store.damage))
+    _counted(page, core.dispatcher.tally)
+    now = core.clock.now()
+    for device in list(core.devices)[:MOST_DEVICES]:
+        await _device(page, device, now)
+    with suppress(StoreFailed):
+        page.tell("dmtwisted_unfinished_operations", len(await core.store.unresolved(None)))
+    if core.certificate is not None and "days_left" in (status := core.certificate.status()):
+        page.tell("dmtwisted_certificate_days", status["days_left"])
+    _process(page, core)
+    return bytes(page)
+
+
+def _counted(page: Page, tally: Tally) -> None:
+    for (kind, task, res), count in sorted(tally.tasks.items()):
+        labels = {"kind": kind, "task": _or_other(task), "res": _or_other(res)}
+        page.tell("dmtwisted_tasks_total", count, labels)
+    for kind, took in tally.took.items():
+        page.tell_durations("dmtwisted_task_seconds", took, {"kind": kind})
+    for kind, waited in tally.waited.items():
+        page.tell_durations("dmtwisted_turn_wait_seconds", waited, {"kind": kind})
+
+
+def _or_other(number: int) -> str:
+    return str(number) if number >= 0 else "other"
+
+
+async def _device(page: Page, device: Device, now: int) -> None:
+    name = {"device": device.name}
+    labels = {**name, "kind": device.kind, "driver": device.row.driver}
+    try:
+        state: dict[str, Any] = await state_of(device)
+    except Exception:
+        # A device of which nothing can be said is one that does not work; the log of whoever asks it says why.
+        state = {"error": "?"}
+    page.tell("dmtwisted_device_up", "error" not in state, labels)
+    page.tell("dmtwisted_device_busy", device.turns.busy, labels)
+    if "error" in state:
+        return
+    if device.kind == REGISTER:
+        _register(page, state, name, now)
+    elif device.kind == TERMINAL:
+        page.tell("dmtwisted_terminal_in_doubt", bool(state.get("in_doubt")), name)
+
+
+def _register(page: Page, state: Mapping[str, Any], name: Labels, now: int) -> None:
+    offline, is_open = bool(state.get("online_status")), bool(state.get("shift_status"))
+    page.tell("dmtwisted_register_offline", offline, name)
+    page.tell("dmtwisted_register_offline_seconds", _since(now, state.get("offline_since")) if offline else 0, name)
+    page.tell("dmtwisted_register_offline_month_seconds", int(state.get("offline_month_min") or 0) * 60, name)
+    page.tell("dmtwisted_register_offline_numbers", int(state.get("offline_numbers") or 0), name)
+    page.tell("dmtwisted_register_shift_open", is_open, name)
+    page.tell("dmtwisted_register_shift_seconds", _since(now, state.get("opened_at")) if is_open else 0, name)
+    page.tell("dmtwisted_register_collision", bool(state.get("collision")), name)
+    if state.get("key_days_left") is not None:
+        page.tell("dmtwisted_register_key_days", int(state["key_days_left"]), name)
+
+
+def _since(now: int, at: object) -> float:
+    return max(0, now - at) / 1000 if isinstance(at, int) and at else 0
+
+
+def _process(page: Page, core: Core) -> None:
+    if core.state is not None:
+        with suppress(OSError):
+            page.tell("dmtwisted_disk_free_bytes", shutil.disk_usage(core.state).free)
+    spent = os.times()
+    page.tell("process_cpu_seconds_total", spent.user + spent.system)
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+    except OSError:
+        # Systems without /proc: their own tools tell.
+        return
+    page.tell("process_resident_memory_bytes", pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _labels(labels: Labels) -> str:
+    told = ",".join(f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
+    return f"{{{told}}}" if told else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def names() -> Iterable[str]:
+    """Every name that stands at the beginning of a line."""
+    for name, (kind, _) in METRICS.items():
+        yield from (f"{name}{ending}" for ending in ("_bucket", "_sum", "_count")) if kind == "histogram" else (name,)
