@@ -387,6 +387,19 @@ class PlainTests(HttpsCase):
         self.scripted(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(9 * 1024 * 1024), False)
         self.failure(Garbled)
 
+    def test_sent_on(self) -> None:
+        """A document goes to the address that was named, and to no other."""
+        self.scripted(b"HTTP/1.1 307 See there\r\nLocation: http://other.test/\r\nContent-Length: 0\r\n\r\n")
+        reply = self.result(self.exchange("POST", f"http://{HOST}/fs/doc", {}, b"body"))
+        self.assertEqual((reply.status, len(self.heard)), (307, 1))
+
+    def test_cookies(self) -> None:
+        """Cookies are not kept."""
+        self.scripted(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n")
+        for _ in range(2):
+            self.result(self.exchange("POST", f"http://{HOST}/fs/doc", {}, b"body"))
+        self.assertNotIn(b"cookie", self.heard[-1].lower())
+
     def test_half_and_silence(self) -> None:
         """An answer that stops in its middle is given up after its time."""
         self.scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", False)
