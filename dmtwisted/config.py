@@ -145,7 +145,13 @@ class LogConfig:
         "json",
         choices=("text", "json"),
     )
-    file: str = option("", "The file to append to; empty is the standard output.", "log/dmtwisted.log", is_path=True)
+    file: str = option(
+        "",
+        "The file to append to; empty is the standard output. Each day gets a file of its own, zipped, kept for"
+        " `logdays` of the settings (docs/operating.md).",
+        "log/dmtwisted.log",
+        is_path=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -79,23 +79,29 @@ def open_observer(config: LogConfig, schedule: Schedule | None = None) -> LineOb
     :raises ConfigError: when the file cannot be opened.
     """
     try:
-        stream: TextIO = open(  # noqa: SIM115 - the observer closes it
-            config.file or 1,
-            "a" if config.file else "w",
-            encoding="utf-8",
-            # A lone surrogate in a name of somebody's must not cost the line.
-            errors="backslashreplace",
-            newline="\n",
-            closefd=bool(config.file),
-            opener=_open_private if config.file else None,
-        )
+        written_at = os.stat(config.file).st_mtime if config.file and os.path.exists(config.file) else None
+        stream = _open_stream(config.file)
     except OSError as error:
         name = config.file or "the standard output"
         raise ConfigError(f"[log] file: {name} cannot be opened ({error.strerror})") from None
     opened = observer(stream, config.format, config.level, schedule)
+    opened.path, opened.written_at = config.file, written_at
     # The turn of the reactor that the last lines wait for may never come.
     atexit.register(opened.flush)
     return opened
+
+
+def _open_stream(path: str) -> TextIO:
+    return open(
+        path or 1,
+        "a" if path else "w",
+        encoding="utf-8",
+        # A lone surrogate in a name of somebody's must not cost the line.
+        errors="backslashreplace",
+        newline="\n",
+        closefd=bool(path),
+        opener=_open_private if path else None,
+    )
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -131,6 +137,10 @@ class LineObserver:
         self._home = get_ident()
         self.recent: deque[str] = deque(maxlen=RECENT)
         """The newest lines, for whoever looks at the log in a browser."""
+        self.path = ""
+        """The file that is written; empty for any other stream."""
+        self.written_at: float | None = None
+        """When somebody wrote in that file before us, in seconds since 1970; `None` for a new one."""
 
     def __call__(self, event: LogEvent) -> None:
         """Write ``event``, or leave it when its level is too low."""
@@ -166,6 +176,29 @@ class LineObserver:
                 pass
             finally:
                 self._writing.release()
+
+    def was_taken_away(self) -> bool:
+        """Whether the file by our name is no longer the one that is written."""
+        try:
+            ours, there = os.fstat(self._stream.fileno()), os.stat(self.path)
+        except (OSError, ValueError):
+            return True
+        return (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino)
+
+    def turn_over(self, move: Callable[[], None]) -> None:
+        """Close the file, let ``move`` put it aside, and go on in one by the same name; lines wait meanwhile.
+
+        :raises OSError: when it cannot be moved, and the old one goes on, or when none can be opened.
+        """
+        self.flush()
+        with self._writing:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+            try:
+                move()
+            finally:
+                self._stream = _open_stream(self.path)
+        self.flush()
 
     def close(self) -> None:
         """Write what waits and let go of the stream."""

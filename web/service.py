@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from dmtwisted.config import LogConfig, ServerConfig
 from dmtwisted.core import TRAINING_REGISTER, Core
+from dmtwisted.log_files import LogFiles
 from dmtwisted.logs import LineObserver, open_observer
 from web.site import Door
 
@@ -71,6 +72,9 @@ class WholeService(Service):
         self._core, self._listening, self._reactor = core, listening, reactor
         self._observer = observer
         core.log_lines = observer.recent
+        self._log_files: LogFiles | None = None
+        if observer.path:
+            self._log_files = LogFiles(observer, lambda: core.settings.now.logdays, core.clock)
         self._door = Door(core)
         self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
         self._port: IListeningPort | None = None
@@ -94,6 +98,8 @@ class WholeService(Service):
 
     async def _start(self) -> None:
         await self._core.open()
+        if self._log_files is not None:
+            self._log_files.start()
         self._port = port = self._listen()
         _settle_memory()
         address = port.getHost()
@@ -149,6 +155,8 @@ class WholeService(Service):
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
+        if self._log_files is not None:
+            self._log_files.stop()
         if self._port is not None:
             await maybeDeferred(self._port.stopListening)
         if not self._failed:
