@@ -8,6 +8,7 @@ memory it needed.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -22,8 +23,9 @@ from twisted.python.failure import Failure
 class Apart(ProcessProtocol):
     """The process, what it is given, and what it gives back."""
 
-    def __init__(self, given: bytes) -> None:
+    def __init__(self, given: bytes, told: Callable[[bytes], None] | None = None) -> None:
         self._given, self._said = given, bytearray()
+        self._told, self._line = told, bytearray()
         self.done: Deferred[bytes | None] = Deferred()
 
     def connectionMade(self) -> None:
@@ -37,6 +39,15 @@ class Apart(ProcessProtocol):
         """A piece of what it gives back."""
         self._said += data
 
+    def errReceived(self, data: bytes) -> None:
+        """A piece of what it tells on the way: whole lines go on."""
+        self._line += data
+        *lines, rest = bytes(self._line).split(b"\n")
+        self._line[:] = rest[-LONGEST_LINE:]
+        if self._told is not None:
+            for line in lines:
+                self._told(line)
+
     def end(self) -> None:
         """It has had its time."""
         assert self.transport is not None
@@ -48,12 +59,19 @@ class Apart(ProcessProtocol):
         self.done.callback(bytes(self._said) if getattr(reason.value, "exitCode", 1) == 0 else None)
 
 
-async def apart(reactor: Any, work: str, given: bytes, patience: float) -> bytes | None:
+LONGEST_LINE = 4096
+"""Bytes of a line that is not whole yet."""
+
+
+async def apart(
+    reactor: Any, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
+) -> bytes | None:
     """What the function ``work``, spelled ``module:name``, makes of ``given``; `None` when it did not end well.
 
     A reactor of tests, which has no processes, does it at once.
 
     :param patience: in seconds.
+    :param told: hears each line of what it tells on the way (`tell`).
     """
     if not IReactorProcess.providedBy(reactor):
         here: bytes = _function(work)(given)
@@ -61,7 +79,7 @@ async def apart(reactor: Any, work: str, given: bytes, patience: float) -> bytes
     from dmtwisted.store.environment import environment
 
     processes: Any = reactor
-    process = Apart(given)
+    process = Apart(given, told)
     command = [sys.executable, "-m", "dmtwisted.apart", work]
     processes.spawnProcess(process, sys.executable, command, env=environment())
     late = processes.callLater(patience, process.end)
@@ -69,6 +87,12 @@ async def apart(reactor: Any, work: str, given: bytes, patience: float) -> bytes
     if late.active():
         late.cancel()
     return done
+
+
+def tell(line: bytes) -> None:
+    """From within the work: a line for whoever waits for it."""
+    sys.stderr.buffer.write(line + b"\n")
+    sys.stderr.buffer.flush()
 
 
 def _function(work: str) -> Any:

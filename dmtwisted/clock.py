@@ -55,11 +55,13 @@ class ServiceClock:
         threads: IReactorThreads = self._reactor
         return await deferToThreadPool(threads, threads.getThreadPool(), work, *arguments)
 
-    async def apart(self, work: str, given: bytes, patience: float) -> bytes | None:
+    async def apart(
+        self, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
+    ) -> bytes | None:
         """What ``work`` makes of ``given`` in a process of its own: see `dmtwisted.apart.apart`."""
         from dmtwisted.apart import apart
 
-        return await apart(self._reactor, work, given, patience)
+        return await apart(self._reactor, work, given, patience, told)
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""

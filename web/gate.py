@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
@@ -201,6 +202,14 @@ def base_of(request: HTTPRequest) -> bytes:
         name = str(getattr(here, "host", "localhost"))
         host = f"{f'[{name}]' if ':' in name else name}:{getattr(here, 'port', 80)}".encode()
     return scheme + b"://" + host
+
+
+def is_at_the_machine(request: Request) -> bool:
+    """Whether the request comes from this very machine."""
+    try:
+        return ip_address(_address(request)).is_loopback
+    except ValueError:
+        return False
 
 
 def _address(request: Request) -> str:

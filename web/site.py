@@ -14,11 +14,14 @@ from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
+from dmtwisted.backups import Backups
 from dmtwisted.core import Core
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, language_of, not_found
 from web.api_keys import ApiKeyApi
+from web.backups import PATH as BACKUPS
+from web.backups import BackupApi
 from web.certificate import CertificateApi
 from web.damage import DamagePage
 from web.devices import DeviceApi
@@ -234,10 +237,12 @@ class Door(Site):
             (b"/dm/api/v3/api-keys", keys),
         ]
         database = Database(core)
+        backups = Backups(core, events.publish)
+        self._starts.append((BACKUPS, announced(BackupApi(core, backups, language))))
         support = announced(SupportApi(core, database, language))
         self._starts += [(path, support) for path in SUPPORT]
         certificate, examination = CertificateApi(core, language), Examination(core)
-        pages = PageSite(core, language, database, certificate.told, examination)
+        pages = PageSite(core, language, database, certificate.told, examination, backups)
         document = Management(DocumentApi(self.resources, core.clock, language).app.resource(), language)
         self._pages: IResource = Management(pages.app.resource(), language)
         self._starts += [

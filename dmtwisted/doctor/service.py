@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
-import msgspec
-
-from dmtwisted.clock import kyiv
-from dmtwisted.config import BACKUPS, Config
+from dmtwisted.backups import Backups
+from dmtwisted.config import Config
 from dmtwisted.core import Core
 from dmtwisted.doctor import clock, database, devices, files, tls
 from dmtwisted.doctor.findings import Finding, Fix, in_order
 from dmtwisted.store.facts import facts_of
 from dmtwisted.store.values import StoreFailed
-
-BACKUP_PATIENCE = 600.0
-"""Seconds that a backup may take before it is given up."""
 
 
 def of_machine(config: Config, now: float) -> list[Finding]:
@@ -58,15 +50,7 @@ class Doctor:
         if fix is Fix.CERTIFICATE:
             return await self._renew()
         if fix is Fix.BACKUP:
-            given = Backup(
-                _url(core.config),
-                str(core.config.state),
-                core.config.log.file,
-                core.clock.now(),
-                _database(core.config),
-            )
-            told = await core.clock.apart(WORK, msgspec.json.encode(given), BACKUP_PATIENCE)
-            return "the backup took too long, or broke off" if told is None else told.decode()
+            return await Backups(core, lambda *_, **__: None).make()
         return await core.clock.aside(_mend, core.config, fix)
 
     async def _renew(self) -> str:
@@ -110,46 +94,3 @@ def _mend(config: Config, fix: Fix) -> str:
     except OSError as error:
         return f"{error.filename or 'a file'}: {error.strerror or error}"
     return ""
-
-
-WORK = "dmtwisted.doctor.service:back_up"
-
-
-class Backup(msgspec.Struct, frozen=True):
-    """What the process that makes a backup has to know; ``now`` in milliseconds since 1970."""
-
-    url: str
-    state: str
-    log: str
-    now: int
-    database: str
-
-    def __repr__(self) -> str:
-        return "Backup()"
-
-
-def back_up(given: bytes) -> bytes:
-    """Make a backup; why not when it fails. Runs in a process of its own, which alone carries what it takes."""
-    from dmtwisted.store.carry.backing_up import make_backup
-    from dmtwisted.store.carry.rows import CarryError, open_rows
-
-    asked = msgspec.json.decode(given, type=Backup)
-    state = Path(asked.state)
-    target = state / BACKUPS / f"dmtwisted-{kyiv(asked.now):%Y%m%d-%H%M%S}.tar.gz"
-    leave_out = [Path(asked.database), state / "dmtwisted.db", *([Path(asked.log)] if asked.log else [])]
-    try:
-        with open_rows(asked.url, reading=True) as rows:
-            make_backup(rows, state, leave_out, target, int(time.time() * 1000), lambda *_: None)
-    except (CarryError, OSError) as error:
-        return str(error).encode()
-    return b""
-
-
-def _database(config: Config) -> str:
-    return str(config.sqlite_file or config.state / "dmtwisted.db")
-
-
-def _url(config: Config) -> str:
-    from dmtwisted.store.migrate import SQLITE
-
-    return config.database.url if config.sqlite_file is None else f"{SQLITE}{config.sqlite_file}"

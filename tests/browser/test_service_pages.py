@@ -114,9 +114,26 @@ class SupportPageTests(ServicePageCase):
         self.click("#check")
         self.see("#outcome.done:has-text('База ціла')")
         self.see("#live-verdict .badge.good")
+        self.click("#back-up")
+        self.see("#live-backups li .badge.good")
+        self.assertIn("dmtwisted restore", self.text())
+        self.assertEqual(self.page.query_selector_all("#live-backups a"), [])
+        self.picture("database")
         self.fill("#packdays", "45")
         self.click("form:has(#packdays) button")
         self.see("#outcome h2:has-text('Збережено')")
+
+    def test_backup_taken(self) -> None:
+        """Who has logged in takes a backup along, as it lies in the folder."""
+        self.switch_on()
+        self.go("/dm/main/settings/database")
+        self.page.wait_for_url(LOGIN)
+        self.log_in()
+        self.see("#back-up")
+        self.click("#back-up")
+        self.see("#live-backups a")
+        [made] = (self.folder / "state" / "backups").glob("*.tar.gz")
+        self.assertEqual(self.download("#live-backups a"), made.read_bytes())
 
     def test_log(self) -> None:
         """The log is looked through and taken along; the bundle is a zip."""

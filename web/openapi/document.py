@@ -24,6 +24,7 @@ Document = dict[str, Any]
 STATUSES = {
     200: "Done.",
     201: "Made.",
+    202: "Begun; it goes on in the background.",
     204: "Done; there is nothing to tell.",
     302: "Elsewhere: the address is in `Location`.",
     303: "Done; the page to go on with is in `Location`.",

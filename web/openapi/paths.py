@@ -56,7 +56,7 @@ class Entry:
 
 
 HTML, EVENTS, PLAIN, PNG = "text/html", "text/event-stream", "text/plain", "image/png"
-ZIP, PEM = "application/zip", "application/x-pem-file"
+ZIP, PEM, GZIP = "application/zip", "application/x-pem-file", "application/gzip"
 
 DEV_NAME = (Query("dev_name", "Name of the terminal."),)
 DEV_ID = (Query("dev_id", "Id of the register.", required=True),)
@@ -224,6 +224,9 @@ ENTRIES: dict[str, Entry] = {
     f"POST {V3}/doctor": Entry("watching", {200: shapes.FoundAll}),
     f"POST {V3}/doctor/fix": Entry("watching", {200: shapes.FoundAll}, Mend, example={"fix": "permissions"}),
     f"GET {V3}/diagnostics": Entry("watching", {200: ZIP}),
+    f"GET {V3}/backups": Entry("watching", {200: shapes.BackupsTold}),
+    f"POST {V3}/backups": Entry("watching", {202: shapes.BackupStanding}),
+    f"GET {V3}/backups/{{name}}": Entry("watching", {200: GZIP}),
     f"GET {V3}/database": Entry("watching", {200: shapes.DatabaseTold}),
     f"POST {V3}/database/check": Entry("watching", {200: shapes.DatabaseChecked}),
     f"GET {V1}/settings": Entry("settings", {200: "ServiceSettings"}),

@@ -389,6 +389,37 @@ class LogTold(msgspec.Struct):
     file: str
 
 
+class BackupTold(msgspec.Struct):
+    """A backup in the folder; `whole` is whether it still says what it is: it was checked when it was made."""
+
+    name: str
+    size: int
+    dt: str
+    rows: int
+    whole: bool
+
+
+class BackupProgress(msgspec.Struct):
+    """How far the backup has come that is being made."""
+
+    doing: str
+    done: int
+    total: int
+
+
+class BackupStanding(msgspec.Struct):
+    """`running` while one is being made; `error` is why the last one failed."""
+
+    running: BackupProgress | None
+    error: str
+
+
+class BackupsTold(BackupStanding):
+    """The newest backups."""
+
+    backups: list[BackupTold]
+
+
 class DatabaseVerdict(msgspec.Struct):
     """What a look at the whole file found."""
 

@@ -34,12 +34,14 @@ from twisted.web.iweb import IRequest
 from twisted.web.server import Request
 from werkzeug.exceptions import HTTPException
 
+from dmtwisted.backups import Backups
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
+from web.backups import why_kept
 from web.doctor import Examination
 from web.gate import base_of
 from web.pages import receipts
@@ -89,9 +91,10 @@ class PageSite:
         database: Database,
         certificate: Callable[[], Awaitable[Any]],
         examination: Examination,
+        backups: Backups,
     ) -> None:
         self._core, self._database, self._certificate = core, database, certificate
-        self._examination = examination
+        self._examination, self._backups = examination, backups
         self._pages = Pages(
             default_language, core.config.service.training, lambda: core.access.on, lambda: is_exposed(core)
         )
@@ -279,6 +282,13 @@ class PageSite:
             facts=facts,
             size=bytes_in_words(facts.size),
             verdict=self._database.verdict,
+            backups=await self._backups.found(),
+            making=self._backups.running,
+            trouble=self._backups.trouble,
+            folder=self._backups.folder,
+            in_words=bytes_in_words,
+            now=self._core.clock.now(),
+            handed_out=not why_kept(self._core, request),
             settings=self._core.settings.now,
         )
 

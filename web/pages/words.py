@@ -535,6 +535,7 @@ FOR_SCRIPTS = (
     "database_whole",
     "database_damaged",
     "database_no_check",
+    "backup_begun",
     "doctor_done",
     "doctor_mended",
     "log_empty",

@@ -127,6 +127,27 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Резервна копія та перенесення до іншої бази: команди dmtwisted backup і dmtwisted db.",
         "Backup and moving to another database: the commands dmtwisted backup and dmtwisted db.",
     ),
+    # backups
+    "backups": ("Резервні копії", "Backups"),
+    "backups_text": (
+        "Копія містить усе: базу, ключі, сертифікат. Продажі тим часом тривають. Хто має копію, може підписувати"
+        " чеки за магазин: бережіть її, як ключ.",
+        "A backup holds everything: database, keys, certificate. Sales go on meanwhile. Whoever has it can sign as"
+        " the shop: keep it as carefully as the key.",
+    ),
+    "back_up": ("Зробити копію", "Make a backup"),
+    "backup_begun": ("Копію розпочато", "The backup has begun"),
+    "backup_running": ("Копія робиться", "A backup is being made"),
+    "backup_failed": ("Копію не зроблено", "No backup was made"),
+    "backup_checked": ("перевірено при створенні", "checked when it was made"),
+    "backup_broken": ("пошкоджена", "damaged"),
+    "no_backups": ("Копій ще немає", "There are no backups yet"),
+    "backup_kept": (
+        "Завантажити копію звідси можна, коли увімкнено вхід за паролем, а з іншого комп’ютера лише через HTTPS.",
+        "A backup can be downloaded here when the login is on, and from another computer only over HTTPS.",
+    ),
+    "restore_text": ("Відновлення, коли сервіс зупинено:", "To restore, with the service stopped:"),
+    "days_short": ("дн", "days"),
     # log
     "log": ("Журнал роботи", "Log"),
     "log_text": (

@@ -4,6 +4,14 @@ import { $, askOrNull, lookAgain, once, words } from "./base.js";
 import { explain, say } from "./outcome.js";
 import "./keeping.js";
 
+const backUp = $("#back-up");
+backUp.addEventListener("click", () => once(backUp, async () => {
+  const { status, json } = await askOrNull("POST", "/dm/api/v3/backups", {});
+  if (status === 202) say(words.backup_begun);
+  else await explain(json, backUp.textContent);
+  lookAgain();
+}));
+
 const button = $("#check");
 button.addEventListener("click", () => once(button, async () => {
   say(words.working);

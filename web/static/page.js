@@ -110,7 +110,7 @@ function listen() {
     greeted = true;
     service = hello.service;
   });
-  for (const kind of ["task_begun", "task_ended", "shift", "warning", "device", "job", "offline", "unfinished", "changed"]) {
+  for (const kind of ["task_begun", "task_ended", "shift", "warning", "device", "job", "offline", "unfinished", "backup", "changed"]) {
     source.addEventListener(kind, soon);
   }
   source.addEventListener("progress", (event) => {
