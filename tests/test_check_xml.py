@@ -23,8 +23,9 @@ from protocols.fiscal.check_xml import (
     Ptks,
     TaxRow,
 )
-from protocols.fiscal.document_kinds import Kind, content_faults, kind_of
+from protocols.fiscal.document_kinds import content_faults, kind_of
 from protocols.fiscal.document_xml import decode, decode_as, encode
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.letters import trouble, writable
 from protocols.fiscal.schema import DocumentError, elements
 from protocols.fiscal.simple_types import SimpleType

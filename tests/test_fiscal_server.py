@@ -35,6 +35,7 @@ from protocols.fiscal.command_answers import (
 from protocols.fiscal.commands import Command
 from protocols.fiscal.document_xml import Document, decode, decode_as, encode
 from protocols.fiscal.error_codes import number_due
+from protocols.fiscal.offline import document_hash
 from protocols.fiscal.signatures import Signed, WrongSignature, open_unsigned, unsigned
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import (
@@ -52,7 +53,7 @@ from protocols.fiscal.zrep_xml import ZRep, ZRepCash
 from protocols.simulators.fiscal_calls import Call, Ending
 from protocols.simulators.fiscal_in_process import InProcessExchange
 from protocols.simulators.fiscal_offline_rules import OfflineRecord, seed_of
-from protocols.simulators.fiscal_register import Operator, Registration
+from protocols.simulators.fiscal_register import Operator, Registration, claim_of
 from protocols.simulators.fiscal_server import FiscalServer, Rules
 from tests.fiscal_papers import KYIV, REGISTER, TIN, Shop
 from tests.vectors.fiscal_crypto import OFFLINE_PACKAGE
@@ -628,9 +629,9 @@ class OfficialPackageTests(SynchronousTestCase):
         self.assertEqual(packages.join(messages), OFFLINE_PACKAGE)
         for place, (document, message) in enumerate(zip(documents, messages, strict=True)):
             for other in documents[:place] + documents[place + 1 :]:
-                self.assertNotEqual(list(session.faults(other, 4000000202)), [])
-            self.assertEqual(list(session.faults(document, 4000000202)), [])
-            session.take(document, message)
+                self.assertNotEqual(list(session.faults(claim_of(other), "4000000202")), [])
+            self.assertEqual(list(session.faults(claim_of(document), "4000000202")), [])
+            session.take(claim_of(document), document_hash(message))
         self.assertEqual((session.ordinal, round(session.minutes * 60)), (7, 53))
 
 

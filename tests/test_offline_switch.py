@@ -556,7 +556,7 @@ class LateArrivalTests(PrroCase):
         self.shop.rules({"on": "sale", "then": "lost_after"})
         self.assertEqual(self.sell(50, "a")["res"], 1084)
         stored = record.documents.pop(2)
-        record.next_local = record.last_local = 2
+        record.next_local = 2
         self.assertEqual(self.shop.look_up("a", "one")["res"], 1058)
 
         def arrive() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,7 +15,28 @@ from protocols.simulators.tax_service import Paper, TaxService, Ticket
 REGISTER = "4000000007"
 
 ALREADY_OPENED, NOT_OPENED, LAST_MUST_BE_Z, WRONG_NUMBER, Z_REGISTERED, INVALID, PACKAGE = 4, 5, 6, 7, 8, 9, 10
+UNKNOWN_REGISTER = 1
 """Error codes of protocol A, as the tax service publishes them."""
+
+
+START = datetime(2026, 9, 21, 9, tzinfo=ZoneInfo("Europe/Kyiv")).timestamp()
+"""When the papers here were written."""
+
+
+OLD_LEDGER = """\
+{"n":1,"kind":"open","status":"accepted","number":"TEST_400000000700000001","sum":0,"ref":"1","dt":"20260901090000"}
+{"n":2,"kind":"offline_begin","status":"accepted","number":"000007000.1.5","sum":0,"ref":"2","dt":"20260901090001",\
+"hash":"aa"}
+{"n":3,"kind":"sale","status":"accepted","number":"000007000.2.7","sum":100,"ref":"3","dt":"20260904090000",\
+"hash":"bb"}
+{"n":4,"kind":"offline_end","status":"accepted","number":"000007000.3.9","sum":0,"ref":"4","dt":"20260904090000",\
+"hash":"cc"}
+{"n":5,"kind":"sale","status":"accepted","number":"TEST_400000000700000005","sum":1,"ref":"5","dt":"20260904090100"}
+{"n":6,"kind":"return","status":"accepted","number":"TEST_400000000700000006","sum":1,"ref":"6","dt":"20260904090100"}
+{"n":7,"kind":"storno","status":"accepted","number":"TEST_400000000700000007","sum":0,\
+"ref":"TEST_400000000700000006","dt":"20260904090100"}
+"""
+"""A ledger as the first versions wrote it; its session of three days was taken without a word."""
 
 
 def paper(kind: str, number: int, amount: int = 0) -> Paper:
@@ -30,7 +53,7 @@ class _WithService(SynchronousTestCase):
 
     def started(self) -> TaxService:
         """The service as it starts on the ledger."""
-        service = TaxService(REGISTER, self.path)
+        service = TaxService(REGISTER, lambda: START, self.path)
         self.addCleanup(service.close)
         return service
 
@@ -265,7 +288,8 @@ class OfflineTests(_WithService):
         """A package with one wrong document is refused whole, the document is named, and nothing stays of it."""
         sent = self.package()
         ticket = self.service.take_package([*sent[:3], self.changed(sent[3], hash="0" * 64)])
-        self.assertEqual((ticket.code, ticket.number, ticket.text[:3]), (PACKAGE, "", "5: "))
+        self.assertEqual((ticket.code, ticket.number), (PACKAGE, ""))
+        self.assertIn("за № 4 в пакеті", ticket.text)
         self.assertEqual(len(self.service.entries()), 1)
         self.assertEqual(self.service.take_package(sent).code, 0)
 
@@ -275,11 +299,15 @@ class OfflineTests(_WithService):
         other = self.changed(sold, offline=f"{self.session}.2.0")
         self.granted(Ticket(0, "", "", self.session, self.seed))
         closing = [self.made("offline_begin", 2), self.made("close", 3)]
+        for package in ([sold, put, end], [begin, begin], [begin, put, end], [begin, put, sold, end]):
+            self.assertEqual(self.service.take_package(package).code, WRONG_NUMBER)
+            self.assertEqual(len(self.service.entries()), 1)
         for package in (
-            *([sold, put, end], [begin, begin], [begin, put, end], [begin, put, sold, end], [begin, other]),
             *([begin, self.changed(sold, hash="0" * 64)], [self.changed(begin, kind="sale")], closing),
+            *([begin, other], [begin, b"{"], [begin, self.changed(sold, dt="today")], []),
+            [begin, self.changed(sold, register="4000000008")],
         ):
-            self.assertEqual(self.service.take_package(package).code, PACKAGE)
+            self.assertEqual(self.service.take_package(package).code, PACKAGE, package)
             self.assertEqual(len(self.service.entries()), 1)
 
     def test_another_document(self) -> None:
@@ -287,7 +315,17 @@ class OfflineTests(_WithService):
         sent = self.package()
         self.assertEqual(self.service.take_package(sent[:2]).code, 0)
         foreign = self.changed(sent[1], offline=f"{self.session}.2.0")
-        self.assertEqual(self.service.take_package([sent[0], foreign, *sent[2:]]).code, PACKAGE)
+        self.assertEqual(self.service.take_package([sent[0], foreign, *sent[2:]]).code, WRONG_NUMBER)
+
+    def test_ahead_of_time(self) -> None:
+        """The clock of training may have been set back since: a package may be ahead of it, alone nothing may."""
+        begin, sold = self.made("offline_begin", 2), self.made("sale", 3, 100)
+        self.service.close()
+        self.service = TaxService(REGISTER, lambda: START - 10 * 24 * 3600, self.path)
+        self.addCleanup(self.service.close)
+        self.assertEqual(self.service.take_package([begin, sold]).code, 0)
+        self.granted(self.service.take_package([self.made("offline_end", 4)]))
+        self.assertEqual(self.code("sale", 5), INVALID)
 
     def test_handed_in_alone(self) -> None:
         """A document that was made offline is not taken outside of a package."""
@@ -396,6 +434,28 @@ class RestartTests(_WithService):
         self.restart()
         self.assertEqual(self.service.scenario.document(), {"rules": []})
 
+    def test_old_ledger(self) -> None:
+        """A ledger from before anything was known of blocks: all of it counts, and no session in it blocks now."""
+        self.service.close()
+        self.path.write_text(OLD_LEDGER)
+        self.restart()
+        self.assertEqual([kind for _, kind, _, _ in self.told()], ["open", "sale", "sale", "return", "storno"])
+        self.assertEqual(self.service.next_number, 8)
+        opened, sold = self.service.look_up(1), self.service.look_up(3)
+        assert opened is not None and sold is not None
+        self.assertEqual((opened.session, sold.number), ("000007001", "000007000.2.7"))
+        self.assertEqual(self.code("storno", 8), INVALID)
+        self.assertEqual([self.code("z", 8), self.code("close", 9)], [0, 0])
+
+    def test_bad_paper(self) -> None:
+        """A paper whose time names no moment is refused, and so is one of another register."""
+        self.hand_in("open")
+        sale = paper("sale", 2)
+        for dt in ("", "2026", "20261340000000", "yesterday 9:00"):
+            self.assertEqual(self.service.submit(msgspec.structs.replace(sale, dt=dt)).code, INVALID)
+        self.assertEqual(self.service.submit(msgspec.structs.replace(sale, register="1")).code, UNKNOWN_REGISTER)
+        self.assertEqual(self.code("sale", 2), 0)
+
     def test_cut_short(self) -> None:
         """A document whose line a crash cut short never came: its number is due again."""
         self.hand_in("open", "sale")
@@ -411,8 +471,11 @@ class MemoryTests(SynchronousTestCase):
 
     def test_registers_apart(self) -> None:
         """Two registers are two services: neither knows what the other one was given."""
-        first, second = TaxService("1"), TaxService("2")
-        self.assertEqual(first.submit(paper("open", 1)).number, "TEST_100000001")
+        first, second = TaxService("1", lambda: START), TaxService("2", lambda: START)
+        opened = msgspec.structs.replace(paper("open", 1), register="1")
+        self.assertEqual(first.submit(opened).number, "TEST_100000001")
+        self.assertEqual(second.submit(opened).code, UNKNOWN_REGISTER)
         self.assertEqual((first.register, second.register), ("1", "2"))
-        self.assertEqual((len(first.entries()), second.entries()), (1, []))
+        self.assertEqual([len(service.entries()) for service in (first, second)], [1, 1])
+        self.assertEqual([entry.status for entry in second.entries()], ["refused"])
         self.assertIsNone(second.look_up(1))

@@ -14,6 +14,8 @@ from web.site import Door
 CLOCK = "/dm/api/v3/training/clock"
 DAY = 24 * 3600
 SHIFT_IS_OLD = 3003
+BLOCKED = 1042
+DEVICES = "/dm/api/v3/devices"
 
 
 class TrainingClockTests(WebCase):
@@ -81,6 +83,44 @@ class TrainingClockTests(WebCase):
         self.assertEqual(self.warnings(self.fiscal(18)), [])
         self.open_shift()
         self.assertEqual(self.warnings(self.sell()), [])
+
+    def offline(self, way: str) -> int:
+        """Go ``offline`` or ``online``: the code of the answer."""
+        dev_id = self.shop.core.devices.by_name("test").row.dev_id
+        path = f"{DEVICES}/{dev_id}/go-{way}"
+        return int(self.request("POST", path, {}).json["res"])
+
+    @promises("8.offline.1")
+    def test_blocked(self) -> None:
+        """Offline for more than 36 hours: the tax service takes all of it, and is 1042 until the month is over."""
+        self.open_shift()
+        self.assertEqual(self.offline("offline"), 0)
+        self.moved(37 * 3600)
+        self.assertEqual([self.sell()["res"], self.fiscal(11)["res"]], [1062, 0])
+        self.assertEqual(self.offline("online"), 0)
+        self.assertEqual(self.fiscal(0)["res"], BLOCKED)
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertEqual(self.fiscal(0)["res"], BLOCKED)
+        self.moved(9 * DAY)
+        self.assertEqual(self.fiscal(0)["res"], BLOCKED)
+        self.moved(10 * DAY)
+        self.assertEqual([self.fiscal(0)["res"], self.sell()["res"]], [0, 0])
+
+    def test_set_back_while_offline(self) -> None:
+        """A clock that is set back while the register is offline does not keep it there."""
+        self.open_shift()
+        self.assertEqual(self.offline("offline"), 0)
+        self.moved(30 * 3600)
+        self.assertEqual(self.sell()["info"]["dt"], "20260922150000")
+        self.moved(0)
+        self.assertEqual(self.sell()["info"]["dt"], "20260922150000")
+        self.moved(31 * 3600)
+        self.assertEqual(self.sell()["info"]["dt"], "20260922160000")
+        self.moved(0)
+        self.assertEqual(self.offline("online"), 0)
+        self.assertEqual(self.sell()["info"]["dt"], "20260921090000")
+        self.assertEqual(len(self.shop.ledger()), 5)
 
     def test_text_of_the_warning(self) -> None:
         """The warning has a text in the caller's language."""

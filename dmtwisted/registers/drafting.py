@@ -156,6 +156,9 @@ class Drafting:
         session, offline = state.session, state.offline
         assert session is not None
         used = 0 if offline is None else offline.ordinal
+        if offline is not None and document.at < offline.made:
+            # A clock was set back: the tax service takes no package in which time goes backwards (fiscal-server 10).
+            document = msgspec.structs.replace(document, at=offline.made)
         if offline is not None and document.kind not in _CLOSING:
             if state.offline_numbers_left <= NUMBERS_FOR_CLOSING:
                 raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)

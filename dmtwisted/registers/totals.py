@@ -88,6 +88,8 @@ class Offline(msgspec.Struct, omit_defaults=True):
     """Whether nobody asked for it: then it comes back by itself too."""
     last: int = 0
     """When the last receipt or Z was made, which the session's duration goes up to (fiscal-server 7.6)."""
+    made: int = 0
+    """When the last document of any kind was made: none of the session may be older than the one before it."""
 
 
 class RegisterState(msgspec.Struct, omit_defaults=True):
@@ -152,6 +154,7 @@ def apply(
         state.offline = None
     elif state.offline is not None:
         state.offline.ordinal += 1
+        state.offline.made = document.at
         state.offline.hash = document_hash(sent) if kind != OFFLINE_BEGIN else ""
         if kind in (Z, STORNO) or kind in RECEIPTS:
             state.offline.last = document.at

@@ -4,42 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from enum import StrEnum
 
 from protocols.fiscal.check_head import DocSubType, DocType
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.document_xml import Document
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import Fault
 from protocols.fiscal.zrep_xml import ZRep
-
-
-class Kind(StrEnum):
-    """What a document does, in the words of scenarios and ledgers where these have one."""
-
-    OPEN = "open"
-    CLOSE = "close"
-    OFFLINE_BEGIN = "offline_begin"
-    OFFLINE_END = "offline_end"
-    SALE = "sale"
-    RETURN = "return"
-    CASH_IN = "cash_in"
-    REINFORCEMENT = "reinforcement"
-    CASH_OUT = "cash_out"
-    STORNO = "storno"
-    TRANSFER = "transfer"
-    CURRENCY = "currency"
-    WITHDRAWAL = "withdrawal"
-    PAWNSHOP = "pawnshop"
-    Z = "z"
-
-
-SETTLEMENTS = frozenset(
-    {
-        *(Kind.SALE, Kind.RETURN, Kind.CASH_IN, Kind.REINFORCEMENT, Kind.CASH_OUT, Kind.STORNO),
-        *(Kind.TRANSFER, Kind.CURRENCY, Kind.WITHDRAWAL, Kind.PAWNSHOP),
-    }
-)
-"""Documents that move money: the tax service calls them financially significant."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protocols.fiscal.check_xml import Check, CheckTotal, TaxRow
-from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_kinds import kind_of
+from protocols.fiscal.kinds import Kind
 
 TAX_TOLERANCE = 1
 """Kopecks by which a tax may differ from what we reckon; the real tolerance is not published."""

@@ -16,9 +16,10 @@ import msgspec
 from protocols.fiscal import packages
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import NextSession
-from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document, decode, encode
 from protocols.fiscal.error_codes import Code
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Signed, WrongSignature
 from protocols.simulators.fiscal_archive import Archive, Registered, Taken
@@ -130,12 +131,10 @@ class FiscalBooks:
         where: str,
     ) -> None:
         local = now.replace(tzinfo=None)
-        refusal = trial.judge(document, key, local, self._tolerance, in_package=True)
+        refusal = trial.judge_document(document, key, local, self._tolerance, in_package=True)
         if refusal is not None:
-            about_number = refusal.code is Code.CHECK_LOCAL_NUMBER_INVALID
-            code = refusal.code if about_number else Code.PACKAGE_VALIDATION_ERROR
-            raise Wrong(code, where + refusal.text)
-        trial.take(document, document.head.ordertaxnum or "", sent, content, local, key, key)
+            raise Wrong(refusal.packed().code, where + refusal.text)
+        trial.take_document(document, document.head.ordertaxnum or "", sent, content, local, key, key)
 
     def _write(
         self, signed: Signed, documents: tuple[Registered, ...], now: datetime, package: bool = False
@@ -149,7 +148,9 @@ class FiscalBooks:
         for registered in taken.documents:
             document = decode(registered.content)
             at = datetime.fromtimestamp(taken.at, KYIV).replace(tzinfo=None)
-            record.take(document, registered.number, registered.sent, registered.content, at, taken.key, taken.name)
+            record.take_document(
+                document, registered.number, registered.sent, registered.content, at, taken.key, taken.name
+            )
             self._online += not taken.package
             if noted:
                 self.note(document, ACCEPTED, registered.number)

@@ -11,9 +11,9 @@ from protocols.fiscal import commands
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import Answer, ResultCode
 from protocols.fiscal.commands import DocumentRequestType
-from protocols.fiscal.document_kinds import Kind
 from protocols.fiscal.document_xml import Document, encode
 from protocols.fiscal.error_codes import Code
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.qr_link import qr_link
 from protocols.fiscal.zrep_xml import ZRep
 from protocols.simulators.fiscal_asking import Asking, NoAnswer

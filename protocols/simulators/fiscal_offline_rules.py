@@ -1,4 +1,4 @@
-"""The rules of an offline session, as the fiscal server holds a register to them (fiscal-server 7)."""
+"""The rules of an offline session, as the tax service holds a register to them (fiscal-server 7)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from protocols.fiscal.check_xml import Check
-from protocols.fiscal.document_kinds import SETTLEMENTS, Kind, kind_of
-from protocols.fiscal.document_xml import Document
-from protocols.fiscal.offline import control_number, document_hash, fiscal_number
+import msgspec
+
+from protocols.fiscal.kinds import SESSION_ENDS, Kind
+from protocols.fiscal.offline import control_number, fiscal_number
 
 LONGEST_SESSION_MIN = 36 * 60
 LONGEST_MONTH_MIN = 168 * 60
 """Minutes offline, in one session and in a calendar month."""
+
+UNSETTLED = SESSION_ENDS | {Kind.OPEN, Kind.CLOSE}
+"""Documents that do not lengthen a session: its duration goes up to the last of the others (fiscal-server 7.6)."""
+
+
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """What a document says of itself, as far as the rules of its place ask; the same of XML and of training's papers.
+
+    ``kind`` is one of `Kind`, or another word for a document that moves money. ``issued`` is Kyiv's time.
+    """
+
+    kind: str
+    local: int
+    issued: datetime
+    desk: str
+    """The register's number within its outlet."""
+    testing: bool = False
+    reverses: str = ""
+    """Of a storno: the fiscal number of the document that it takes back."""
+    revokes: bool = False
+    """Of an offline begin: whether the last online document is to be revoked."""
+    offline: bool = False
+    number: str = ""
+    """The fiscal number that the register gave it offline."""
+    hash: str = ""
+    """Of the document before it in the session."""
+    total: int | None = None
+    """Kopecks, when it states a total (fiscal-server 7.4)."""
 
 
 @dataclass
@@ -52,52 +80,47 @@ class OfflineRecord:
         month = f"{self.since:%Y%m}" if self.since is not None else ""
         return self.months.get(month, 0.0) + self.minutes
 
-    def faults(self, document: Document, register: int) -> Iterator[str]:
-        """What is wrong with ``document`` as the next one of the session."""
-        head, kind = document.head, kind_of(document)
+    @property
+    def too_long(self) -> bool:
+        """Whether the session, or the month with it, was longer than is allowed."""
+        return self.minutes > LONGEST_SESSION_MIN or self.month_minutes() > LONGEST_MONTH_MIN
+
+    def faults(self, claim: Claim, register: str) -> Iterator[str]:
+        """What is wrong with a document as the next one of the session."""
         if not self.id:
             yield "Офлайн сесію не надано"
             return
-        if (kind is Kind.OFFLINE_BEGIN) != (self.ordinal == 0):
+        if (claim.kind == Kind.OFFLINE_BEGIN) != (self.ordinal == 0):
             yield "Офлайн сесія починається документом про її початок, і лише нею"
             return
-        if (head.prevdochash or "") != self.hash:
+        if claim.hash != self.hash:
             yield "Геш попереднього документа не збігається"
-        if head.ordertaxnum != self._number(document, register):
+        if claim.number != self._number(claim, register):
             yield "Невірний фіскальний номер офлайн документа"
-        issued = datetime.combine(head.orderdate, head.ordertime)
-        if self.last is not None and issued < self.last:
+        if self.last is not None and claim.issued < self.last:
             yield "Дата і час документа менші, ніж у попереднього"
 
-    def _number(self, document: Document, register: int) -> str:
-        head = document.head
-        amount = ""
-        if isinstance(document, Check) and document.checktotal is not None and document.checktotal.sum is not None:
-            kopecks = document.checktotal.sum
+    def _number(self, claim: Claim, register: str) -> str:
+        amount, kopecks = "", claim.total
+        if kopecks is not None:
             amount = f"{'-' if kopecks < 0 else ''}{abs(kopecks) // 100}.{abs(kopecks) % 100:02d}"
         control = control_number(
             self.seed,
-            f"{head.orderdate:%d%m%Y}",
-            f"{head.ordertime:%H%M%S}",
-            head.ordernum,
-            str(register),
-            str(head.cashdesknum),
-            amount,
-            head.prevdochash or "",
+            f"{claim.issued:%d%m%Y}",
+            f"{claim.issued:%H%M%S}",
+            *(claim.local, register, claim.desk, amount, claim.hash),
         )
         return fiscal_number(self.id, self.ordinal + 1, control)
 
-    def take(self, document: Document, sent: bytes) -> None:
-        """Go on with ``document``, which was registered."""
-        kind = kind_of(document)
-        issued = datetime.combine(document.head.orderdate, document.head.ordertime)
+    def take(self, claim: Claim, hash: str) -> None:
+        """Go on with a document, which was registered; ``hash`` is its own, for the next one to vouch for."""
         self.ordinal += 1
-        self.hash = "" if kind is Kind.OFFLINE_BEGIN else document_hash(sent)
-        self.last = issued
-        if kind is Kind.OFFLINE_BEGIN:
-            self.since, self.last_settlement = issued, None
-        elif kind in SETTLEMENTS or kind is Kind.Z:
-            self.last_settlement = issued
+        self.hash = "" if claim.kind == Kind.OFFLINE_BEGIN else hash
+        self.last = claim.issued
+        if claim.kind == Kind.OFFLINE_BEGIN:
+            self.since, self.last_settlement = claim.issued, None
+        elif claim.kind not in UNSETTLED:
+            self.last_settlement = claim.issued
 
     def grant(self, id: str) -> None:
         """Grant the session ``id``; the one before is over and counts into its month."""

@@ -14,9 +14,9 @@ from protocols.fiscal.check_head import DocSubType, DocType
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import Answer
 from protocols.fiscal.commands import AnyCommand
-from protocols.fiscal.document_kinds import Kind
 from protocols.fiscal.document_xml import Document
 from protocols.fiscal.error_codes import Code
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.xsd import schema_of
 from protocols.fiscal.zrep_xml import ZRep
 from protocols.simulators.fiscal_asking import Asking, NoAnswer
@@ -107,7 +107,7 @@ def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> Answ
         and offline.id
         and (operator.chief or shift is None or shift.open_key == asking.key)
     )
-    last = record.documents.get(record.last_local)
+    last = record.last
     outlet = _outlet(record, operator, 1) if command.include_tax_object else None
     return answers.RegistrarState(
         shift_state=int(shift is not None),

@@ -236,7 +236,7 @@ def _server(beginning: Beginning, clock: Clock) -> FiscalServer:
     server = FiscalServer(clock, beginning.registers, open=opened, seal=sealed, rules=beginning.rules)
     for number, granted in beginning.sessions.items():
         record = server.books.registers[int(number)]
-        record.next_local, record.last_local = granted.next_local, 0
+        record.next_local = granted.next_local
         record.offline.grant(granted.session)
         record.offline.seed = granted.seed
     return server

@@ -41,9 +41,10 @@ from protocols.fiscal import command_answers, commands, packages
 from protocols.fiscal.bodies import MOST_BYTES, BodyTooLarge, UnreadableBody, restore
 from protocols.fiscal.command_answers import NextSession, TicketOfDocument
 from protocols.fiscal.commands import AnyCommand, BadCommand
-from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document, decode, encode, tree
 from protocols.fiscal.error_codes import Code, write_error
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Seal, Signed, WrongSignature, open_unsigned, seal_unsigned
@@ -54,7 +55,8 @@ from protocols.simulators.fiscal_asking import Asking, NoAnswer
 from protocols.simulators.fiscal_books import KYIV, FiscalBooks, decode_again
 from protocols.simulators.fiscal_calls import Call, Ending, Played, Wrong
 from protocols.simulators.fiscal_questions import answer
-from protocols.simulators.fiscal_register import Refusal, RegisterRecord, Registration
+from protocols.simulators.fiscal_register import RegisterRecord, Registration
+from protocols.simulators.fiscal_rules import TOLERANCE_S, Refusal
 from protocols.simulators.ledger import REFUSED, Entry
 from protocols.simulators.scenario import Rule, Scenario, Then
 
@@ -87,7 +89,7 @@ Recorder = Callable[[datetime, Mapping[str, Any], Call, Played], object]
 class Rules:
     """What of the server's behaviour is not published or differs between reports."""
 
-    time_tolerance_s: float = 1800.0
+    time_tolerance_s: float = TOLERANCE_S
     """Seconds by which a document's time may differ from the server's."""
     least_bytes: int = 10
     most_bytes: int = MOST_BYTES
@@ -286,7 +288,7 @@ class FiscalServer:
             wrong = refusal or Refusal(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}")
             return self._refusal(wrong, head.text_of("UID"), _whole(head.text_of("ORDERNUM")))
         if refusal is None and record is not None:
-            refusal = record.judge(document, signed.key, self._kyiv(), self.rules.time_tolerance_s)
+            refusal = record.judge_document(document, signed.key, self._kyiv(), self.rules.time_tolerance_s)
         if refusal is not None or record is None:
             assert refusal is not None
             return self._refused(document, refusal)

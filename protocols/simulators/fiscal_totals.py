@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from protocols.fiscal.check_xml import Check, TaxRow
-from protocols.fiscal.document_kinds import Kind, is_return, kind_of
+from protocols.fiscal.document_kinds import is_return, kind_of
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.zrep_xml import Turnover, ZRep, ZTaxRow
 
 TaxKey = tuple[int, str, int, bool]

@@ -19,7 +19,8 @@ ACCEPTED, REFUSED = "accepted", "refused"
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that happened; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``.
 
-    ``hash`` is that of a document which was made offline, for the next one to vouch for.
+    ``hash`` is that of a document which was made offline, for the next one to vouch for. ``until`` stands with the
+    end of an offline session that took too long: the moment, like ``dt``, from which anything is taken again.
     """
 
     n: int
@@ -30,6 +31,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: str
     dt: str
     hash: str = ""
+    until: str = ""
 
 
 _BEGIN = b'{"n":'
@@ -72,12 +74,14 @@ class Ledger:
                 self._starts.append(self._end)
                 self._end += len(line)
 
-    def add(self, kind: str, status: str, number: str, amount: int, ref: str, dt: str, hash: str = "") -> Entry:
+    def add(
+        self, kind: str, status: str, number: str, amount: int, ref: str, dt: str, hash: str = "", until: str = ""
+    ) -> Entry:
         """Write the next entry; it is in the file when this returns.
 
         :raises ValueError: when the ledger was closed.
         """
-        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt, hash)
+        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt, hash, until)
         line = _encode(entry) + b"\n"
         if self._path is None:
             self._lines.append(line)

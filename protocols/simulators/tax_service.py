@@ -1,38 +1,41 @@
-"""The tax service's end, in process: the rules by which it takes the documents of one register.
+"""The tax service's end, in process: what it takes of one training register.
 
-It knows protocol A's error codes and checks in its order: local number, then shift, then Z (fiscal-server 8, 16).
-What it took it wrote into its ledger first; a lost answer does not undo it.
+The rules are those of the simulated fiscal server (`fiscal_rules`), asked of JSON papers that say little: what stands
+in receipts and reports it does not see. What it took it wrote into its ledger first; a lost answer does not undo it.
 """
 
 from __future__ import annotations
 
-import zlib
 from array import array
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache, partial
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import msgspec
 
-from protocols.fiscal.offline import control_number, document_hash, fiscal_number
+from protocols.fiscal.error_codes import Code
+from protocols.fiscal.kinds import SESSION_ENDS, Kind
+from protocols.fiscal.offline import document_hash
+from protocols.fiscal.packages import MOST_DOCUMENTS
+from protocols.simulators.fiscal_offline_rules import Claim
+from protocols.simulators.fiscal_rules import TOLERANCE_S, Refusal, Standing, Terms
 from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
 from protocols.simulators.scenario import Scenario
 
 OK = 0
-SHIFT_ALREADY_OPENED = 4
-SHIFT_NOT_OPENED = 5
-LAST_DOCUMENT_MUST_BE_Z = 6
-LOCAL_NUMBER_INVALID = 7
-Z_ALREADY_REGISTERED = 8
-DOCUMENT_INVALID = 9
-PACKAGE_INVALID = 10
 
-CLOSE, OFFLINE_BEGIN, OFFLINE_END = "close", "offline_begin", "offline_end"
-HIDDEN = frozenset({CLOSE, OFFLINE_BEGIN, OFFLINE_END})
+HIDDEN = SESSION_ENDS | {Kind.CLOSE}
 """Documents that take a number and are no entries that people look for."""
 
 DESK = "1"
 """The number of every training register within its outlet."""
 
-_LAST_WAS_Z, _OPENED, _CLOSED = "z", "opened", "closed"
+KYIV = ZoneInfo("Europe/Kyiv")
+
+_ANY_TIME = float("inf")
+"""The tolerance for packages: the clock of training is moved to and fro, and starts anew with the service."""
 
 
 class Paper(msgspec.Struct, frozen=True):
@@ -51,6 +54,8 @@ class Paper(msgspec.Struct, frozen=True):
     """The fiscal number that the register gave it offline."""
     hash: str = ""
     has_total: bool = False
+    revokes: bool = False
+    """Of the begin of an offline session: whether the last document that came online is to be revoked."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
@@ -68,167 +73,189 @@ class TaxService:
     """The tax service as one register meets it.
 
     :param register: the fiscal number of the register.
+    :param seconds: the time that it has, in seconds since 1970.
     :param ledger: the file of its entries; `None` keeps them in memory.
     """
 
-    def __init__(self, register: str, ledger: Path | None = None) -> None:
+    def __init__(self, register: str, seconds: Callable[[], float], ledger: Path | None = None) -> None:
         self.register = register
         self.scenario = Scenario()
+        self._seconds = seconds
         self._ledger = Ledger(ledger)
-        self._next = 1
-        self._shift = _CLOSED
-        self._last = ""
-        self._sessions = 0
-        self._ordinal, self._hash = 0, ""
+        self._standing = Standing(Terms(register, DESK, register[-6:]), first_session=0)
         # The place in the ledger of each local number from 1: a probe reads one line, not the file.
         self._places = array("Q")
         for entry in self._ledger.entries():
             if entry.status == ACCEPTED:
-                self._took(entry)
+                self._recall(entry)
 
     def submit(self, paper: Paper) -> Ticket:
         """Take ``paper`` or refuse it by the rules; either is in the ledger when this returns."""
-        code, text = self._judge(paper)
-        if code != OK:
-            return self.refuse(paper, code, text)
-        if paper.offline:
-            return self.refuse(paper, DOCUMENT_INVALID, "Документ сформовано в режимі офлайн")
+        now, refusal = self._now(), self._judge_register(paper)
+        try:
+            claim = _claim(paper)
+        except ValueError as error:
+            return self.refuse(paper, Code.DOCUMENT_VALIDATION_ERROR, str(error))
+        refusal = refusal or self._standing.judge(claim, now, TOLERANCE_S, sums=partial(_wrong, paper))
+        if refusal is not None:
+            return self.refuse(paper, refusal.code, refusal.text)
         number = f"TEST_{self.register}{paper.number:08d}"
         ref = paper.reverses or str(paper.number)
-        self._took(self._ledger.add(paper.kind, ACCEPTED, number, paper.sum, ref, paper.dt))
+        entry = self._ledger.add(paper.kind, ACCEPTED, number, paper.sum, ref, paper.dt)
+        # Local numbers run without gap, so they count the documents that were taken.
+        self._places.append(entry.n)
+        self._standing.take(claim, number, "", now)
         return self._ticket(paper.kind, number)
 
     def take_package(self, package: list[bytes]) -> Ticket:
         """Take the documents of an offline session in their order, all of them or none.
 
-        Each is checked as if it came alone, and for its place in the session: number, control, hash of the one
-        before (fiscal-server 7). What was taken before is passed over when it is the same, so that a package
-        whose answer was lost can be sent again.
+        What was taken before is passed over when it is the same, so that a package whose answer was lost can be
+        sent again.
         """
-        papers = [_decode(sent) for sent in package]
-        fresh = [paper for paper in papers if paper.number >= self._next]
-        for paper in papers[: len(papers) - len(fresh)]:
-            known = self.look_up(paper.number)
-            if known is None or known.number != paper.offline:
-                return Ticket(PACKAGE_INVALID, "", f"Документ {paper.number} зареєстровано іншим")
-        before = (self._next, self._shift, self._last, self._ordinal, self._hash)
-        for paper, sent in zip(fresh, package[len(papers) - len(fresh) :], strict=True):
-            code, text = self._judge_offline(paper)
-            if code != OK:
-                self._next, self._shift, self._last, self._ordinal, self._hash = before
-                return Ticket(PACKAGE_INVALID, "", f"{paper.number}: {text}")
-            self._step(paper.kind, paper.offline)
-            self._chain(paper.kind, document_hash(sent))
-        self._next, self._shift, self._last, self._ordinal, self._hash = before
-        for paper, sent in zip(fresh, package[len(papers) - len(fresh) :], strict=True):
-            ref = paper.reverses or str(paper.number)
-            hash = document_hash(sent)
-            self._took(self._ledger.add(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt, hash))
-        return self._ticket(papers[-1].kind, papers[-1].offline)
+        now, trial = self._now(), self._standing.trial()
+        fresh: list[tuple[Paper, Claim, str]] = []
+        if not 0 < len(package) <= MOST_DOCUMENTS:
+            return _refused(Refusal(Code.PACKAGE_VALIDATION_ERROR, f"{len(package)} документів у пакеті"))
+        for position, sent in enumerate(package, 1):
+            where, hash = f"Помилка обробки документа за № {position} в пакеті: ", document_hash(sent)
+            try:
+                paper = _decode(sent)
+                claim = _claim(paper)
+            except (ValueError, msgspec.MsgspecError) as error:
+                return _refused(Refusal(Code.PACKAGE_VALIDATION_ERROR, f"{where}{error}"))
+            if not fresh and self._has(paper.number, hash):
+                continue
+            refusal = self._judge_register(paper) or trial.judge(
+                *(claim, now, _ANY_TIME), in_package=True, sums=partial(_wrong, paper)
+            )
+            if refusal is not None:
+                return _refused(Refusal(refusal.packed().code, where + refusal.text))
+            trial.take(claim, paper.offline, hash, now)
+            fresh.append((paper, claim, hash))
+        for paper, claim, hash in fresh:
+            until = f"{trial.blocked_until:%Y%m%d%H%M%S}" if trial.blocked_until and _ends(paper.kind) else ""
+            revoked = self._standing.last_online.number if paper.revokes and self._standing.last_online else ""
+            ref = revoked or paper.reverses or str(paper.number)
+            entry = self._ledger.add(
+                *(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt), hash=hash, until=until
+            )
+            self._places.append(entry.n)
+            self._standing.take(claim, paper.offline, hash, now)
+        return self._ticket(paper.kind, paper.offline)
 
     def refuse(self, paper: Paper, code: int, text: str = "") -> Ticket:
         """Refuse ``paper`` with ``code``, whatever the rules say."""
         self._ledger.add(paper.kind, REFUSED, "", paper.sum, str(paper.number), paper.dt)
-        return Ticket(code, "", text)
+        return Ticket(int(code), "", text)
 
     @property
     def next_number(self) -> int:
         """The local number that it expects next."""
-        return self._next
+        return self._standing.next_local
 
     def look_up(self, number: int) -> Ticket | None:
         """The ticket of the document with the local ``number``; `None` when it never came."""
-        if not 1 <= number <= len(self._places):
-            return None
-        entry = self._ledger.entry(self._places[number - 1])
-        return self._ticket(entry.kind, entry.number)
+        entry = self._entry(number)
+        return None if entry is None else self._ticket(entry.kind, entry.number)
+
+    def _entry(self, number: int) -> Entry | None:
+        return self._ledger.entry(self._places[number - 1]) if 1 <= number <= len(self._places) else None
+
+    def _has(self, number: int, hash: str) -> bool:
+        """Whether it has the very document with the local ``number`` and the ``hash``."""
+        entry = self._entry(number)
+        return entry is not None and entry.hash == hash
 
     def _ticket(self, kind: str, number: str) -> Ticket:
         """The ticket of a document that was taken; some grant an offline session, and do so when asked again."""
-        if kind in ("open", OFFLINE_END):
-            return Ticket(OK, number, "", self._session, _seed_of(self._session))
+        if kind in (Kind.OPEN, Kind.OFFLINE_END):
+            return Ticket(OK, number, "", self._standing.offline.id, self._standing.offline.seed)
         return Ticket(OK, number)
 
     def entries(self) -> list[Entry]:
-        """The ledger, oldest first, numbered anew without the closings."""
-        shown = (entry for entry in self._ledger.entries() if entry.kind not in HIDDEN)
-        return [msgspec.structs.replace(entry, n=n) for n, entry in enumerate(shown, 1)]
+        """The ledger, oldest first, numbered anew without the closings.
 
-    @property
-    def _session(self) -> str:
-        """The id of the session that is granted now."""
-        return f"{self.register[-6:]}{self._sessions:03d}"
+        The begin of a session that revoked a document is told as a storno of it.
+        """
+        shown = (_shown(entry) for entry in self._ledger.entries())
+        told = (entry for entry in shown if entry.kind not in HIDDEN)
+        return [msgspec.structs.replace(entry, n=n) for n, entry in enumerate(told, 1)]
 
     def close(self) -> None:
         """Let go of the ledger."""
         self._ledger.close()
 
-    def _judge_offline(self, paper: Paper) -> tuple[int, str]:
-        if (paper.kind == OFFLINE_BEGIN) != (self._ordinal == 0):
-            return DOCUMENT_INVALID, "Сесія офлайн починається документом про перехід"
-        if paper.hash != self._hash:
-            return DOCUMENT_INVALID, "Геш попереднього документа не збігається"
-        control = control_number(
-            _seed_of(self._session),
-            f"{paper.dt[6:8]}{paper.dt[4:6]}{paper.dt[:4]}",
-            paper.dt[8:],
-            paper.number,
-            self.register,
-            DESK,
-            f"{paper.sum // 100}.{paper.sum % 100:02d}" if paper.has_total else "",
-            paper.hash,
-        )
-        if paper.offline != fiscal_number(self._session, self._ordinal + 1, control):
-            return DOCUMENT_INVALID, "Невірний номер офлайн-документа"
-        return self._judge(paper)
+    def _now(self) -> datetime:
+        return _kyiv(int(self._seconds()))
 
-    def _judge(self, paper: Paper) -> tuple[int, str]:
-        if paper.number != self._next:
-            return LOCAL_NUMBER_INVALID, f"Локальний номер документа повинен дорівнювати {self._next}"
-        if paper.kind in (OFFLINE_BEGIN, OFFLINE_END):
-            return OK, ""
-        if paper.kind == "open":
-            if self._shift != _CLOSED:
-                return SHIFT_ALREADY_OPENED, "Зміну вже відкрито"
-        elif self._shift == _CLOSED:
-            return SHIFT_NOT_OPENED, "Зміну не відкрито"
-        elif paper.kind == CLOSE:
-            if self._shift != _LAST_WAS_Z:
-                return LAST_DOCUMENT_MUST_BE_Z, "Останнім документом зміни має бути Z-звіт"
-        elif self._shift == _LAST_WAS_Z:
-            return Z_ALREADY_REGISTERED, "Z-звіт зміни вже зареєстровано"
-        elif paper.kind == "storno" and paper.reverses != self._last:
-            return DOCUMENT_INVALID, "Сторнувати можна лише останній документ"
-        if paper.sum < 0:
-            return DOCUMENT_INVALID, "Сума документа від'ємна"
-        return OK, ""
+    def _judge_register(self, paper: Paper) -> Refusal | None:
+        if paper.register == self.register:
+            return None
+        text = f"ПРРО з фіскальним номером {paper.register} не зареєстрований"
+        return Refusal(Code.TRANSACTIONS_REGISTRAR_ABSENT, text)
 
-    def _took(self, entry: Entry) -> None:
-        # Local numbers run without gap, so they count the documents that were taken.
+    def _recall(self, entry: Entry) -> None:
+        """Go on with a document of the ledger."""
         self._places.append(entry.n)
-        self._step(entry.kind, entry.number)
-        if entry.hash:
-            self._chain(entry.kind, entry.hash)
-        if entry.kind == OFFLINE_END:
-            self._sessions += 1
-            self._ordinal, self._hash = 0, ""
-
-    def _chain(self, kind: str, hash: str) -> None:
-        """Where the offline session stands after a document."""
-        self._ordinal += 1
-        self._hash = "" if kind == OFFLINE_BEGIN else hash
-
-    def _step(self, kind: str, number: str) -> None:
-        """Where the register stands after a document."""
-        self._next += 1
-        self._last = number
-        if kind in ("open", "z", CLOSE):
-            self._shift = {"open": _OPENED, "z": _LAST_WAS_Z, CLOSE: _CLOSED}[kind]
+        standing, kind, offline = self._standing, entry.kind, bool(entry.hash)
+        # Times mean something within offline sessions only; reading them takes longer than all the rest.
+        issued = _moment(entry.dt) if offline else datetime.min
+        claim = Claim(kind, standing.next_local, issued, DESK, testing=True, offline=offline)
+        standing.take(claim, entry.number, entry.hash, issued)
+        if _ends(kind):
+            # Whether it blocked was decided when it came.
+            standing.blocked_until = _moment(entry.until) if entry.until else None
 
 
 _decode = msgspec.json.Decoder(Paper).decode
 
 
-def _seed_of(session: str) -> str:
-    """The secret of a session; a simulator that starts anew has to find the same one."""
-    return str(zlib.crc32(session.encode()) * 100_003 + 1)
+def _refused(refusal: Refusal) -> Ticket:
+    return Ticket(int(refusal.code), "", refusal.text)
+
+
+def _ends(kind: str) -> bool:
+    return kind == Kind.OFFLINE_END
+
+
+def _shown(entry: Entry) -> Entry:
+    if entry.kind != Kind.OFFLINE_BEGIN or entry.ref.isdigit():
+        return entry
+    return msgspec.structs.replace(entry, kind=Kind.STORNO.value)
+
+
+def _claim(paper: Paper) -> Claim:
+    """What the rules ask of ``paper``; everything in training is a test."""
+    return Claim(
+        *(paper.kind, paper.number, _moment(paper.dt), DESK, True),
+        reverses=paper.reverses,
+        revokes=paper.revokes,
+        offline=bool(paper.offline),
+        number=paper.offline,
+        hash=paper.hash,
+        total=paper.sum if paper.has_total else None,
+    )
+
+
+def _wrong(paper: Paper) -> tuple[str, ...]:
+    """All that a paper says of its sums."""
+    return ("Сума документа від'ємна",) if paper.sum < 0 else ()
+
+
+@lru_cache(maxsize=64)
+def _moment(stamp: str) -> datetime:
+    """The moment that ``yyyyMMddHHmmss`` names.
+
+    :raises ValueError: when it names none.
+    """
+    if len(stamp) != len("yyyyMMddHHmmss"):
+        raise ValueError(f"{stamp!r} is no moment")
+    day = int(stamp[:4]), int(stamp[4:6]), int(stamp[6:8])
+    return datetime(*day, int(stamp[8:10]), int(stamp[10:12]), int(stamp[12:]))
+
+
+@lru_cache(maxsize=64)
+def _kyiv(second: int) -> datetime:
+    """A second since 1970 as Kyiv's time."""
+    return datetime.fromtimestamp(second, KYIV).replace(tzinfo=None)

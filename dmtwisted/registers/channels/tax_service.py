@@ -43,9 +43,10 @@ from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
 from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
-from protocols.fiscal.document_kinds import Kind, kind_of
+from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as Paper
 from protocols.fiscal.document_xml import decode
+from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Signed, WrongSignature
 from protocols.fiscal.verdicts import Answered, Lost, Nothing, NotSent

@@ -21,12 +21,13 @@ from dmtwisted.registers.channels.interface import (
     Unknown,
     unreachable,
 )
-from dmtwisted.registers.channels.protocol_a import rejection
+from dmtwisted.registers.channels.protocol_a import rejection, told_refusal
 from dmtwisted.registers.documents import Document
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
+from protocols.fiscal.error_codes import Code
 from protocols.simulators.scenario import Rule, Then
-from protocols.simulators.tax_service import DESK, DOCUMENT_INVALID, OK, Paper, TaxService, Ticket
+from protocols.simulators.tax_service import DESK, OK, Paper, TaxService, Ticket
 
 PACKAGE = "package"
 """The operation of handing in offline documents; no rule names it, so only rules for `any` meet it."""
@@ -101,7 +102,7 @@ class TrainingChannel:
     ) -> Outcome:
         rule = self._service.scenario.take(operation)
         if rule is None:
-            return _outcome(take())
+            return _outcome(take(), operation)
         if rule.then is Then.UNREACHABLE:
             await self._pause(rule.delay_ms / 1000)
             return unreachable("connection refused")
@@ -115,7 +116,7 @@ class TrainingChannel:
             return Unknown(f"no answer in {self._patience:g} s")
         ticket = take()
         if rule.then is Then.ACCEPT:
-            return await self._answered(rule, _outcome(ticket))
+            return await self._answered(rule, _outcome(ticket, operation))
         await self._pause(rule.delay_ms / 1000)
         if rule.then is Then.GARBAGE:
             return Unknown("the answer cannot be read")
@@ -157,9 +158,9 @@ class TrainingChannel:
             await over
 
 
-def _outcome(ticket: Ticket) -> Outcome:
+def _outcome(ticket: Ticket, kind: str) -> Outcome:
     if ticket.code != OK:
-        return Rejected(rejection(ticket.code, ticket.text))
+        return Rejected(told_refusal(ticket.code, ticket.text, kind))
     return _accepted(ticket)
 
 
@@ -170,7 +171,7 @@ def _accepted(ticket: Ticket) -> Accepted:
 def _refusal(rule: Rule, refuse: Callable[[int], Ticket]) -> Rejected:
     """A refusal by protocol A's code, or by a number of the catalogue for what that protocol has no code for."""
     named = str(rule.code)
-    code = int(named) if named.isascii() and named.isdigit() else DOCUMENT_INVALID
+    code = int(named) if named.isascii() and named.isdigit() else int(Code.DOCUMENT_VALIDATION_ERROR)
     ticket = refuse(code)
     if code <= LAST_OF_PROTOCOL_A:
         return Rejected(rejection(ticket.code, ticket.text))

@@ -49,7 +49,7 @@ class TrainingRegister(SoftwareRegister):
     def __init__(self, row: DeviceRow, settings: TrainingSettings, around: Surroundings) -> None:
         fisid = str(FIRST_FISCAL_NUMBER + row.n)
         ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
-        self.tax_service = TaxService(fisid, ledger)
+        self.tax_service = TaxService(fisid, around.clock.seconds, ledger)
         channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s, settings.key_valid_to)
         super().__init__(row.n, row.name, fisid, settings, around.store, channel, around.clock)
 
