@@ -375,7 +375,10 @@ _W: dict[str, tuple[str, str]] = {
     "about_terminal": ("Приймає картки", "Takes cards"),
     "about_other": ("Сканер, ваги, дисплей", "Scanner, scales, display"),
     "which_driver": ("Як він під’єднаний, якою мовою говорить?", "Which language does it speak?"),
-    "no_drivers": ("Для таких пристроїв драйверів ще немає.", "There are no drivers for such devices yet."),
+    "no_drivers": (
+        "Для таких пристроїв драйверів немає: в інтерфейсі нема завдання, яким каса могла б ними скористатися.",
+        "There are no drivers for such devices: the interface has no task by which a till could use them.",
+    ),
     "for_training": ("Навчальний, без заліза", "For training, without hardware"),
     "name": ("Назва", "Name"),
     "name_help": (
@@ -535,7 +538,6 @@ FOR_SCRIPTS = (
     "database_whole",
     "database_damaged",
     "database_no_check",
-    "backup_begun",
     "doctor_done",
     "doctor_mended",
     "log_empty",

@@ -136,7 +136,6 @@ SERVICE: dict[str, tuple[str, str]] = {
         " the shop: keep it as carefully as the key.",
     ),
     "back_up": ("Зробити копію", "Make a backup"),
-    "backup_begun": ("Копію розпочато", "The backup has begun"),
     "backup_running": ("Копія робиться", "A backup is being made"),
     "backup_failed": ("Копію не зроблено", "No backup was made"),
     "backup_checked": ("перевірено при створенні", "checked when it was made"),

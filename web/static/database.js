@@ -7,7 +7,8 @@ import "./keeping.js";
 const backUp = $("#back-up");
 backUp.addEventListener("click", () => once(backUp, async () => {
   const { status, json } = await askOrNull("POST", "/dm/api/v3/backups", {});
-  if (status === 202) say(words.backup_begun);
+  // The list tells how far it is, and when it is there.
+  if (status === 202) $("#outcome").hidden = true;
   else await explain(json, backUp.textContent);
   lookAgain();
 }));
