@@ -102,6 +102,33 @@ class BatchTests(_DatabaseCase):
         self.assertEqual(transaction, ["BEGIN IMMEDIATE", "COMMIT"])
         self.assertEqual(len(self.ask("unresolved", None)), 100)
 
+    def test_begun_anew(self) -> None:
+        """Only when one of them fails verbs are told apart by savepoints: all is undone first and done once more."""
+        statements: list[str] = []
+        sales = [ask(n, "reserve", intent(TILL, f"tag {n}", paper(n))) for n in range(1, 4)]
+        wrong = ask(4, "reserve", intent(TILL, "wrong", paper(4), paper(1)))
+        self.database.set_trace_callback(statements.append)
+        answers = run(self.database, *sales[:2], wrong, sales[2])
+        transaction = [text for text in statements if text.split()[0] not in ("INSERT", "SELECT", "--")]
+        apart = ["SAVEPOINT one", "RELEASE one"]
+        self.assertEqual(
+            transaction,
+            [
+                *("BEGIN IMMEDIATE", "ROLLBACK", "BEGIN IMMEDIATE", *apart, *apart),
+                *("SAVEPOINT one", "ROLLBACK TO one", "RELEASE one", *apart, "COMMIT"),
+            ],
+        )
+        self.assertEqual([answers[n][1].n for n in (1, 2, 3)], [1, 2, 3])
+        self.assertEqual([known.key for known in self.ask("unresolved", None)], ["tag 1", "tag 2", "tag 3"])
+
+    def test_look_up_fails(self) -> None:
+        """A look-up that fails makes nobody begin anew."""
+        statements: list[str] = []
+        self.database.set_trace_callback(statements.append)
+        answers = run(self.database, ask(1, "change_settings", {"a": b"1"}), ask(2, "find", 2**63, "fiscal", "a"))
+        self.assertEqual([status for status, _ in answers.values()], [DONE, FAILED])
+        self.assertNotIn("ROLLBACK", statements)
+
     def test_answers_after_commit(self) -> None:
         """Answers, those to look-ups included, tell of what is committed: others can see it by then."""
         path = self.file()

@@ -64,6 +64,10 @@ _EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
 """Whoever has a history: deleted devices too, once one of their operations had an outcome."""
 
 _STATE = OPERATION_COLUMNS.index("state")
+_ANSWER = OPERATION_COLUMNS.index("answer")
+_SEALED_BUT_ANSWER = _SEALED.replace('"answer"', "NULL")
+"""Most of the bytes of a sale, which whoever writes them need not read again."""
+
 _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
 
 
@@ -165,7 +169,7 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
     """:meth:`IStore.conclude`"""
     concluded = db.execute(
         "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = coalesce(?, request) "
-        f"WHERE n = ? RETURNING {_SEALED}",
+        f"WHERE n = ? RETURNING {_SEALED_BUT_ANSWER}",
         (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.request or None, outcome.n),
     ).fetchall()
     for number, fiscal_number in outcome.fiscal_numbers.items():
@@ -190,7 +194,7 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state",
             (outcome.device_n, outcome.register_state),
         )
-    _seal(db, concluded)
+    _seal(db, [(*row[:_ANSWER], outcome.answer or None, *row[_ANSWER + 1 :]) for row in concluded])
 
 
 def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
