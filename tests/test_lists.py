@@ -234,6 +234,37 @@ class ReaderTests(_FileCase):
         self.assertLess(max(sizes), 800_000, sizes)
 
 
+class TotalTests(_FileCase):
+    """How many there are in all."""
+
+    def test_any_page(self) -> None:
+        """The total is the same on every page, full or not, empty ones behind the last included."""
+        for n in range(1, 6):
+            self.sold(n)
+        for limit in (0, 1, 2, 3, 5, 6):
+            for offset in (0, 1, 2, 4, 5, 6):
+                asked = {
+                    "find_operations": OperationQuery(limit=limit, offset=offset),
+                    "find_documents": DocumentQuery(limit=limit, offset=offset),
+                }
+                for verb, query in asked.items():
+                    self.assertEqual(VERBS[verb](self.database, query).total, 5, f"{verb} {limit} {offset}")
+        for none in (OperationQuery([TILL + 1]), OperationQuery([TILL + 1], offset=5)):
+            self.assertEqual(VERBS["find_operations"](self.database, none).total, 0)
+
+    def test_counted_when_needed(self) -> None:
+        """Of a page with room left nothing is counted: it tells by itself where the list ends."""
+        for n in range(1, 4):
+            self.sold(n)
+        statements: list[str] = []
+        self.database.set_trace_callback(statements.append)
+        for limit, offset, counts in ((3, 0, 2), (4, 0, 0), (2, 2, 0), (2, 4, 2)):
+            statements.clear()
+            VERBS["find_operations"](self.database, OperationQuery(limit=limit, offset=offset))
+            VERBS["find_documents"](self.database, DocumentQuery(limit=limit, offset=offset))
+            self.assertEqual(sum("count(*)" in each for each in statements), counts, f"{limit} {offset}")
+
+
 class EndTests(_FileCase):
     """The input of the writer has ended."""
 

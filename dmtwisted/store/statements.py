@@ -292,12 +292,12 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
         # Payments and papers may be few among years of receipts: the index has them behind their device.
         conditions.append(f"device_n IN ({_EVERY_DEVICE})")
     where = " AND ".join(conditions)
-    (total,) = db.execute(f"SELECT count(*) FROM {counted} WHERE {where}", values).fetchone()
     rows = db.execute(
         f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {where} ORDER BY n DESC LIMIT ? OFFSET ?) "
         "ORDER BY n DESC",
         (*values, query.limit, query.offset),
     ).fetchall()
+    total = _total(db, f"SELECT count(*) FROM {counted} WHERE {where}", values, query, len(rows))
     return FoundOperations(total, [OperationRow(*(*row[:-1], [], row[-1])) for row in rows])
 
 
@@ -335,7 +335,6 @@ def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocumen
             conditions.append(condition)
             values.append(value)
     where = " AND ".join(conditions)
-    (total,) = db.execute(f"SELECT count(*) FROM {source} WHERE {where}", values).fetchone()
     order = "DESC" if query.newest_first else "ASC"
     # What is passed over is only counted; bodies and answers are read of the page alone.
     rows = db.execute(
@@ -343,8 +342,24 @@ def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocumen
         f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE d.n IN (SELECT d.n FROM {source} "
         f"WHERE {where} ORDER BY d.at {order}, d.n {order} LIMIT ? OFFSET ?) ORDER BY d.at {order}, d.n {order}",
         (*values, query.limit, query.offset),
-    )
+    ).fetchall()
+    total = _total(db, f"SELECT count(*) FROM {source} WHERE {where}", values, query, len(rows))
     return FoundDocuments(total, [FoundDocument(*row) for row in rows])
+
+
+def _total(
+    db: sqlite3.Connection,
+    count: str,
+    values: Sequence[int | str],
+    query: OperationQuery | DocumentQuery,
+    found: int,
+) -> int:
+    """How many there are in all, when ``found`` are on the page."""
+    # A page with room left is the last one: whoever knows it has nothing to count.
+    if found < query.limit and (found or not query.offset):
+        return query.offset + found
+    (total,) = db.execute(count, values).fetchone()
+    return int(total)
 
 
 def sent_documents(db: sqlite3.Connection, device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
