@@ -90,6 +90,18 @@ class FileFaultTests(FaultCase):
         self.names(self.found(), "не можна писати", "cannot be written", Level.BAD)
 
     @POSIX
+    def test_from_outside(self) -> None:
+        """Whoever may not look into the folder is told as whom to come, and not that something is missing."""
+        uid = self.state.stat().st_uid
+        self.patch(os, "geteuid", lambda: uid + 1)
+        self.patch(os, "access", lambda *_: False)
+        [one] = self.found()
+        self.names([one], "належить іншому", "is another user's", Level.WARN)
+        self.assertIn(f"sudo -u '#{uid}'", one.advice.en)
+        found = database.look(self.state / "dmtwisted.db")
+        self.names(found, "звідси не видно", "cannot be looked at from here", Level.WARN)
+
+    @POSIX
     def test_open_folder(self) -> None:
         """A state folder that everybody can enter."""
         self.state.chmod(0o755)
@@ -450,6 +462,18 @@ class DeviceFaultTests(FaultCase):
         self.successResultOf(Deferred.fromCoroutine(adding))
         shop.crash()
         self.names(self.found(shop), "old не працює", "there is no driver no-such-driver", Level.BAD)
+        self.flushLoggedErrors()
+
+    def test_secret_key_gone(self) -> None:
+        """A key of the secrets that was not restored with the database: the device that needs it says so."""
+        shop = Shop(self)
+        adding = shop.core.devices.add("pos", "terminal", "zvt", {"host": "127.0.0.1", "password": "481516"})
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        (shop.state / KEY_FILE).unlink()
+        shop.core.secrets._key = None
+        shop.crash()
+        one = self.names(self.found(shop), "pos не працює", "pos does not work", Level.BAD)
+        self.assertIn(f"{KEY_FILE}, is missing; restore it", one.text.en)
         self.flushLoggedErrors()
 
     def test_busy(self) -> None:

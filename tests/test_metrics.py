@@ -9,6 +9,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.config import ServerConfig
 from dmtwisted.metrics import METRICS, Page, names
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, MOST_SERIES, Durations, Tally
@@ -164,9 +165,15 @@ class AccessTests(AccessCase):
     """Who may ask."""
 
     def test_login(self) -> None:
-        """With a login on the figures stay open, as the probes do; a hardened service has the gate before them."""
+        """With a login on the figures stay open, as the probes do."""
         self.switch_on()
         self.assertEqual(self.request("GET", "/metrics").status, 200)
+
+    def test_hardened(self) -> None:
+        """A hardened service tells them to the listed addresses and to nobody else; no key is asked for."""
+        self.configure(ServerConfig(hardened=True, allowed_addresses="192.168.1.20"))
+        for address, status in (("127.0.0.1", 200), ("192.168.1.20", 200), ("192.168.1.21", 403)):
+            self.assertEqual(self.ask(self.connect_from(address), "GET", "/metrics").status, status, address)
 
     def test_no_secret(self) -> None:
         """No text that a person entered is in it but the names of devices."""

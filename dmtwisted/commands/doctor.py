@@ -7,7 +7,6 @@ none runs, the devices are tried from here, with the lock of the database held s
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from http.client import HTTPException
@@ -19,6 +18,7 @@ from twisted.python import usage
 from dmtwisted.commands.database import PLACE, url_of
 from dmtwisted.config import Config, ConfigError, Overrides, load
 from dmtwisted.doctor import database, devices, port
+from dmtwisted.doctor.files import another_users
 from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, in_order, status, warn
 from dmtwisted.doctor.service import of_machine
 from dmtwisted.results import Text
@@ -165,8 +165,8 @@ def _database(config: Config) -> list[Finding]:
 
 def _devices(config: Config) -> list[Finding]:
     """Try the devices from here: nobody else has them."""
-    owner = config.state.stat().st_uid if config.state.exists() else None
-    if os.name == "posix" and owner is not None and owner != os.geteuid():
+    owner = another_users(config.state)
+    if owner is not None:
         # Files that the database makes meanwhile would be ours, and the service could not open them.
         return [
             warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -28,7 +29,19 @@ _RESTORE = Text(
 def look(file: Path) -> list[Finding]:
     """What there is to say of a SQLite file; blocks for as long as looking at its pages takes."""
     about = str(file)
-    if not file.exists():
+    if os.path.isdir(file.parent) and not os.access(file.parent, os.X_OK):
+        return [
+            warn(
+                Check.DATABASE,
+                Text(f"Бази даних {file} звідси не видно", f"The database {file} cannot be looked at from here"),
+                Text(
+                    "Запустіть цю команду від імені користувача сервісу.",
+                    "Run this command as the user of the service.",
+                ),
+                about,
+            )
+        ]
+    if not os.path.exists(file):
         return [
             warn(
                 Check.DATABASE,

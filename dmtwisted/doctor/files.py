@@ -34,7 +34,7 @@ def look(config: Config, now: float) -> list[Finding]:
     """
     state = config.state
     found = [_state(state)]
-    if state.is_dir():
+    if os.path.isdir(state) and os.access(state, os.R_OK | os.X_OK):
         found += [*_permissions(config), _disk(state), *_secrets(state), *_backup(config, now)]
     found += _log(config)
     return found
@@ -74,6 +74,15 @@ def open_files(config: Config) -> list[tuple[Path, int]]:
     return [(file, mode) for file, mode in private_files(config) if is_open(file)]
 
 
+def another_users(folder: Path) -> int | None:
+    """The user that ``folder`` belongs to, when that is another one than we are."""
+    try:
+        owner = folder.stat().st_uid
+    except OSError:
+        return None
+    return owner if os.name == "posix" and owner != os.geteuid() else None
+
+
 def log_folder(config: Config) -> Path | None:
     """The folder of the log file; `None` when the log goes elsewhere."""
     return Path(config.log.file).parent if config.log.file else None
@@ -81,7 +90,21 @@ def log_folder(config: Config) -> Path | None:
 
 def _state(state: Path) -> Finding:
     about = str(state)
-    if not state.exists():
+    stranger = another_users(state)
+    if stranger is not None and not os.access(state, os.W_OK | os.X_OK):
+        return warn(
+            Check.FILES,
+            Text(
+                f"Тека даних {state} належить іншому користувачеві, звідси її не видно",
+                f"The state folder {state} is another user's and cannot be looked into from here",
+            ),
+            Text(
+                f"Запустіть від імені сервісу: sudo -u '#{stranger}' dmtwisted doctor …",
+                f"Run it as the user of the service: sudo -u '#{stranger}' dmtwisted doctor …",
+            ),
+            about,
+        )
+    if not os.path.exists(state):
         return bad(
             Check.FILES,
             Text(f"Теки даних {state} немає", f"The state folder {state} is not there"),
@@ -146,7 +169,7 @@ def _disk(state: Path) -> Finding:
 
 def _secrets(state: Path) -> list[Finding]:
     file = state / KEY_FILE
-    if not file.exists():
+    if not os.path.exists(file):
         # Made with the first secret: whether one is missing is said by the devices, which cannot read theirs then.
         return []
     try:
@@ -190,7 +213,7 @@ def _log(config: Config) -> list[Finding]:
     folder = log_folder(config)
     if folder is None:
         return []
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return [
             bad(
                 Check.FILES,
@@ -201,7 +224,7 @@ def _log(config: Config) -> list[Finding]:
             )
         ]
     file = Path(config.log.file)
-    if not os.access(file if file.exists() else folder, os.W_OK):
+    if not os.access(file if os.path.exists(file) else folder, os.W_OK):
         return [
             bad(
                 Check.FILES,

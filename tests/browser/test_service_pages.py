@@ -144,6 +144,14 @@ class SupportPageTests(ServicePageCase):
         [made] = (self.folder / "state" / "backups").glob("*.tar.gz")
         self.assertEqual(self.download("#live-backups a"), made.read_bytes())
 
+    def test_doctor(self) -> None:
+        """One press looks at everything; what can be mended has a button, and after it there is nothing to mend."""
+        self.go("/dm/main/settings/doctor")
+        self.click("#examine")
+        self.see("#outcome.done:has-text('Перевірку завершено')")
+        self.see("#live-findings .badge.good")
+        self.assertIn("test відповідає", self.text("#live-findings"))
+
     def test_log(self) -> None:
         """The log is looked through and taken along; the bundle is a zip."""
         self.go("/dm/main/settings/log")
