@@ -28,7 +28,7 @@ from dmtwisted.store import sqlite
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 from dmtwisted.store.sqlite import SqliteStore
-from dmtwisted.store.values import State, StoreDamaged, StoreFailed
+from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
@@ -444,6 +444,27 @@ class QueueTests(_SqliteCase, TestCase):
         self.assertEqual([len(seen) for seen in answers[4::6]], list(range(2, 22, 2)))
         self.assertEqual([seen["turn"] for seen in answers[5::6]], [b"%d" % turn for turn in range(10)])
 
+    async def test_lists_beside(self) -> None:
+        """Lists stand beside the queue: each shows whatever was asked before it, and no receipt waits for it."""
+        store = await self.opened_sqlite()
+        asked: list[Deferred[Any]] = []
+        for turn in range(1, 11):
+            asked.append(_asked(store.reserve(intent(TILL, f"tag {turn}", paper(turn)))))
+            asked.append(_asked(store.find_operations(OperationQuery())))
+        answers = await gatherResults(asked)
+        for turn, seen in enumerate(answers[1::2], 1):
+            self.assertGreaterEqual(seen.total, turn)
+            self.assertIn(f"tag {turn}", [row.key for row in seen.operations])
+
+    async def test_closed_before_lists(self) -> None:
+        """A store that is closed answers the lists that it was asked for."""
+        store = await self.opened_sqlite()
+        await self.operation(store, "sold", State.DONE, paper(1))
+        asked = [_asked(store.find_operations(OperationQuery())) for _ in range(5)]
+        await store.close()
+        self.assertEqual([seen.total for seen in await gatherResults(asked)], [1] * 5)
+        self.assertFalse(Path(f"{self.path}-wal").exists())
+
     async def test_given_up(self) -> None:
         """A caller who no longer waits does not disturb the answers of the others."""
         store = await self.opened_sqlite()
@@ -597,6 +618,8 @@ class DamageTests(_SqliteCase, TestCase):
         ):
             self.assertEqual(str(await self.refused(asked, StoreFailed)), damage)
         self.assertEqual(await store.settings(), {})
+        # Lists are read as well, though there is nobody who would wait for them.
+        self.assertEqual((await store.find_operations(OperationQuery())).total, 0)
         await store.close()
         self.assertEqual(self.path.read_bytes(), before)
 
