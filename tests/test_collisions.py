@@ -525,6 +525,13 @@ class ClosingTests(SynchronousTestCase):
             self.assertEqual(shop.fiscal(11, "other")["res"], 1006, then)
             self.assertEqual(shop.fiscal(10)["res"], 1092, then)
 
+    def test_next_morning(self) -> None:
+        """A closing that comes a night later is dated anew: the tax service takes none that is so old."""
+        for then, shop in self.each():
+            shop.clock.advance(12 * 3600)
+            self.assertEqual(result(shop.fiscal(11, "z")), (0, 0, 2), then)
+            self.assertEqual(shop.fiscal(0)["info"]["docno"], "5", then)
+
     def test_refused_for_long(self) -> None:
         """While the closing is refused the collision stays open: 1075, until it is taken."""
         shop = self.struck("refuse", times=0)

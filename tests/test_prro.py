@@ -335,6 +335,25 @@ class LostAnswerTests(PrroCase):
         self.assertTold(self.sell(50, "a"), 0)
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
+    def test_closing_next_morning(self) -> None:
+        """A closing that never arrived is dated anew after a night, and found when its answer is lost too."""
+        for fault, again in (("unreachable", "lost_before"), ("lost_before", "lost_after")):
+            self.shop = PrroShop(self, "one")
+            self.assertTold(self.do(0, "opening"), 0)
+            self.sell(10)
+            self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": fault})
+            self.assertTold(self.do(11, "z"), 1084, 2)
+            self.shop.clock.advance(12 * 3600)
+            self.shop.rules({"on": "any", "then": again})
+            self.shop.crash()
+            self.do(11, "z")
+            self.shop.rules()
+            self.assertTold(self.do(11, "z"), 0)
+            self.assertTold(self.do(0, "next"), 0)
+            self.assertEqual(self.shop.kinds(), ["open", "sale", "z", "close", "open"], (fault, again))
+            closing = self.shop.taken()[3].checkhead
+            self.assertEqual((closing.ordertime.hour, closing.ordernum), (21, 4))
+
 
 def _seal_of(identity: Any) -> Any:
     return lambda content: sign(content, identity.key, identity.certificate)

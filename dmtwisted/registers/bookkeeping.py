@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.answers import Answer, Warning, render
@@ -40,6 +41,9 @@ KIND, UNTAGGED = "fiscal", "untagged"
 
 VOIDS = 8
 """Void operations under one number that are remembered."""
+
+STALE_MS = 15 * 60 * 1000
+"""From this age on a document that comes late is dated anew; half of what the tax service may allow."""
 
 _EXPECTED = re.compile(r"дорівнювати\D{0,3}(\d+)")
 """The number that the far end expects, at the end of its refusal (fiscal-server 6)."""
@@ -149,6 +153,7 @@ class Books:
             Paper(documents.decode(row.value), row.sent, row.fiscal_number, moments=way.get(row.number))
             for row in operation.documents
         ]
+        late: Paper | None = None
         for index, paper in enumerate(papers):
             if paper.fiscal_number:
                 continue
@@ -165,16 +170,30 @@ class Books:
                     )
                     await self._void(operation.n, paper.document)
                     return
-                # An earlier document of the operation was taken, so this one is due: same bytes, first time.
+                # An earlier document of the operation was taken, so this one is due.
+                late = paper
                 break
             self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
             paper.fiscal_number, paper.session = found.fiscal_number, found.session
             if paper.moments is not None:
                 paper.moments.answered = self._clock.now()
         try:
+            if late is not None:
+                await self._freshen(late)
             await self._hand_in(operation.n, papers, [])
         except Refused as refused:
             raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=refused.aq_errortxt) from refused
+
+    async def _freshen(self, paper: Paper) -> None:
+        """Date a document anew that follows another one and never arrived, when too much time has gone by since.
+
+        The tax service takes no online document of an hour ago, and the shift could never be closed. Its stored bytes
+        stay as they are: whichever of both arrives, the far end is asked after it by them.
+        """
+        now = self._clock.now()
+        if paper.document.offline is None and now - paper.document.at >= STALE_MS:
+            paper.document = msgspec.structs.replace(paper.document, at=now)
+            paper.sent = await self._channel.again(paper.document, paper.sent)
 
     async def _ask_after(self, paper: Paper) -> Accepted | Absent | Unknown:
         """What became of a document; one made offline never left, so there is nobody to ask."""

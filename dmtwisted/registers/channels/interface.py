@@ -61,6 +61,12 @@ class IFiscalChannel(Interface):
         :raises Refused: when the far end has no such document, or nobody can sign it; nothing has happened then.
         """
 
+    async def again(document: Document, sent: bytes) -> bytes:
+        """``sent``, which never arrived, made anew at the time of ``document``; `probe` knows either by the other.
+
+        :raises Refused: as `prepare` does.
+        """
+
     async def submit(document: Document, sent: bytes) -> Outcome:
         """Hand in ``sent``, which stands for ``document``."""
 

@@ -23,6 +23,7 @@ from protocols.fiscal.check_goods import BodyRow, ExciseRow
 from protocols.fiscal.check_head import CheckHead, DocSubType, DocType
 from protocols.fiscal.check_xml import CardRow, Check, CheckTotal, PayRow, TaxRow
 from protocols.fiscal.document_kinds import content_faults
+from protocols.fiscal.document_xml import Document as Paper
 from protocols.fiscal.document_xml import encode
 from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError, Fault
@@ -92,6 +93,15 @@ def written(document: Document, desk: Desk) -> bytes:
         return encode(value)
     except DocumentError as error:
         raise _refused(error.faults[0]) from None
+
+
+def dated(paper: Paper, at: int) -> Paper:
+    """``paper`` at another time, milliseconds since 1970; everything else stays, its GUID too."""
+    moment = kyiv(at)
+    when: dict[str, Any] = {"orderdate": moment.date(), "ordertime": moment.time().replace(microsecond=0)}
+    if isinstance(paper, Check):
+        return replace(paper, checkhead=replace(paper.checkhead, **when))
+    return replace(paper, zrephead=replace(paper.zrephead, **when))
 
 
 _ROW_CODE = re.compile(r"CHECK/CHECKBODY/ROW\[(?P<row>[0-9]+)\]/(?P<name>UKTZED|DKPP)")

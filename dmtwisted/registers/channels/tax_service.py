@@ -28,7 +28,7 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.proven import Proven
-from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
+from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.documents import Document, Header
@@ -45,7 +45,7 @@ from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as Paper
-from protocols.fiscal.document_xml import decode
+from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Signed, WrongSignature
@@ -131,7 +131,17 @@ class TaxServiceChannel:
             cashier=self._key.subject,
             groups=self._register.groups,
         )
-        content = written(document, desk)
+        return await self._signed(written(document, desk), document)
+
+    async def again(self, document: Document, sent: bytes) -> bytes:
+        """``sent`` with another time and the same GUID, signed: see `IFiscalChannel`."""
+        await self._ready()
+        self._key.allow(document)
+        await self._check_clock()
+        return await self._signed(encode(dated(await self._paper_of(sent), document.at)), document)
+
+    async def _signed(self, content: bytes, document: Document) -> bytes:
+        """The content, signed and where it is due stamped."""
         sent = await self._key.sign(lambda: content)
         if self._stamps is not None and document.offline is None:
             sent = await self._stamps.stamped(sent)

@@ -71,6 +71,10 @@ class TrainingChannel:
             )
         )
 
+    async def again(self, document: Document, sent: bytes) -> bytes:
+        """The document with its new time: see `IFiscalChannel`."""
+        return await self.prepare(document)
+
     async def submit(self, document: Document, sent: bytes) -> Outcome:
         """Hand the paper over, as the next rule of the scenario wants it."""
         paper = _decode(sent)
