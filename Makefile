@@ -35,7 +35,8 @@ deep: $(VENV)/.tested            ## a million random receipts against the oracle
 	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
 		tests.test_batch_faults
 
-crash: $(VENV)/.tested           ## 100 rounds of kill -9 each: under load, in the middle of batches, under our own client
+crash: $(VENV)/.tested           ## kill -9 at every crash point and at random, and 100 rounds each under load, in batches, under our client
+	$(BIN)/dmtwisted crashlab --rounds 3 --random 100
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
 	$(BIN)/python -m tests.crash.kill_batches --rounds 100
 	$(BIN)/python -m tests.crash.kill_clients --rounds 100

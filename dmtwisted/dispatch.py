@@ -11,6 +11,7 @@ from twisted.logger import Logger
 from dmtwisted import answers
 from dmtwisted.batch.service import Batch
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
@@ -64,6 +65,7 @@ class Dispatcher:
             if self.events.watched:
                 self.events.begun(request)
             answer = await self._perform(request, body, language, printer, batch)
+            reached("task.before-answer")
         except Exception as error:
             refused = self._refusal(error)
             request = request or echo_of(body)

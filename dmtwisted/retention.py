@@ -30,6 +30,7 @@ from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.registers import totals
 from dmtwisted.registers.documents import Z
 from dmtwisted.service_settings import ServiceSettings
@@ -269,6 +270,7 @@ class Retention:
             part = operations[start : start + self._step]
             if await self._store.cut(Cut(device_n, anchor, part)):
                 removed += len(part)
+            reached("retention.operations-cut")
             await self._rest(self._clock.seconds() - begun)
         return removed
 
@@ -290,6 +292,7 @@ class Retention:
                 }
                 if anchor is None or not await self._store.cut(Cut(device_n, anchor, [], numbers, renewed)):
                     return
+                reached("retention.seals-cut")
             left -= len(old)
             if len(old) < len(seals) or not seals:
                 return

@@ -602,6 +602,17 @@ class FaultPromises(DeskCase):
                     self.assertEqual(paid, 2 if first["res"] == 0 else 1, (first, second))
         self.assertNotIn("unknown", self.states())
 
+    def test_never_sent_and_not_stored(self) -> None:
+        """What was never sent because the store failed is 5014 by its label afterwards."""
+        before = self.taken()
+        label = str(uuid4())
+        failing = _Failing(self, ("note",), 1, False)
+        self.assertAnswer(self.pay(label=label), 1082, 1)
+        failing.stop()
+        self.assertAnswer(self.pay(label=label, search=2), 5014, 1)
+        self.assertEqual(self.taken(), before)
+        self.assertAnswer(self.pay(label=str(uuid4()), search=2), 0, 0)
+
     # Everything at once
 
     @shows("rule 2", "rule 4")

@@ -43,6 +43,7 @@ from dmtwisted.batch.orders import (
 )
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_back
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
@@ -254,6 +255,7 @@ class Batch:
         order = pay_order(request, amount, settings.merchant)
         saga = Saga(body, language, settings, terminal.row.n, order, str(uuid4()))
         n = await self._sagas.begin(device.row.n, request.task, request.tag, saga)
+        reached("batch.intent-stored")
         return await self._certain(self._pay(device, request, n, saga))
 
     async def _certain(self, steps: Coroutine[Any, Any, T]) -> T:
@@ -306,6 +308,7 @@ class Batch:
         """Steps 3 and 4."""
         try:
             verdict = await self._bank.ask(saga.terminal_n, saga.order, self._caller(request, saga, saga.label))
+            reached("batch.paid")
         except Refused as refused:
             state = State.UNKNOWN if refused.action is Action.COLLISION else State.REFUSED
             await self._sagas.end(device.row.n, request.tag, n, saga, state, refused)
@@ -322,6 +325,7 @@ class Batch:
         assert isinstance(kept, Approved)
         saga = msgspec.structs.replace(saga, step=Step.PAID, paid=kept)
         await self._sagas.note(n, saga)
+        reached("batch.payment-noted")
         return await self._after_payment(device, request, n, saga)
 
     async def _after_payment(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
@@ -342,7 +346,9 @@ class Batch:
             if saga.settings.auto_cancel:
                 return await self._take_back(device, request, n, saga, refused)
             raise await self._stays_open(device, request, n, saga, refused) from refused
+        reached("batch.receipt-made")
         await self._sagas.end(device.row.n, request.tag, n, saga, State.DONE)
+        reached("batch.ended")
         return done
 
     async def _take_back(self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused) -> Done:
@@ -356,6 +362,7 @@ class Batch:
             raise await self._stays_open(device, request, n, saga, refused)
         saga = msgspec.structs.replace(saga, back=str(uuid4()))
         await self._sagas.note(n, saga)
+        reached("batch.back-noted")
         try:
             caller = self._caller(request, saga, saga.back)
             verdict = await self._bank.ask(saga.terminal_n, cancel_order(saga.order, paid), caller)
@@ -365,6 +372,7 @@ class Batch:
         if isinstance(verdict, Declined):
             self.log.error("a payment could not be taken back: {why}", why=str(verdict.refused()))
             raise await self._stays_open(device, request, n, saga, refused)
+        reached("batch.back-given")
         return await self._taken_back(device, request, n, saga, verdict, refused)
 
     async def _taken_back(

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Self
 
 HOME = Path(__file__).resolve().parents[2]
 """Where our packages lie; children find the same code there."""
@@ -89,6 +90,8 @@ def environment() -> dict[str, str]:
 class Child:
     """A server in a process of its own, with its output in ``log``; ends with its ``with`` block."""
 
+    start_patience = START_PATIENCE
+
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path) -> None:
         self.name, self.port = name, port
         self._command, self._log = [sys.executable, "-m", *command], log
@@ -121,13 +124,13 @@ class Child:
         :raises NotStarted: when it ends instead, or is not ready in time.
         """
         assert self._process is not None
-        deadline = time.monotonic() + START_PATIENCE
+        deadline = time.monotonic() + self.start_patience
         while not self._ready():
             status = self._process.poll()
             if status is not None:
                 raise NotStarted(f"the {self.name} ended with status {status}: {self.last_words()}")
             if time.monotonic() > deadline:
-                late = f"is not ready after {START_PATIENCE:.0f} s"
+                late = f"is not ready after {self.start_patience:.0f} s"
                 raise NotStarted(f"the {self.name} {late}: {self.last_words()}")
             time.sleep(0.02)
 
@@ -169,7 +172,7 @@ class Child:
             except subprocess.TimeoutExpired:
                 self.kill()
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:

@@ -42,6 +42,12 @@ class MainOptions(usage.Options):
         ["tax", None, _options("dmtwisted.commands.tax", "TaxOptions"), "Look at the tax service's certificates."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
+        [
+            "crashlab",
+            None,
+            _options("dmtwisted.commands.crashlab", "CrashlabOptions"),
+            "Kill the service everywhere, and compare all books.",
+        ],
     ]
 
     def opt_version(self) -> None:
@@ -66,6 +72,7 @@ RUN = {
     "tax": "dmtwisted.commands.tax",
     "tls": "dmtwisted.commands.tls",
     "bench": "dmtwisted.commands.bench",
+    "crashlab": "dmtwisted.commands.crashlab",
 }
 """The module behind each command; its function ``run`` takes the options and returns the exit status."""
 

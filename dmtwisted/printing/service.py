@@ -26,6 +26,7 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.answers import Answer, render
 from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.crash_points import reached
 from dmtwisted.printing.doccmd import read_doccmd, read_lines
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
@@ -196,8 +197,10 @@ class PrinterService:
     async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> Told:
         """Store and deliver a job on the line that was taken; the line is given back when its verdict is stored."""
         work, unknown = composed
+        reached("print.before-job")
         try:
             n = await self._jobs.begin(task, key, job)
+            reached("print.job-stored")
             under_way = UnderWay(self._way.deliver(work))
         except BaseException:
             self._line.release()
@@ -228,12 +231,15 @@ class PrinterService:
         """
         try:
             verdict = await under_way.ended
+            reached("print.delivered")
             fate, reason = fate_of(verdict), verdict.reason
             if reason == CANCELLED and self._closed:
                 reason = CLOSED
             if fate in ("not_printed", "unknown"):
                 self.log.warn("{device}: job {n} is {fate}: {why}", device=self._name, n=n, fate=fate, why=reason)
-            return reason, await self._jobs.end(n, job, fate, reason)
+            stored = await self._jobs.end(n, job, fate, reason)
+            reached("print.outcome-stored")
+            return reason, stored
         finally:
             self._under_way = self._on_line = None
             self._line.release()

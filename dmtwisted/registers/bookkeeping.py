@@ -22,6 +22,7 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Answer, Warning, render
 from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.crash_points import reached
 from dmtwisted.registers import documents, infos, moments, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
@@ -159,6 +160,7 @@ class Books:
                 continue
             number = paper.document.number
             found = await self._ask_after(paper)
+            reached("collision.asked")
             if isinstance(found, Unknown):
                 raise Refused(found.res, aq_errortxt=found.why)
             if isinstance(found, Absent):
@@ -169,6 +171,7 @@ class Books:
                         number=number,
                     )
                     await self._void(operation.n, paper.document)
+                    reached("collision.voided")
                     return
                 # An earlier document of the operation was taken, so this one is due.
                 late = paper
@@ -241,6 +244,7 @@ class Books:
     ) -> bytes | OperationRow:
         """Store the intent, hand the documents in, store the outcome: the answer, or who has the key already."""
         head = papers[0].document
+        reached("document.before-intent")
         try:
             reserved = await self._store.reserve(
                 Intent(
@@ -267,6 +271,7 @@ class Books:
             )
             if reserved.known is not None:
                 return reserved.known
+            reached("document.intent-stored")
             return await self._hand_in(reserved.n, papers, self._warnings(language))
         except Refused:
             raise
@@ -280,13 +285,17 @@ class Books:
         for index, paper in enumerate(papers):
             if paper.fiscal_number:
                 continue
+            reached("document.before-submit")
             outcome = await self._deliver(paper)
+            reached("document.submitted")
             if isinstance(outcome, Accepted):
                 paper.fiscal_number, paper.session = outcome.fiscal_number, outcome.session
                 if index + 1 < len(papers):
                     await self._store.accept_document(n, paper.document.number, outcome.fiscal_number)
+                    reached("document.first-accepted")
             elif isinstance(outcome, Rejected) and index == 0:
                 await self._conclude(n, State.REFUSED, outcome.refused.res.code)
+                reached("document.refusal-stored")
                 raise outcome.refused
             else:
                 # The shift's closing after an accepted Z is due whatever came in between: it is tried again.
@@ -356,6 +365,7 @@ class Books:
                 request=_way_of(papers),
             )
         )
+        reached("document.outcome-stored")
         self._state, self._stored = after, stored
         self._sold = {} if head.kind == documents.OPEN else {**self._sold, **sold} if sold else self._sold
         return answer

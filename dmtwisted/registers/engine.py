@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from dmtwisted.answers import Answer, Warning, amount, render, repeated
 from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.crash_points import reached
 from dmtwisted.registers import documents, totals
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books, Paper, says_else
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
@@ -273,6 +274,7 @@ class SoftwareRegister(Books):
         while await self._handing_in.package(self._state.offline.first, self._state.session):
             pass
         await self._do([await self._paper(end)], UNTAGGED, f"{end.kind} {end.number}", b"", language)
+        reached("offline.ended")
         self._home_error = ""
 
     async def _begin_offline(self, source: str, language: str) -> None:
@@ -281,8 +283,10 @@ class SoftwareRegister(Books):
 
     async def _go_by_itself(self, refused: Refused, language: str) -> bool:
         """Go offline because nobody is there, if that may be now; the refusal of the document stands otherwise."""
+        reached("offline.refused")
         try:
             await self._begin_offline(BY_ITSELF, language)
+            reached("offline.begun")
         except Refused as cannot:
             self.log.info("{device}: cannot go offline: {why}", device=self._name, why=str(cannot))
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dmtwisted.crash_points import reached
 from dmtwisted.registers.channels.interface import IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
@@ -35,6 +36,7 @@ class HandingIn:
         if not waiting:
             return False
         outcome = await self._channel.upload([sent for _, sent in waiting], session)
+        reached("offline.package-sent")
         if isinstance(outcome, Rejected):
             raise outcome.refused
         if isinstance(outcome, Unknown):

@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dmtwisted.crash_points import reached
+
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Engine
 
@@ -162,7 +164,9 @@ def main(url: str) -> int:
     try:
         if url.startswith(SQLITE):
             with take_lock(f"{url.removeprefix(SQLITE)}.lock", LOCK_PATIENCE):
+                reached("migration.begun")
                 upgrade(url)
+                reached("migration.done")
         else:
             upgrade(url)
     except (Locked, OSError, ImportError, CommandError, SQLAlchemyError) as error:

@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from threading import Lock
 from typing import IO
 
+from dmtwisted.crash_points import reached
 from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
 from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
@@ -229,12 +230,14 @@ def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False
                 db.execute("ROLLBACK")
                 return run_batch(db, batch, apart=True)
             answers.append(frame(seq, TAKEN if isinstance(error, NameTaken) else FAILED, pack(str(error))))
+    reached("writer.before-commit")
     try:
         db.execute("COMMIT")
     except sqlite3.Error as error:
         if db.in_transaction:
             db.execute("ROLLBACK")
         return _not_written(db, batch, error)
+    reached("writer.committed")
     return answers
 
 

@@ -13,6 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from dmtwisted.crash_points import reached
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import State, StoreFailed
 from dmtwisted.terminals.interface import (
@@ -95,6 +96,7 @@ class Doubts:
         self._progressed(Progress(ASKING))
         try:
             found = await self._ask(operation, patience, PERSISTENCE if error is not None else 0.0)
+            reached("payment.asked-after")
             # The operation's own late word goes before any answer about it.
             return await self._store(operation, self._heard_meanwhile.pop(uid, found), error)
         finally:
@@ -222,8 +224,10 @@ def keeping(journal: PayJournal, operation: Callable[[], Operation], early: bool
     async def keep(verdict: Verdict) -> None:
         if early:
             await journal.hold(operation(), verdict)
+            reached("payment.verdict-kept")
             return
         # Nobody has heard of it yet: that is kept once more, when somebody is about to.
         await journal.end(operation(), verdict, heard=False)
+        reached("payment.verdict-kept")
 
     return keep

@@ -25,6 +25,7 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.answers import repeated
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
@@ -173,6 +174,7 @@ class TerminalService:
         if order.task == CANCEL:
             order = await self._whole_or_part(order)
         self._running = run = Run(await self._journal.begin(order.task, Kept(order, caller)))
+        reached("payment.intent-stored")
         return run
 
     async def _recall(self) -> None:
@@ -261,6 +263,7 @@ class TerminalService:
         operation = run.operation
         try:
             snapshot = await self.driver.snapshot(operation.kept.order)
+            reached("payment.snapshot-asked")
             if self._unwanted:
                 raise Refused(Res.OPERATION_CANCELLED)
         except Refused as refused:
@@ -274,8 +277,10 @@ class TerminalService:
             return
         try:
             run.operation = await self._journal.sent(operation, snapshot)
+            reached("payment.send-noted")
         except StoreFailed:
-            await self._journal.never_sent(operation, Refused(Res.STORE_FAILED))
+            # Its label tells from now on that nothing was taken, not that the store fails: it works by then.
+            await self._journal.never_sent(operation, Refused(Res.REQUEST_NOT_TAKEN))
             raise
 
     async def _end_of(self, run: Run, ending: Awaitable[Verdict]) -> Verdict:
@@ -298,7 +303,9 @@ class TerminalService:
                 if not isinstance(error, WireError | CancelledError):
                     self.log.failure("{device}: a fault of ours", device=self._name)
                 return await self._after_break(run.operation, error)
+            reached("payment.verdict-heard")
             await self._journal.end(run.operation, verdict)
+            reached("payment.outcome-stored")
             return verdict
         except StoreFailed as error:
             # It may have happened, and a repeat has to find that out first.

@@ -7,179 +7,23 @@ simulated tax service and the X-report have to agree.
 
 from __future__ import annotations
 
-import http.client
-import json
 import random
-import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from threading import Event
-from typing import Any, Self
+from typing import Self
 
-from dmtwisted.commands.children import (
-    HOST,
-    BenchFailed,
-    Child,
-    make_register,
-)
+from dmtwisted.commands.children import BenchFailed, Child, make_register
+from dmtwisted.crashlab.books import Entry, Findings, Sold, accepted, compare_books
+from dmtwisted.crashlab.wire import ANSWER_PATIENCE, Wire, shown
 
 REGISTERS = 4
 TILLS = 8
 
-ANSWER_PATIENCE = 30.0
-"""Seconds in which every sale has to be answered, kills and restarts included."""
-
-BUSY, NOT_STORED = 1105, 1082
-
-# What is found
-
-
-@dataclass(frozen=True)
-class Sold:
-    """A sale as its till knows it; ``sum`` in kopecks."""
-
-    register: str
-    tag: str
-    sum: int
-    docno: str
-    doccode: str
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A receipt in one of the books: its kind, local number, fiscal number and sum in kopecks."""
-
-    kind: str
-    number: int
-    fiscal_number: str
-    sum: int
-
-
-@dataclass
-class Findings:
-    """What is wrong, in sentences."""
-
-    lost: list[str] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.lost or self.doubled or self.gaps or self.other)
-
-    def __str__(self) -> str:
-        counts = f"lost {len(self.lost)}, doubled {len(self.doubled)}, gaps {len(self.gaps)}"
-        return f"{counts}, otherwise wrong {len(self.other)}" if self.other else counts
-
-    def add(self, more: Findings) -> None:
-        """Take over what is in ``more`` and not yet known."""
-        for mine, theirs in (
-            (self.lost, more.lost),
-            (self.doubled, more.doubled),
-            (self.gaps, more.gaps),
-            (self.other, more.other),
-        ):
-            mine += [sentence for sentence in theirs if sentence not in mine]
-
-
-def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], journal: Iterable[Entry]) -> Findings:
-    """Hold the books of one register against each other.
-
-    ``sold`` is every sale that its tills began (each was answered in the end), ``ledger`` what the tax
-    service took, in order, ``journal`` what the database has as done.
-    """
-    found = Findings()
-    sales = [entry for entry in ledger if entry.kind == "sale"]
-    taken = Counter((entry.number, entry.fiscal_number, entry.sum) for entry in sales)
-    told = Counter((int(sale.docno), sale.doccode, sale.sum) for sale in sold)
-    for sale in sold:
-        receipt = int(sale.docno), sale.doccode, sale.sum
-        if not taken[receipt]:
-            found.lost.append(f"{register}: {sale} is not in the ledger")
-        elif told[receipt] > taken[receipt]:
-            found.lost.append(f"{register}: {sale} shares its receipt with another tag")
-    for receipt, times in taken.items():
-        if times > told[receipt]:
-            found.doubled.append(f"{register}: receipt {receipt} is in the ledger and no till has it")
-    numbers = [entry.number for entry in ledger]
-    for place, number in enumerate(numbers, 1):
-        if number != place:
-            found.gaps.append(f"{register}: the ledger has number {number} in place {place}")
-            break
-    kept = {entry.number: entry for entry in journal}
-    for entry in ledger:
-        if kept.pop(entry.number, None) != entry:
-            found.lost.append(f"{register}: {entry} is not in the journal")
-    for entry in kept.values():
-        found.other.append(f"{register}: {entry} of the journal is not in the ledger")
-    return found
-
-
 # A till
-
-
-def shown(answer: object) -> str:
-    """The beginning of an answer, for messages."""
-    return json.dumps(answer, default=str, ensure_ascii=False)[:300]
-
-
-class Wire:
-    """A connection that stays open while it can."""
-
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_PATIENCE)
-
-    def move_to(self, port: int) -> None:
-        """Ask another service from now on."""
-        if self._connection.port != port:
-            self._connection.close()
-            self._connection.port = port
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """The decoded answer; money in it is `Decimal`.
-
-        :raises OSError: or `http.client.HTTPException` when there is none.
-        """
-        try:
-            text = None if body is None else json.dumps(body).encode()
-            self._connection.request(method, path, text, {"Content-Type": "application/json"})
-            answer = self._connection.getresponse()
-            whole = answer.read()
-        except (OSError, http.client.HTTPException):
-            self._connection.close()
-            raise
-        if answer.status != 200:
-            raise BenchFailed(f"{method} {path}: status {answer.status}: {whole[:300]!r}")
-        return json.loads(whole, parse_float=Decimal)
-
-    def execute(self, body: dict[str, object], again: Callable[[], None], patience: float = ANSWER_PATIENCE) -> Any:
-        """The answer to a task that may be repeated: it is, until it is answered by success or definitely.
-
-        ``again`` is called before each repeat, for so many seconds at the most.
-        """
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                answer = self.ask("POST", "/dm/execute", body)
-                words = shown(answer)
-                if answer["res"] not in (BUSY, NOT_STORED) and answer["res_action"] not in (1, 2):
-                    return answer
-            except (OSError, http.client.HTTPException) as error:
-                words = repr(error)
-            if time.monotonic() > deadline:
-                raise BenchFailed(f"{body['tag']} was not answered in {patience:.0f} s: {words}")
-            again()
-
-    def close(self) -> None:
-        """Hang up."""
-        self._connection.close()
 
 
 class Till:
@@ -273,50 +117,9 @@ def read_ledger(port: int, dev_id: str) -> list[Entry]:
     """What the simulated tax service took, in its order."""
     wire = Wire(port)
     try:
-        entries = wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"]
+        return accepted(wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"])
     finally:
         wire.close()
-    return [
-        Entry(entry["kind"], int(entry["ref"]), entry["number"], entry["sum"])
-        for entry in entries
-        if entry["status"] == "accepted"
-    ]
-
-
-Rows = Callable[[str], Iterable[tuple[Any, ...]]]
-"""Asks a database something in SQL that every one of them understands."""
-
-
-def read_journal(state: Path) -> tuple[dict[str, list[Entry]], Findings]:
-    """The documents that are done, by the name of their register, and what is wrong with the SQLite database."""
-    with closing(sqlite3.connect(f"file:{state / 'dmtwisted.db'}?mode=ro", uri=True)) as db:
-        journal, found = judge_journal(db.execute)
-        [(verdict,)] = db.execute("PRAGMA integrity_check(1)").fetchall()
-        if verdict != "ok":
-            found.other.append(f"the database is damaged: {verdict}")
-    return journal, found
-
-
-def judge_journal(rows: Rows) -> tuple[dict[str, list[Entry]], Findings]:
-    """The documents that are done, by the name of their register, and what is wrong with the operations."""
-    found = Findings()
-    journal: dict[str, list[Entry]] = {}
-    for name, *entry in rows(
-        "SELECT device.name, document.kind, number, fiscal_number, sum FROM document "
-        "JOIN device ON device.n = device_n WHERE state = 'done' ORDER BY document.n"
-    ):
-        journal.setdefault(name, []).append(Entry(*entry))
-    for name, key, became in rows(
-        'SELECT device.name, "key", state FROM operation JOIN device ON device.n = device_n '
-        "WHERE state NOT IN ('done', 'refused')"
-    ):
-        found.other.append(f"{name}: the operation {key} is still {became}")
-    for name, key, times in rows(
-        'SELECT device.name, "key", count(*) FROM operation JOIN device ON device.n = device_n '
-        "WHERE state = 'done' GROUP BY 1, 2 HAVING count(*) > 1"
-    ):
-        found.doubled.append(f"{name}: the journal has {key} {times} times")
-    return journal, found
 
 
 def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:

@@ -43,7 +43,8 @@ from dmtwisted.commands.children import (
     is_writer,
     service,
 )
-from tests.crash.desk import Desk, Entry, Findings, read_journal
+from dmtwisted.crashlab.books import Entry, Findings, read_journal
+from tests.crash.desk import Desk
 
 WRITER_PATIENCE = 10.0
 """Seconds in which the writer of a killed service has to end, and a killed writer to have a successor."""

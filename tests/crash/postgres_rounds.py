@@ -50,7 +50,8 @@ from dmtwisted.commands.children import (
     free_port,
     make_register,
 )
-from tests.crash.desk import TILLS, Desk, Entry, Findings, Till, judge_journal, look_up
+from dmtwisted.crashlab.books import Entry, Findings, judge_journal
+from tests.crash.desk import TILLS, Desk, Till, look_up
 from tests.postgres_server import DURABLE, MISSING, Server
 
 DATABASE = "tills"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dmtwisted import __version__
 from dmtwisted.config import BACKUPS
+from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import (
     DATABASE,
     FORMAT,
@@ -92,8 +93,10 @@ def make_backup(
             write_archive(fresh, manifest, folder, told)
             if unpack(fresh, None, told) != manifest:
                 raise CarryError(f"{target}: what was written is not what was meant")
+            reached("backup.written")
             os.replace(fresh, target)
             _through(target.parent)
+            reached("backup.named")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             fresh.unlink(missing_ok=True)

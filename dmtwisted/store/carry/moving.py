@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.looking import expect_fit, fitness
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Shape, Sum, all_tables, shapes
@@ -59,7 +60,9 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
         for shape in shapes():
             if shape.numbered:
                 target.set_counter(shape, source.counter(shape))
+    reached("move.carried")
     sums = compare(source, target, report)
+    reached("move.compared")
     target.end_notes(head())
     return Moved(sums, carried)
 
@@ -118,6 +121,7 @@ def _carry(source: Rows, target: Rows, report: Report) -> int:
             with target.transaction():
                 target.add(shape, page)
                 target.note(shape.name, json.dumps({"after": after, "rows": there}))
+            reached("move.portion-carried")
             done, carried = done + len(page), carried + len(page)
             report(shape.name, done, total)
     return carried

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from dmtwisted.clock import kyiv
+from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, state_files
 from dmtwisted.store.carry.moving import SOURCE, Report, begin, move
@@ -95,7 +96,9 @@ def restore_file(
             steps.append((fresh, database, old_database / database.name))
             steps += _state_steps(folder, state, old, [database, *leave_out])
             _through(folder, beside)
+            reached("restore.unpacked")
             write_plan(state, steps, [folder, beside])
+            reached("restore.planned")
         except BaseException:
             if not planned(state):
                 shutil.rmtree(folder, ignore_errors=True)

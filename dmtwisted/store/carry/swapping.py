@@ -12,6 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
+from dmtwisted.crash_points import reached
 from dmtwisted.secrets import write_private
 
 PLAN = "restore.pending"
@@ -47,6 +48,7 @@ def carry_out(state: Path) -> None:
     plan = json.loads((state / PLAN).read_text())
     for new, place, old in plan["steps"]:
         _step(None if new is None else Path(new), Path(place), Path(old))
+        reached("restore.step-done")
     for folder in {Path(path).parent for _, *both in plan["steps"] for path in both}:
         if folder.is_dir():
             _through(folder)

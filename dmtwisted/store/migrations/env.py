@@ -8,6 +8,7 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import event
 
+from dmtwisted.crash_points import reached
 from dmtwisted.store.schema import metadata
 
 LOCK = 0x646D7477
@@ -48,6 +49,7 @@ with engine.connect() as connection:
         target_metadata=metadata,
         transaction_per_migration=True,
         transactional_ddl=True,
+        on_version_apply=lambda **_: reached("migration.in-transaction"),
         render_as_batch=engine.dialect.name == "sqlite",
     )
     with context.begin_transaction():

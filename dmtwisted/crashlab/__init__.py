@@ -1,0 +1,1 @@
+"""Behind ``dmtwisted crashlab``: the real service killed at named places, and all books held against each other."""

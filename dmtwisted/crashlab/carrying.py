@@ -1,0 +1,304 @@
+"""What goes on beside the tasks, killed at its own points: retention, migration, move, backup and restore.
+
+Each round works on a copy of one state folder: a shop whose training register sold for days, a hundred days ago and
+now. After the kill the same thing is done once more, as its user would, and then the rows have to be what they were.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dmtwisted.commands.children import BenchFailed, environment, execute, free_port
+from dmtwisted.crash_points import VARIABLE
+from dmtwisted.crashlab.books import Findings
+from dmtwisted.crashlab.rounds import Tally
+from dmtwisted.crashlab.shop import MAIN, Doomed
+
+OLD_SALES, NEW_SALES = 120, 5
+LONG_AGO_S = -100 * 86_400.0
+LATEST = 60.0
+"""Seconds for a step beside the tasks, on a busy machine."""
+
+RETENTION = ("retention.operations-cut", "retention.seals-cut")
+MIGRATION = ("migration.begun", "migration.in-transaction", "migration.done")
+MOVE = ("move.portion-carried", "move.carried", "move.compared")
+BACKUP = ("backup.written", "backup.named")
+RESTORE = ("restore.unpacked", "restore.planned", "restore.step-done")
+POINTS = (*RETENTION, *MIGRATION, *MOVE, *BACKUP, *RESTORE)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a database holds, to be compared: its done documents by number, and its operations by key."""
+
+    documents: frozenset[tuple[Any, ...]]
+    operations: int
+
+
+def rows_of(file: Path) -> Rows:
+    """Read it."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+        documents = db.execute("SELECT number, kind, fiscal_number, sum FROM document").fetchall()
+        [(operations,)] = db.execute("SELECT count(*) FROM operation").fetchall()
+    return Rows(frozenset(documents), operations)
+
+
+def compare_rows(before: Rows, after: Rows) -> Findings:
+    """What is not as it was."""
+    found = Findings()
+    found.lost += [f"document {row} is gone" for row in before.documents - after.documents]
+    found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
+    if before.operations != after.operations and not found:
+        found.other.append(f"{before.operations} operations became {after.operations}")
+    return found
+
+
+def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, last: int) -> Findings:
+    """What retention did wrong: took what is young, changed something, or left what is old.
+
+    :param ledger: number and sum of each young receipt.
+    :param last: the newest number of the old ones.
+    """
+    found = Findings()
+    numbers = {(row[0], row[3]) for row in after.documents}
+    found.lost += [
+        f"the young receipt {number} is gone" for number, kopecks in ledger if (number, kopecks) not in numbers
+    ]
+    found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
+    if sum(row[0] <= last for row in after.documents) > OLD_SALES // 2:
+        found.other.append("most of what is old is still there")
+    return found
+
+
+class _Order:
+    """An order to die for a command, by the file beside ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder.with_name(f"{folder.name}.orders")
+
+    def run(self, point: str, *command: str) -> bool:
+        """Run a command that is to die at ``point``; whether it did."""
+        self.file.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
+        done = subprocess.run(
+            [sys.executable, "-m", MAIN, *command],
+            capture_output=True,
+            env={**environment(), VARIABLE: str(self.file)},
+            check=False,
+            timeout=LATEST * 2,
+        )
+        struck = Path(f"{self.file}.struck")
+        killed = struck.exists() and done.returncode < 0
+        for left in (self.file, struck):
+            left.unlink(missing_ok=True)
+        return killed
+
+
+def _command(*command: str) -> str:
+    """What a command prints that has to succeed.
+
+    :raises BenchFailed: when it does not.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", MAIN, *command],
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=LATEST * 2,
+    )
+    if done.returncode:
+        words = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        raise BenchFailed(f"{' '.join(command[:2])} ended with {done.returncode}: {words[-1] if words else ''}")
+    return done.stdout.decode()
+
+
+class Keeping:
+    """A state folder of days of sales, and rounds on copies of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._whole = folder / "days"
+        self._young: list[tuple[int, int]] = []
+        self._last_old = 0
+        self._n = 0
+
+    def fill(self) -> None:
+        """Sell long ago and now, for all rounds."""
+        self._whole.mkdir()
+        with Doomed(self._whole, free_port(), "--training") as service:
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": LONG_AGO_S})
+            for n in range(2):
+                _do(service, 0, f"open-{n}")
+                for k in range(OLD_SALES // 2):
+                    self._last_old = _sell(service, f"old-{n}-{k}", 100 + k)
+                _do(service, 11, f"z-{n}")
+            self._stop_looking(service)
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            _do(service, 0, "open-now")
+            for k in range(NEW_SALES):
+                self._young.append((_sell(service, f"new-{k}", 5000 + k), 5000 + k))
+
+    def _stop_looking(self, service: Doomed) -> None:
+        # Nothing grows old before a round wants it to.
+        self._days(service, 3000)
+
+    def _days(self, service: Doomed, days: int) -> None:
+        status, answer = service.ask("POST", "/dm/main/api/v1/settings", {"packdays": days, "paydays": days})
+        if status != 200 or json.loads(answer)["res"]:
+            raise BenchFailed(f"the settings were refused: {answer.decode(errors='replace')[:200]}")
+
+    def one(self, point: str) -> tuple[bool, Findings]:
+        """One kill at ``point``, and the same thing once more: whether it was killed, and what is wrong."""
+        self._n += 1
+        state = self._folder / f"days-{self._n}"
+        shutil.copytree(self._whole, state)
+        kinds: dict[str, Callable[[Path, str], tuple[bool, Findings]]] = {
+            "retention": self._retention,
+            "migration": self._migration,
+            "move": self._move,
+            "backup": self._backup,
+            "restore": self._restore,
+        }
+        killed, found = kinds[point.partition(".")[0]](state, point)
+        try:
+            _command("db", "check", "--state", str(state))
+        except BenchFailed as error:
+            found.other.append(str(error))
+        if not found:
+            shutil.rmtree(state)
+        return killed, found
+
+    def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before = rows_of(state / "dmtwisted.db")
+        with Doomed(state, free_port(), "--training") as service:
+            self._days(service, 40)
+            service.order(point)
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            _wait(lambda: service.dead, LATEST)
+            killed = service.struck()
+            if service.dead:
+                service.start()
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            few = OLD_SALES // 2
+            _wait(lambda: _old(rows_of(state / "dmtwisted.db"), self._last_old) < few, LATEST)
+            # The register goes on under its next number.
+            number = _sell(service, "after", 7777)
+        after = rows_of(state / "dmtwisted.db")
+        whole = Rows(before.documents | {row for row in after.documents if row[0] == number}, before.operations)
+        return killed, compare_kept([*self._young, (number, 7777)], whole, after, self._last_old)
+
+    def _migration(self, state: Path, point: str) -> tuple[bool, Findings]:
+        """A database of the first schema, brought up by a start of the service during which that is killed."""
+        file = state / "dmtwisted.db"
+        with closing(sqlite3.connect(file, isolation_level=None)) as db:
+            # What the second revision has made is taken away again.
+            db.execute("DROP TABLE seal")
+            db.execute("DROP TABLE chain")
+            db.execute("UPDATE alembic_version SET version_num = '0001'")
+        before = rows_of(file)
+        service = Doomed(state, free_port(), "--training")
+        service.order(point)
+        service.spawn()
+        # It is a process of the service's that dies; the service says why it cannot start.
+        _wait(lambda: service.dead, LATEST)
+        service.kill()
+        killed = service.struck()
+        with service:
+            pass
+        return killed, compare_rows(before, rows_of(file))
+
+    def _move(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, target = rows_of(state / "dmtwisted.db"), state / "moved.db"
+        command = ("db", "move", "--state", str(state), "--to", f"sqlite:///{target}")
+        killed = _Order(state).run(point, *command)
+        _command(*command)
+        os.replace(target, state / "dmtwisted.db")
+        return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
+
+    def _backup(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, archive = rows_of(state / "dmtwisted.db"), state / "kept.tar.gz"
+        command = ("backup", "--state", str(state), "--to", str(archive))
+        killed = _Order(state).run(point, *command)
+        found = Findings()
+        if archive.exists() != (point == "backup.named"):
+            found.other.append("an archive bears its name before it is whole, or not at all")
+        archive.unlink(missing_ok=True)
+        _command(*command)
+        _command("restore", "--yes", "--state", str(state), str(archive))
+        found.add(compare_rows(before, rows_of(state / "dmtwisted.db")))
+        return killed, found
+
+    def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, archive = rows_of(state / "dmtwisted.db"), self._folder / f"{state.name}.tar.gz"
+        _command("backup", "--state", str(state), "--to", str(archive))
+        with Doomed(state, free_port(), "--training") as service:
+            _sell(service, "too-late", 3333)
+        killed = _Order(state).run(point, "restore", "--yes", "--state", str(state), str(archive))
+        # Decided or not, that is for the next start to see; then the same command brings all of it.
+        with Doomed(state, free_port(), "--training"):
+            pass
+        _command("restore", "--yes", "--state", str(state), str(archive))
+        archive.unlink()
+        return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
+
+
+def _old(rows: Rows, last: int) -> int:
+    return sum(row[0] <= last for row in rows.documents)
+
+
+def _wait(reached: Callable[[], bool], patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _do(service: Doomed, task: int, tag: str) -> None:
+    execute(service, json.dumps({"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": {"task": task}}))
+
+
+def _sell(service: Doomed, tag: str, kopecks: int) -> int:
+    """Sell something; the local number of the receipt."""
+    amount = kopecks / 100
+    row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
+    receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
+    fiscal = {"task": 1, "receipt": receipt}
+    answer = execute(service, json.dumps({"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": fiscal}))
+    return int(json.loads(answer)["info"]["docno"])
+
+
+def at_keeping_points(
+    folder: Path, rounds: int, points: Sequence[str], tell: Callable[[Tally], None]
+) -> Iterator[Tally]:
+    """Play the rounds of what goes on beside the tasks.
+
+    :param points: only these; all when there are none.
+    :param tell: is told of each point that is complete.
+    """
+    wanted = [point for point in POINTS if not points or point in points]
+    if not wanted:
+        return
+    keeping = Keeping(folder)
+    keeping.fill()
+    for point in wanted:
+        tally = Tally(re.sub(r"\..*", "", point), point)
+        for _ in range(rounds):
+            tally.rounds += 1
+            try:
+                killed, found = keeping.one(point)
+            except (BenchFailed, OSError, subprocess.TimeoutExpired) as error:
+                killed, found = False, Findings(other=[f"{type(error).__name__}: {error}"])
+            tally.killed += killed
+            tally.add(found)
+        tell(tally)
+        yield tally

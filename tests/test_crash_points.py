@@ -1,0 +1,88 @@
+"""Crash points: all are known, the lab kills at each of them, and none does anything unless it is ordered to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted import crash_points
+from dmtwisted.crash_points import POINTS, VARIABLE, Orders, armed
+from dmtwisted.crashlab.carrying import POINTS as BESIDE
+from dmtwisted.crashlab.scenes import SCENES
+
+HOME = Path(__file__).resolve().parents[1]
+
+
+def named() -> Iterator[object]:
+    """What each call of ``reached`` in our code is given."""
+    for floor in ("dmtwisted", "web", "protocols"):
+        for path in (HOME / floor).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "reached":
+                    for point in node.args:
+                        yield point.value if isinstance(point, ast.Constant) else ast.dump(point)
+
+
+class RegistryTests(SynchronousTestCase):
+    """The points by their names."""
+
+    def test_every_call_is_registered(self) -> None:
+        """No unregistered point exists, and none is registered that no line of code comes to."""
+        self.assertEqual(set(named()), set(POINTS))
+
+    def test_every_point_is_of_the_lab(self) -> None:
+        """The lab kills at every point, and at no other: each scene and each thing beside the tasks names its own."""
+        self.assertEqual({point for scene in SCENES for point in scene.points} | set(BESIDE), set(POINTS))
+
+    def test_told(self) -> None:
+        """Each point says what is durable there, in a sentence."""
+        for point, told in POINTS.items():
+            self.assertTrue(told.endswith("."), point)
+
+
+class OrdersTests(SynchronousTestCase):
+    """Dying when ordered."""
+
+    def setUp(self) -> None:
+        self.file = Path(self.mktemp())
+        self.ends: list[str] = []
+        self.orders = Orders(self.file, lambda: self.ends.append("end"))
+
+    def order(self, text: str) -> None:
+        """Give an order."""
+        self.file.write_text(text, "ascii")
+
+    def test_unarmed(self) -> None:
+        """A process without the variable passes every point; so does this one."""
+        self.assertIs(armed({}), crash_points._pass)
+        crash_points.reached("document.submitted")
+
+    def test_armed(self) -> None:
+        """With the variable it looks for orders; no file is no order."""
+        armed({VARIABLE: str(self.file)})("document.submitted")
+        self.orders.reached("document.submitted")
+        self.assertEqual(self.ends, [])
+
+    def test_strikes_once(self) -> None:
+        """It dies at the point that is named, once: the order is taken away first, for whoever gave it to see."""
+        self.order("document.submitted 1 a")
+        self.orders.reached("document.intent-stored")
+        self.assertEqual(self.ends, [])
+        self.orders.reached("document.submitted")
+        self.orders.reached("document.submitted")
+        self.assertEqual(self.ends, ["end"])
+        self.assertFalse(self.file.exists())
+        self.assertTrue(Path(f"{self.file}.struck").exists())
+
+    def test_count(self) -> None:
+        """It dies at the n-th reaching; another order counts from the start."""
+        self.order("writer.committed 2 a")
+        self.orders.reached("writer.committed")
+        self.order("writer.committed 2 b")
+        self.orders.reached("writer.committed")
+        self.assertEqual(self.ends, [])
+        self.orders.reached("writer.committed")
+        self.assertEqual(self.ends, ["end"])
