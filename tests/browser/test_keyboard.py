@@ -131,33 +131,50 @@ class DeedTests(KeyboardCase):
         self.assertEqual(len(self.ledger("cash_in")), 1)
 
     def test_settle(self) -> None:
-        """An operation in doubt is settled by keys; the question gives the focus back, whatever moves behind it."""
-        self.open_shift(self.service)
+        """A payment in doubt is settled by keys after a question, which gives the focus back when it is closed."""
         terminal = self.service.device("pos")
-        rules = [{"on": "payment", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0}]
+        self.service.request("PATCH", terminal, {"settings": {"wait_s": 5}})
+        rules = [{"on": "payment", "then": "lost_after", "delay_ms": 2000}]
         self.service.request("PUT", f"{terminal}/scenario", {"rules": rules})
-        self.service.execute(
-            {"ver": 6, "device": "pos", "type": 3, "transaction_id": "pay-1", "pay": {"task": 1, "sum": 100}}
+        paying = self.service.connect()
+        self.addCleanup(paying.close)
+        paid = {"ver": 6, "device": "pos", "type": 3, "pay": {"task": 1, "sum": 100}}
+        paying.request("POST", "/dm/execute", json.dumps(paid))
+        while b'"payment"' not in self.service.request("GET", f"{terminal}/ledger")[1]:
+            time.sleep(0.1)
+        rules = [{"on": "probe", "then": "unreachable", "times": 0}]
+        self.service.request("PUT", f"{terminal}/scenario", {"rules": rules})
+        told = json.loads(paying.getresponse().read())
+        self.assertEqual(told["res_action"], 2)
+        self.go("/dm/main/")
+        approved = "#live-unfinished button[data-outcome='approved']"
+        self.see(approved)
+        self.walk_to(approved)
+        self.press("Enter")
+        self.see("#sure-settle[open]")
+        self.escape("sure-settle", approved)
+        self.press("Enter")
+        self.see("#sure-settle[open]")
+        self.use("#sure-settle button[value='yes']")
+        self.page.wait_for_selector(approved, state="detached")
+        self.assertTrue(self.page.evaluate("document.activeElement !== document.body"), "the focus is lost")
+        self.service.request("PUT", f"{terminal}/scenario", {"rules": []})
+        told = self.service.execute(
+            {"ver": 6, "device": "pos", "type": 3, "transaction_id": told["transaction_id"], "transaction_search": 1}
+            | {"pay": {"task": 1, "sum": 100}}
         )
-        self.doubt_is_settled()
+        self.assertEqual(told["res"], 0)
 
-    def doubt_is_settled(self) -> None:
-        """Find out, or say what the slip shows."""
-        self.service.request(
-            "PUT",
-            f"{self.service.device()}/scenario",
-            {
-                "rules": [
-                    {"on": "sale", "then": "lost_after"},
-                    {"on": "probe", "then": "unreachable", "times": 0},
-                ]
-            },
-        )
+    def test_find_out(self) -> None:
+        """A document in doubt is asked after by keys, and the focus is not lost when its place goes."""
+        self.open_shift(self.service)
+        rules = [{"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0}]
+        register = self.service.device()
+        self.service.request("PUT", f"{register}/scenario", {"rules": rules})
         self.service.execute(sale("sale-1"))
         self.go("/dm/main/")
         self.see("#live-unfinished button[data-ask='test']")
-        for name in ("test", "pos"):
-            self.service.request("PUT", f"{self.service.device(name)}/scenario", {"rules": []})
+        self.service.request("PUT", f"{register}/scenario", {"rules": []})
         self.use("#live-unfinished button[data-ask='test']")
         self.page.wait_for_selector("#live-unfinished button[data-ask='test']", state="detached")
         self.assertTrue(self.page.evaluate("document.activeElement !== document.body"), "the focus is lost")
