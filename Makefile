@@ -44,8 +44,9 @@ crash: $(VENV)/.tested           ## kill -9 at every crash point and at random, 
 outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbed of its disk under load; takeovers
 	$(BIN)/python -m tests.crash.postgres_rounds --rounds 60 --takeovers 2
 
-chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire
+chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire, each line cut at every byte
 	$(BIN)/python -m tests.chaos --payments 2100
+	DMTWISTED_SLOW=1 $(BIN)/python -m twisted.trial tests.test_terminal_faults
 
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
 	$(BIN)/python -m tests.contract_run
