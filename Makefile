@@ -33,7 +33,7 @@ demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X,
 
 deep: $(VENV)/.tested            ## a million random receipts against the oracle, a thousand batches with faults
 	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
-		tests.test_batch_faults
+		tests.test_batch_faults tests.test_lost_online
 
 crash: $(VENV)/.tested           ## kill -9 at every crash point and at random, and 100 rounds each under load, in batches, under our client
 	$(BIN)/dmtwisted crashlab --rounds 3 --random 100

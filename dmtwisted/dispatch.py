@@ -191,7 +191,7 @@ class Dispatcher:
 def _with_tag(request: TaskRequest) -> TaskRequest:
     """``request`` with a tag of ours when its task is done once for a tag and it names none (http-api 0.3.16)."""
     if request.type == TYPE_FISCAL and not request.tag and request.task in TAGGED:
-        return msgspec.structs.replace(request, tag=str(uuid4()))
+        return msgspec.structs.replace(request, tag=str(uuid4()), untagged=True)
     return request
 
 

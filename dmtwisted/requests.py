@@ -363,6 +363,8 @@ class TaskRequest(msgspec.Struct, frozen=True):
     transaction_id: str = ""
     transaction_search: int = 0
     skipprint: bool = False
+    untagged: bool = False
+    """Whether the tag is ours, since the request had none."""
     paid: bool = False
     """Set by batch mode: a terminal took the payment."""
 

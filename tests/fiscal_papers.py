@@ -110,8 +110,12 @@ class Shop:
             zrepbody=ZRepBody(serviceinput=cash_in, serviceoutput=cash_out),
         )
 
-    def begin(self, session: str, seed: str, revoke: bool = False) -> bytes:
-        """Go offline with a session; the bytes of its first document."""
+    def begin(self, session: str, seed: str, revoke: bool = False, skips: bool = False) -> bytes:
+        """Go offline with a session; the bytes of its first document.
+
+        :param revoke: whether it revokes the last online document, whose number it takes over unless it ``skips`` it.
+        """
+        self.next -= revoke and not skips
         self.session, self.seed, self.ordinal, self.hash, self.offline = session, seed, 0, "", True
         head = self.head(DocType.OFFLINE_BEGIN, revokelastonlinedoc=True if revoke else None)
         return self.made(Check(checkhead=head), first=True)

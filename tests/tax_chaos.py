@@ -3,7 +3,8 @@
 Each receipt goes through the real dispatcher, engine, channel and signatures to the simulated fiscal server, in
 memory and on a clock that is turned by hand. A seed draws what goes wrong: documents and answers are lost, answers
 come in half, as noise, with a broken signature or as 5xx; the link is away for a while; the server's clock is wrong,
-the register blocked; the store fails, the service is killed in the middle of a write. The till is a correct one: it
+the register blocked; the store fails, the service is killed in the middle of a write. Half of the receipts are made
+at a register that goes offline with a lost answer and has the online copy revoked. The till is a correct one: it
 repeats the same request under the same ``tag`` until it is told that the receipt is there, or that it never will be.
 
 In the end two have to agree document by document: the server's books and our journal, in numbers, sums, kinds and
@@ -79,6 +80,8 @@ class Score:
     kills: int = 0
     sessions: int = 0
     flaps: int = 0
+    revoked: int = 0
+    """Documents that were made again offline and whose online copy was revoked."""
     answers: Counter[str] = field(default_factory=Counter)
     """Answers by ``res_action`` and ``res``."""
     wrong: list[str] = field(default_factory=list)
@@ -94,6 +97,7 @@ class Day:
         self.blows = Blows(case, self.shop)
         self._left: dict[str, int] = {}
         self._shifts = 0
+        self._revokes = settings.get("offline_after_lost_answer") == "revoke"
 
     # Time
 
@@ -148,6 +152,10 @@ class Day:
         ]
         if "away" in self._left:
             rules += [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
+        elif self._revokes and not self._left and not self.shop.built(DEVICE).away and dice.random() < 0.3:
+            # The link goes just as a document is on its way, and stays away for the next requests.
+            self._left["away"] = dice.randint(2, 6)
+            rules = [{"on": "any", **dice.choice(LOST)}]
         if "errors" in self._left:
             rules += [{"on": on, "then": "refuse", "code": "503", "times": 0} for on in ("any", "probe")]
         self.shop.rules(*rules)
@@ -350,6 +358,8 @@ class Day:
         wrong += [f"the server has {theirs}, the journal {ours}" for theirs, ours in differing[:1]]
         if len(there) != len(here):
             wrong.append(f"the server has {len(there)} documents, the journal {len(here)}")
+        score.revoked = len(self._record.revoked)
+        wrong += self._doubled()
         sums = Counter(line[3] for line in there if line[2] == "sale")
         wrong += [
             f"{kopecks}: the server has it {sums[kopecks]} times" for kopecks in self.heard if sums[kopecks] != 1
@@ -368,6 +378,17 @@ class Day:
         done = OperationQuery(devices=[self._n], states=[State.DONE], limit=1)
         if self.shop.done(store.find_operations(done)).total + self._closings(there) != len(there):
             wrong.append("operations and documents do not count alike")
+
+    def _doubled(self) -> list[str]:
+        """What the server's ledger says of each receipt: a document and its reversal together are nothing."""
+        entries = [entry for entry in self.shop.far_end.entries() if entry.status == "accepted"]
+        reversed_ = {entry.ref for entry in entries if entry.kind == "storno"}
+        counted = Counter(entry.sum for entry in entries if entry.kind == "sale" and entry.number not in reversed_)
+        wanted = Counter(dict.fromkeys(self.heard, 1))
+        return [
+            f"{kopecks}: the ledger has it {counted[kopecks]} times"
+            for kopecks in (counted - wanted) | (wanted - counted)
+        ]
 
     def _closings(self, there: list[tuple[int, str, str, int]]) -> int:
         """A closing goes with its Z in one operation."""
@@ -412,12 +433,19 @@ def _staged(play: Any) -> None:
         raise AssertionError(trouble)
 
 
-def run(receipts: int, seed: int) -> Score:
-    """Fiscalise ``receipts`` receipts with faults; the same seed gives the same run."""
+def run(receipts: int, seed: int, revoke: bool = False) -> Score:
+    """Fiscalise ``receipts`` receipts with faults; the same seed gives the same run.
+
+    :param revoke: whether the register goes offline with a lost answer.
+    """
+    mode: dict[str, Any] = {"offline_probe_s": 20.0}
+    if revoke:
+        # Home soon, so that many documents are sent online.
+        mode = {"offline_after_lost_answer": "revoke", "offline_probe_s": 3.0}
     days: list[Day] = []
 
     def play(case: SynchronousTestCase) -> None:
-        days.append(Day(case, seed, offline_probe_s=20.0))
+        days.append(Day(case, seed, **mode))
         days[0].receipts(receipts)
 
     _staged(play)
@@ -440,7 +468,8 @@ def words(name: str, score: Score) -> str:
     """A run in lines for people."""
     told = [
         f"{score.receipts} receipts, {score.made} made ({score.offline} offline), {score.dropped} dropped",
-        f"{score.repeats} repeats, {score.kills} kills, {score.sessions} offline sessions, {score.flaps} flaps",
+        f"{score.repeats} repeats, {score.kills} kills, {score.sessions} offline sessions, {score.flaps} flaps, "
+        f"{score.revoked} revoked",
     ]
     lines = [f"{name}: {'; '.join(told)}."]
     lines += [f"  answers with res_action {kind}: {count}" for kind, count in sorted(score.answers.items())]
@@ -458,7 +487,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
     chosen = parser.parse_args(arguments)
     begun = time.monotonic()
-    scores = {"faults": run(chosen.receipts, chosen.seed)}
+    half = chosen.receipts // 2
+    scores = {
+        "faults": run(chosen.receipts - half, chosen.seed),
+        "faults, going offline with a lost answer": run(half, chosen.seed, revoke=True),
+    }
     if chosen.documents:
         scores["session"] = run_session(chosen.documents, chosen.flaps, chosen.seed)
     for name, score in scores.items():

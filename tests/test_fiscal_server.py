@@ -589,11 +589,19 @@ class OfflineTests(ServerCase):
     def test_revoked(self) -> None:
         """The begin of a session revokes the last online document: it leaves the totals, and the ledger says so."""
         sold = self.take(self.shop.sale())
+        wrong = self.shop.begin(self.session.id, self.session.seed, revoke=True, skips=True)
+        self.assertEqual(self.hand_over(wrong).code, 7)
+        self.shop.next -= 1
         sent = [self.shop.begin(self.session.id, self.session.seed, revoke=True), self.shop.made(self.shop.sale())]
         self.assertEqual(self.hand_over(*sent), PackageTaken())
+        # Its number is the begin's now; by its fiscal number it is known, and known to be revoked.
         info = self.ask(commands.DocumentInfoByLocalNum(num_fiscal=REGISTER, num_local=2), DocumentInfo)
-        self.assertTrue(info.revoked)
-        self.assertEqual(self.told()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "4")])
+        self.assertEqual((info.revoked, str(info.num_fiscal).split(".")[:2]), (False, [self.session.id, "1"]))
+        shift = self.server.books.registers[REGISTER].shifts[0]
+        asked = commands.Documents(num_fiscal=REGISTER, shift_id=shift.id)
+        lines = self.ask(asked, command_answers.DocumentList).documents
+        self.assertEqual([line.num_local for line in lines if line.revoked], [2])
+        self.assertEqual(self.told()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "3")])
         self.assertIsNotNone(self.hand_over(self.shop.end()).session)
         self.restart()
         self.assertEqual(len(self.told()), 4)
@@ -601,7 +609,7 @@ class OfflineTests(ServerCase):
 
     def test_opening_is_not_revoked(self) -> None:
         """The opening of a shift cannot be revoked."""
-        begin = self.shop.begin(self.session.id, self.session.seed, revoke=True)
+        begin = self.shop.begin(self.session.id, self.session.seed, revoke=True, skips=True)
         refused = self.hand_over(begin)
         self.assertEqual(refused.code, PACKAGE)
         self.assertIn("не може бути відкликаний", refused.text)
@@ -640,6 +648,25 @@ def _xml_in(message: bytes) -> bytes:
     found = re.search(rb"<\?xml.*?</(CHECK|ZREP)>", message, re.DOTALL)
     assert found is not None
     return found[0]
+
+
+class SkippingTests(ServerCase):
+    """A server that reads the rule of revocation in the other way."""
+
+    rules = Rules(revoking_skips=True)
+
+    def test_next_number(self) -> None:
+        """The begin that revokes a document has the number after it."""
+        session = self.take(self.shop.open()).session
+        assert session is not None
+        sold = self.take(self.shop.sale())
+        wrong = self.shop.begin(session.id, session.seed, revoke=True)
+        self.assertEqual(self.result(self.client.hand_in(packages.join([wrong]))).code, 7)
+        sent = [self.shop.begin(session.id, session.seed, revoke=True, skips=True), self.shop.made(self.shop.sale())]
+        self.assertEqual(self.result(self.client.hand_in(packages.join(sent))), PackageTaken())
+        info = self.ask(commands.DocumentInfoByLocalNum(num_fiscal=REGISTER, num_local=2), DocumentInfo)
+        self.assertTrue(info.revoked)
+        self.assertEqual(self.told()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "4")])
 
 
 class NotAllowedTests(ServerCase):

@@ -28,6 +28,13 @@ class TaxChaosTests(SynchronousTestCase):
         self.assertGreater(min(score.offline, score.repeats, score.kills, score.sessions), 1)
         self.assertEqual({kind[0] for kind in score.answers}, {"0", "1", "2", "3"})
 
+    def test_revoking(self) -> None:
+        """So they do where a lost answer takes the register offline; a revoked original counts as nothing."""
+        score = run(50, 4, revoke=True)
+        self.assertEqual(score.wrong, [])
+        self.assertEqual((score.receipts, score.made + score.dropped), (50, 50))
+        self.assertGreater(min(score.revoked, score.offline, score.kills), 1)
+
     def test_session(self) -> None:
         """A session goes up over a link that comes and goes, without gap or repeat."""
         score = run_session(105, 3, 3)

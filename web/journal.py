@@ -17,6 +17,8 @@ from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.told import why
+from dmtwisted.registers.bookkeeping import KIND as RECEIPT
+from dmtwisted.registers.lost_online import told as online_copy
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
@@ -171,6 +173,10 @@ class JournalApi:
         }
         if row.state in UNFINISHED:
             told["advice"] = _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language)
+        if row.kind == RECEIPT and row.state is State.REFUSED:
+            copy = online_copy(row.request, language)
+            if copy is not None:
+                told["online_copy"] = copy
         return told
 
     def _job(self, row: OperationRow, language: str) -> dict[str, Any]:

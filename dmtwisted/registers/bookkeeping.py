@@ -27,9 +27,10 @@ from dmtwisted.registers import documents, infos, moments, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
 from dmtwisted.registers.documents import Document
+from dmtwisted.registers.lost_online import OnlineCopy, Revocation, lost_in, with_copy, with_revocation
 from dmtwisted.registers.moments import Moments
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.totals import RegisterState, Session
+from dmtwisted.registers.totals import LostOnline, RegisterState, Session
 from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Action, Refused, Res
@@ -59,6 +60,8 @@ class Paper:
     fiscal_number: str = ""
     session: Session | None = None
     moments: Moments | None = None
+    revocation: Revocation | None = None
+    """Of a begin: what has to be known of the document that was lost before it."""
     """Set where a far end is at the other side of a link."""
 
 
@@ -99,6 +102,8 @@ class Books:
         self._state = totals.decode(stored) if stored else await self._fresh()
         self._sold = await self._store.sold_codes(self._n, self._state.shift)
         unresolved = await self._unresolved()
+        if self._state.lost is not None and self._state.offline is None:
+            unresolved = await self._take_back(self._state.lost, unresolved)
         differs = request is not None and any(
             operation.key == request.tag and says_else(operation, request, fingerprint) for operation in unresolved
         )
@@ -110,10 +115,33 @@ class Books:
                 raise Refused(Res.COLLISION_DIFFERS) from None
             raise
         await self._compare()
+        await self._make_again()
         # Only now: an exception on the way leaves the question open for the next task.
         self._stored = totals.encode(self._state)
         if differs:
             raise Refused(Res.COLLISION_DIFFERS)
+
+    async def _let_go(self, operation: OperationRow) -> None:
+        """Free tag and number of a document that is to be made again offline; the state keeps what it was."""
+        after = totals.decode(totals.encode(self._state))
+        after.lost = lost_in(operation)
+        copy = with_copy(operation.request, OnlineCopy(again=operation.documents[0].number + 1))
+        code = Res.TAX_SERVICE_UNAVAILABLE.code
+        await self._conclude(operation.n, State.REFUSED, code, totals.encode(after), copy)
+        self._state = after
+
+    async def _take_back(self, lost: LostOnline, unresolved: list[OperationRow]) -> list[OperationRow]:
+        """Open the operation again that was let go for a session that never began; all that is open then."""
+        for operation in unresolved:
+            # The begin: it never left.
+            await self._find_out(operation)
+        self._state.lost = None
+        kept = totals.encode(self._state)
+        await self._conclude(lost.operation, State.UNKNOWN, Res.TAX_SERVICE_UNAVAILABLE.code, kept, lost.request)
+        return await self._unresolved()
+
+    async def _make_again(self) -> None:
+        """Make the document offline for which the session began; nothing to do when there is none."""
 
     async def _compare(self) -> None:
         """In a restored database: stand where the far end does, or do nothing.
@@ -404,7 +432,9 @@ class Books:
 
 
 def _way_of(papers: list[Paper]) -> bytes:
-    return moments.encode({paper.document.number: paper.moments for paper in papers if paper.moments is not None})
+    way = moments.encode({paper.document.number: paper.moments for paper in papers if paper.moments is not None})
+    kept = papers[0].revocation
+    return way if kept is None else with_revocation(way, kept)
 
 
 def says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:

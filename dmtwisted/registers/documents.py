@@ -202,6 +202,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tag: str = ""
     type: int = 1
     task: int
+    untagged: bool = False
+    """Whether the tag is ours, since the request had none."""
     paid: bool = False
     """Whether a terminal took the payment for it, in batch mode."""
 
@@ -219,6 +221,8 @@ class OfflineMark(msgspec.Struct, frozen=True, omit_defaults=True):
 
     number: str
     hash: str = ""
+    revokes: bool = False
+    """Of a begin: whether it revokes the last online document (fiscal-server 7.2)."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -118,6 +118,15 @@ class Drafting:
             raise Refused(Res.TAX_SERVICE_BLOCKED)
         return self._document(documents.OFFLINE_BEGIN, _management(self._name, source), state)
 
+    def again(self, lost: Document, state: RegisterState) -> Document:
+        """``lost``, a document whose online copy may have arrived, as the first one of the session that began for it.
+
+        It has the time of the begin: that is when it was due, however long the power was away since.
+        """
+        assert state.offline is not None
+        document = msgspec.structs.replace(lost, number=state.next_number, at=state.offline.since)
+        return self._numbered_offline(document, state)
+
     def offline_end(self, state: RegisterState) -> Document:
         """The document with which the register comes back.
 
@@ -142,6 +151,7 @@ class Drafting:
                 tag=request.tag,
                 type=request.type,
                 task=request.task,
+                untagged=request.untagged,
                 paid=request.paid,
             ),
             dtype=self._dtype,

@@ -22,12 +22,14 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.handing_in import HandingIn
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
+from dmtwisted.registers.lost_online import Revocation, begin_key, revocable
 from dmtwisted.registers.paper import DocumentPaper, with_forms
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import BY_ITSELF, RegisterState
 from dmtwisted.requests import FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.restored import read_mark
 from dmtwisted.store.values import DocumentQuery, OperationRow
 
 _fingerprint = msgspec.msgpack.Encoder().encode
@@ -62,6 +64,8 @@ class SoftwareRegister(Books):
         self._local = LocalTasks(device_n, self._header, channel.dtype, store, clock)
         self._handing_in = HandingIn(device_n, store, channel)
         self._home_error = ""
+        self._revokes = False
+        """Whether it goes offline though a document may have arrived, which is made again then."""
 
     # What the rooms above ask
 
@@ -72,7 +76,7 @@ class SoftwareRegister(Books):
 
     async def look_up(self, request: TaskRequest) -> Done:
         """The stored answer of a tag: see `IRegister`."""
-        await self.resolve()
+        await self._settled()
         known = await self._known(request.tag)
         if known is None:
             raise Refused(Res.TAG_NOT_FOUND)
@@ -106,7 +110,7 @@ class SoftwareRegister(Books):
 
     async def rehearse(self, request: TaskRequest) -> Receipt:
         """The receipt that a sale or return would make: see `IRegister`."""
-        await self.resolve()
+        await self._settled()
         draft = self._drafting.draft(request, self._state, self._sold)
         assert draft.receipt is not None
         return draft.receipt
@@ -160,7 +164,7 @@ class SoftwareRegister(Books):
 
     async def _nameless(self, request: TaskRequest) -> Done:
         """A body without ``fiscal.task``: a look-up when the tag is known, else incomplete."""
-        await self.resolve()
+        await self._settled()
         known = await self._known(request.tag)
         if known is not None:
             return self._again(known, repeated(known.answer))
@@ -182,13 +186,13 @@ class SoftwareRegister(Books):
 
     async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> Done:
         fingerprint = hashlib.blake2b(_fingerprint(fiscal), digest_size=16).digest()
-        await self._settle(request, fingerprint)
+        await self._settled(request, fingerprint)
         try:
             return await self._made(request, fiscal, fingerprint, language)
         except Refused as refused:
             if not await self._mended(refused, language):
                 raise
-        await self._settle(request, fingerprint)
+        await self._settled(request, fingerprint)
         return await self._made(request, fiscal, fingerprint, language)
 
     async def _made(self, request: TaskRequest, fiscal: FiscalRequest, fingerprint: bytes, language: str) -> Done:
@@ -271,21 +275,67 @@ class SoftwareRegister(Books):
             raise Refused(Res.ONLINE_REQUEST_IMPOSSIBLE)
         end = self._drafting.offline_end(self._state)
         assert self._state.offline is not None and self._state.session is not None
-        while await self._handing_in.package(self._state.offline.first, self._state.session):
+        while await self._handing_in.package(self._state.offline, self._state.session):
             pass
         await self._do([await self._paper(end)], UNTAGGED, f"{end.kind} {end.number}", b"", language)
         reached("offline.ended")
         self._home_error = ""
 
-    async def _begin_offline(self, source: str, language: str) -> None:
-        begin = self._drafting.offline_begin(self._state, self._channel.key_days_left(), source)
-        await self._do([await self._paper(begin)], UNTAGGED, f"{begin.kind} {begin.number}", b"", language)
+    async def _begin_offline(self, source: str, language: str, lost: OperationRow | None = None) -> None:
+        """Begin a session.
 
-    async def _go_by_itself(self, refused: Refused, language: str) -> bool:
+        :param lost: an operation whose document may have arrived; the session is to make it again.
+        """
+        begin = self._drafting.offline_begin(self._state, self._channel.key_days_left(), source)
+        paper = await self._paper(begin)
+        if lost is not None:
+            assert begin.offline is not None
+            mark = msgspec.structs.replace(begin.offline, revokes=True)
+            revoking = await self._channel.prepare(msgspec.structs.replace(begin, offline=mark))
+            paper.revocation = Revocation(lost.n, lost.documents[0].sent, revoking)
+            await self._let_go(lost)
+        await self._do([paper], UNTAGGED, begin_key(begin.number), b"", language)
+
+    async def _settled(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
+        """As `_settle`; where the settings say so, what cannot be asked for is made again offline.
+
+        :raises Refused: as `_settle` does.
+        """
+        try:
+            await (self.resolve() if request is None else self._settle(request, fingerprint))
+        except Refused as refused:
+            cannot_be_asked = refused.res is Res.COLLISION_NOT_REPAIRED
+            if not (self._revokes and cannot_be_asked and await self._go_without(refused)):
+                raise
+            # It goes on as after a power cut: the begin is stored, and says what has to be made again.
+            self._stored = None
+            await self._settle(request, fingerprint)
+
+    async def _go_without(self, refused: Refused) -> bool:
+        """Go offline though a document may have arrived, if that may be now; the refusal stands otherwise."""
+        open_ones = await self._unresolved()
+        lost = open_ones[0] if len(open_ones) == 1 and revocable(open_ones[0], self._state) else None
+        mark = await read_mark(self._store)
+        if lost is None or (mark is not None and self._n in mark.registers) or await self._channel.answers():
+            return False
+        return await self._go_by_itself(refused, "uk", lost)
+
+    async def _make_again(self) -> None:
+        """Make the document offline for which the session began, as itself: its tag, its content, its answer."""
+        lost, offline = self._state.lost, self._state.offline
+        if lost is None or offline is None:
+            return
+        again = self._drafting.again(documents.decode(lost.value), self._state)
+        done = await self._do([await self._paper(again)], lost.kind, lost.key, lost.fingerprint, "uk")
+        assert isinstance(done, bytes), "the tag of a document that is made again was freed"
+        told = {"device": self._name, "lost": offline.first, "again": again.number}
+        self.log.warn("{device}: document {lost}, whose answer was lost, was made again offline as {again}", **told)
+
+    async def _go_by_itself(self, refused: Refused, language: str, lost: OperationRow | None = None) -> bool:
         """Go offline because nobody is there, if that may be now; the refusal of the document stands otherwise."""
         reached("offline.refused")
         try:
-            await self._begin_offline(BY_ITSELF, language)
+            await self._begin_offline(BY_ITSELF, language, lost)
             reached("offline.begun")
         except Refused as cannot:
             self.log.info("{device}: cannot go offline: {why}", device=self._name, why=str(cannot))
@@ -321,7 +371,7 @@ class SoftwareRegister(Books):
             if not self.away:
                 return False
             assert self._state.offline is not None and self._state.session is not None
-            if await self._handing_in.package(self._state.offline.first, self._state.session):
+            if await self._handing_in.package(self._state.offline, self._state.session):
                 return True
             await self.go_online(language)
         except Refused as refused:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dmtwisted.crash_points import reached
+from dmtwisted.registers.bookkeeping import UNTAGGED
 from dmtwisted.registers.channels.interface import IFiscalChannel, Rejected, Unknown
-from dmtwisted.registers.totals import Session
+from dmtwisted.registers.lost_online import begin_to_send, read_revocation
+from dmtwisted.registers.totals import Offline, Session
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 
@@ -25,17 +27,22 @@ class HandingIn:
         # The last local number that the far end confirmed; after a restart it is asked from the begin on.
         self._there = 0
 
-    async def package(self, first: int, session: Session) -> bool:
-        """Hand in the next package of the session that began with the local number ``first``.
+    async def package(self, offline: Offline, session: Session) -> bool:
+        """Hand in the next package of the session that is under way.
 
         :returns: whether more may be waiting.
         :raises Refused: why nothing went on: 1050 when nothing left, 1084 when nobody knows, or as it was refused.
-            In each case the same documents are due next.
+            In each case the same documents are due next. 1074 when another document than ours has the first number.
         """
+        first = offline.first
         waiting = await self._store.sent_documents(self._n, max(first, self._there + 1), PACKAGE)
         if not waiting:
             return False
-        outcome = await self._channel.upload([sent for _, sent in waiting], session)
+        package = [sent for _, sent in waiting]
+        if offline.lost and waiting[0][0] == first:
+            lost = await read_revocation(self._store, self._n, UNTAGGED, first)
+            package[0] = await begin_to_send(self._store, self._channel, lost, first, package[0])
+        outcome = await self._channel.upload(package, session)
         reached("offline.package-sent")
         if isinstance(outcome, Rejected):
             raise outcome.refused

@@ -86,10 +86,27 @@ class Offline(msgspec.Struct, omit_defaults=True):
     """Hash of the last document; empty right after the begin (fiscal-server 7.5)."""
     by_itself: bool = False
     """Whether nobody asked for it: then it comes back by itself too."""
+    lost: int = 0
+    """The operation whose online copy may have arrived and was made again as the first document of the session."""
     last: int = 0
     """When the last receipt or Z was made, which the session's duration goes up to (fiscal-server 7.6)."""
     made: int = 0
     """When the last document of any kind was made: none of the session may be older than the one before it."""
+
+
+class LostOnline(msgspec.Struct, frozen=True):
+    """An operation whose document may have arrived online and is to be made again offline, under the same key.
+
+    ``value`` and ``sent`` are the document as it was made online, ``request`` what was kept with it.
+    """
+
+    operation: int
+    kind: str
+    key: str
+    fingerprint: bytes
+    value: bytes
+    sent: bytes
+    request: bytes
 
 
 class RegisterState(msgspec.Struct, omit_defaults=True):
@@ -106,6 +123,8 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     session: Session | None = None
     offline: Offline | None = None
     offline_month: OfflineMonth = OfflineMonth()
+    lost: LostOnline | None = None
+    """A document that may have arrived online, from when it is let go until it was made again offline."""
     voids: tuple[int, ...] = ()
     """Operations whose document had the next number and never arrived, as the far end said: it may come late."""
     last: LastDocument = msgspec.field(default_factory=LastDocument)
@@ -147,7 +166,8 @@ def apply(
         state.session = session
     if kind == OFFLINE_BEGIN:
         by_itself = document.caller.source == BY_ITSELF
-        state.offline = Offline(first=document.number, since=document.at, by_itself=by_itself)
+        lost = state.lost.operation if state.lost is not None else 0
+        state.offline = Offline(first=document.number, since=document.at, by_itself=by_itself, lost=lost)
     if kind == OFFLINE_END:
         if state.offline is not None:
             state.offline_month = _spent(state.offline_month, state.offline)
@@ -158,6 +178,8 @@ def apply(
         state.offline.hash = document_hash(sent) if kind != OFFLINE_BEGIN else ""
         if kind in (Z, STORNO) or kind in RECEIPTS:
             state.offline.last = document.at
+        if kind != OFFLINE_BEGIN:
+            state.lost = None
     state.next_number, state.voids = document.number + 1, ()
     state.last = LastDocument(document.number, fiscal_number, document.caller.task, kind)
     if kind == OPEN:

@@ -59,4 +59,5 @@ class Asking:
             return None
         if local is not None:
             return record.documents.get(local)
-        return next((stored for stored in record.documents.values() if stored.number == str(fiscal)), None)
+        known = (*record.revoked, *record.documents.values())
+        return next((stored for stored in known if stored.number == str(fiscal)), None)

@@ -42,6 +42,7 @@ class FiscalBooks:
     :param ledger: the file of its entries, :param archive: that of its documents; `None` keeps them in memory.
     :param tolerance: seconds that a document may be ahead of the server's time.
     :param passes_over_known: whether a package may begin with documents that were taken before.
+    :param revoking_skips: which number a begin has that revokes a document, see `RegisterRecord`.
     """
 
     def __init__(
@@ -51,8 +52,11 @@ class FiscalBooks:
         archive: Path | None,
         tolerance: float,
         passes_over_known: bool,
+        revoking_skips: bool = False,
     ) -> None:
         self.registers = {told.number: RegisterRecord(told) for told in registrations}
+        for record in self.registers.values():
+            record.revoking_skips = revoking_skips
         self._tolerance, self._passes_over_known = tolerance, passes_over_known
         self._online = 0
         self._ledger, self._archive = Ledger(ledger), Archive(archive)
@@ -170,9 +174,8 @@ class FiscalBooks:
     def _note_revoked(self, document: Check, number: str, dt: str) -> None:
         """A revoked document is reversed like one that was taken back: an entry that names it."""
         record = self.registers[document.head.cashregisternum]
-        revoked = [stored for stored in record.documents.values() if stored.revoked]
-        if revoked:
-            self._ledger.add(Kind.STORNO.value, ACCEPTED, number, 0, revoked[-1].number, dt)
+        if record.revoked:
+            self._ledger.add(Kind.STORNO.value, ACCEPTED, number, 0, record.revoked[-1].number, dt)
 
     def _recall(self) -> None:
         """Know again what the files say; entries that a crash kept out of the ledger are made up for."""

@@ -226,7 +226,9 @@ def _documents(asking: Asking, command: commands.Documents) -> Answer:
         opened = str(command.open_shift_fiscal_num)
         shift_id = next((shift.id for shift in record.shifts if shift.open_number == opened), -1)
     lines = []
-    for stored in record.documents.values():
+    # A revoked document stays in the list, also when its local number is another one's since.
+    known = {stored.number: stored for stored in (*record.revoked, *record.documents.values())}
+    for stored in sorted(known.values(), key=lambda stored: stored.local):
         if stored.shift == shift_id:
             kind, sub = _type_names(stored.document)
             head = stored.document.head

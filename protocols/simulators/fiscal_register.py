@@ -102,6 +102,8 @@ class RegisterRecord(Standing):
         self.shifts: list[ShiftRecord] = []
         self.documents: MutableMapping[int, Stored] = {}
         """By local number."""
+        self.revoked: tuple[Stored, ...] = ()
+        """What was revoked, oldest first; its local number may be another document's since."""
         self.device = ""
 
     @property
@@ -198,8 +200,9 @@ class RegisterRecord(Standing):
     def _revoke(self) -> None:
         if self.last_online is None:
             return
-        revoked = self.documents[self.last_online.local]
-        self.documents[revoked.local] = replace(revoked, revoked=True)
+        revoked = replace(self.documents[self.last_online.local], revoked=True)
+        self.documents[revoked.local] = revoked
+        self.revoked += (revoked,)
         if self.open_shift is not None and isinstance(revoked.document, Check) and not revoked.storned:
             self.open_shift.sums.add(revoked.document, -1)
 

@@ -90,6 +90,8 @@ class Standing:
         self.last: Last | None = None
         self.last_online: Last | None = None
         """The last document that was registered online; `None` once it cannot be revoked any more."""
+        self.revoking_skips = False
+        """Whether a begin that revokes a document has the number after it; else it takes over that one's number."""
         self.offline = OfflineRecord()
         self.next_session = first_session
         self.blocked_until: datetime | None = None
@@ -135,11 +137,14 @@ class Standing:
                 Code.DOCUMENT_VALIDATION_ERROR,
                 f"Дата і час документа {claim.issued:%d.%m.%Y %H:%M:%S} не відповідають часу сервера",
             )
-        if claim.local != self.next_local:
+        due, last = self.next_local, self.last_online
+        if claim.revokes and not self.revoking_skips and last is not None and last.settles:
+            due = last.local
+        if claim.local != due:
             return Refusal(
                 Code.CHECK_LOCAL_NUMBER_INVALID,
                 f"Некоректний локальний номер документа {claim.local} для ПРРО з фіскальним номером "
-                f"{self.terms.register}. Номер документа повинен дорівнювати {self.next_local}",
+                f"{self.terms.register}. Номер документа повинен дорівнювати {due}",
             )
         if claim.desk != self.terms.desk:
             return Refusal(Code.DOCUMENT_VALIDATION_ERROR, "Локальний номер ПРРО не відповідає реєстрації")

@@ -97,6 +97,8 @@ class Rules:
     """Refuse documents with HTTP 4xx and text, as is met in the field, instead of a signed ticket."""
     passes_over_known: bool = True
     """Whether a package may begin with documents that were taken before, when they are the same bytes."""
+    revoking_skips: bool = False
+    """Whether an offline begin that revokes the last online document has the next number; else it has that one's."""
 
 
 class FiscalServer:
@@ -130,7 +132,9 @@ class FiscalServer:
         self._open = lru_cache(maxsize=2 * packages.MOST_DOCUMENTS)(open)
         self._seal = seal
         rule = self.rules
-        self.books = FiscalBooks(registrations, ledger, archive, rule.time_tolerance_s, rule.passes_over_known)
+        self.books = FiscalBooks(
+            registrations, ledger, archive, rule.time_tolerance_s, rule.passes_over_known, rule.revoking_skips
+        )
 
     def close(self) -> None:
         """Let go of the files."""

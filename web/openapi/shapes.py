@@ -192,8 +192,22 @@ class WholeDocument(DocumentRecord, kw_only=True):
     answer: dict[str, Any] | None
 
 
+class OnlineCopyRecord(msgspec.Struct):
+    """What became of the online copy of a document that was made again offline."""
+
+    became: Literal["unknown", "revoked", "absent"]
+    number: str
+    """Its fiscal number, once it is known."""
+    again: str
+    """The local number of the document that counts."""
+    text: str
+
+
 class OperationRecord(msgspec.Struct):
-    """One operation of the journal; `answer` is what its caller was told, `advice` what a person does about it."""
+    """One operation of the journal; `answer` is what its caller was told, `advice` what a person does about it.
+
+    `online_copy` stands in a refused one whose document was made again offline under the same key.
+    """
 
     id: int
     device: str
@@ -205,6 +219,7 @@ class OperationRecord(msgspec.Struct):
     res: int | None
     answer: dict[str, Any] | None
     advice: str = ""
+    online_copy: OnlineCopyRecord | None = None
 
 
 class OperationList(msgspec.Struct):

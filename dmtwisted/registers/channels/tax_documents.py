@@ -16,7 +16,7 @@ from typing import Any
 from dmtwisted.clock import kyiv
 from dmtwisted.registers import documents
 from dmtwisted.registers.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
-from dmtwisted.registers.documents import Document, Good, Payment, PaySum, Receipt, ShiftTotals
+from dmtwisted.registers.documents import Document, Good, OfflineMark, Payment, PaySum, Receipt, ShiftTotals
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.check_goods import BodyRow, ExciseRow
@@ -171,9 +171,19 @@ def _check(document: Document, desk: Desk) -> Check:
         return _withdrawal(document, document.cash, desk)
     if document.cash is not None:
         return Check(checkhead=_head(document, desk), checktotal=CheckTotal(sum=document.cash.sum))
-    # The engine goes offline only when nothing is unknown, so there is nothing to revoke (fiscal-server 7.2).
-    more = {"revokelastonlinedoc": False} if document.kind == documents.OFFLINE_BEGIN else {}
-    return Check(checkhead=_head(document, desk, **more))
+    if document.kind == documents.OFFLINE_BEGIN and document.offline is not None:
+        return Check(checkhead=replace(_head(document, desk), **_begin(document, document.offline, desk)))
+    return Check(checkhead=_head(document, desk))
+
+
+def _begin(document: Document, mark: OfflineMark, desk: Desk) -> dict[str, Any]:
+    """What only a begin says; it is the same document whether it revokes another one or not (fiscal-server 7.2)."""
+    said = f"{desk.number} {mark.number} {document.at}"
+    return {"uid": str(uuid.uuid5(_BEGINS, said)).upper(), "revokelastonlinedoc": mark.revokes}
+
+
+_BEGINS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
+"""Below it the GUIDs of begins are found, so that both ways to sign one bear the same."""
 
 
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:

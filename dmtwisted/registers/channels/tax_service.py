@@ -37,6 +37,7 @@ from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from protocols.fiscal import packages, verdicts
 from protocols.fiscal.bodies import MOST_BYTES
+from protocols.fiscal.check_xml import Check
 from protocols.fiscal.client import Exchange, FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
@@ -267,14 +268,14 @@ class TaxServiceChannel:
         if not fiscal_number:
             return Unknown(f"document {number} has no fiscal number yet", Res.PREVIOUS_NOT_PROCESSED)
         ours = await self._clock.aside(_paper_in, sent)
+        if (ours.head.ordertaxnum or fiscal_number) != fiscal_number:
+            return self._other(number, fiscal_number)
         fetched = await self._server.fetch(self._register.number, number, asked.value.doc_class == "ZRep")
         if isinstance(fetched, Lost):
             return Unknown(fetched.why)
         if isinstance(fetched, Answered):
             if not _same_guid(fetched.value.document, ours):
-                self.log.error("{register}: {number} is another document", register=self.desk, number=number)
-                why = f"the server has another document under the number {number}: {fiscal_number}"
-                return Unknown(why, Res.COLLISION_UNSOLVABLE)
+                return self._other(number, fiscal_number)
         else:
             # It is there, and the server does not show it: there is nothing to compare.
             self.log.warn("{register}: {number} is not shown", register=self._register.number, number=number)
@@ -284,6 +285,11 @@ class TaxServiceChannel:
         if not isinstance(state, Answered):
             return Unknown(_why(state))
         return Accepted(fiscal_number, _session_in(state.value))
+
+    def _other(self, number: int, fiscal_number: str) -> Unknown:
+        self.log.error("{register}: {number} is another document", register=self.desk, number=number)
+        why = f"the server has another document under the number {number}: {fiscal_number}"
+        return Unknown(why, Res.COLLISION_UNSOLVABLE)
 
     # Offline
 
@@ -321,6 +327,9 @@ class TaxServiceChannel:
         there = sum(paper.head.ordernum < asked.value.next_local_num for paper in papers)
         if there:
             found = await self.probe(papers[there - 1].head.ordernum, package[there - 1])
+            if there == 1 and _revokes(papers[0]) and _is_other(found):
+                # The document under its number is the one that it revokes.
+                there, found = 0, Accepted("")
             if not isinstance(found, Accepted):
                 why = found.why if isinstance(found, Unknown) else "the server has gone on without these documents"
                 return Rejected(Refused(Res.TAX_SERVICE_WRONG_HASH, aq_errortxt=why))
@@ -393,6 +402,14 @@ def _paper_in(sent: bytes) -> Paper:
 
 def _papers_in(package: list[bytes]) -> list[Paper]:
     return [_paper_in(sent) for sent in package]
+
+
+def _revokes(paper: Paper) -> bool:
+    return isinstance(paper, Check) and bool(paper.checkhead.revokelastonlinedoc)
+
+
+def _is_other(found: Accepted | Absent | Unknown) -> bool:
+    return isinstance(found, Unknown) and found.res is Res.COLLISION_UNSOLVABLE
 
 
 def _same_guid(one: Paper, other: Paper) -> bool:

@@ -63,6 +63,13 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
     ] = ""
     connect_s: Annotated[float, Meta(gt=0, le=60, description="Seconds to wait for a connection")] = 5.0
     wait_s: Annotated[float, Meta(gt=0, le=120, description="Seconds to wait for an answer, after that")] = 15.0
+    offline_after_lost_answer: Annotated[
+        Literal["wait", "revoke"],
+        Meta(
+            description="While nobody can be asked about a document whose answer was lost: wait; or go offline, "
+            "make it again there, and revoke its online copy at the return, if there is one"
+        ),
+    ] = "wait"
     retry_s: Annotated[
         float, Meta(ge=0, le=600, description="Seconds to leave a server alone that did not answer in time")
     ] = 30.0
@@ -182,6 +189,7 @@ class PrroRegister(SoftwareRegister):
         )
         self._own_settings, self._unasked = settings, False
         super().__init__(row.n, row.name, settings.fiscal_number, settings, around.store, channel, around.clock)
+        self._revokes = settings.offline_after_lost_answer == "revoke"
 
     async def resolve(self) -> None:
         """As any register; which key there is belongs to what it has to know first."""
