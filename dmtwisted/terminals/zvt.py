@@ -492,7 +492,9 @@ class ZvtDriver:
         if not answer.taken:
             raise _not_taken(order, answer.result)
         if not answer.stored and not answer.completed and order.task not in (CANCEL, SETTLEMENT):
-            return Declined.of(Res.STORE_FAILED, text="the terminal was told to take the payment back, and did")
+            # Its end is certain, and is what a till hears that asks later: not that something could not be stored.
+            text = "the payment could not be stored, so the terminal was told to take it back, and did"
+            return Declined.of(Res.REQUEST_NOT_TAKEN, text=text)
         if order.task in (TOTALS, SETTLEMENT) and answer.done:
             return _approved(order, answer.status, _slips(answer), 0)
         if not answer.done and not answer.doubtful:
