@@ -468,6 +468,31 @@ class PowerCutTests(LostCase):
             for told in self.each_blow(act, before):
                 self.check(arrived, told)
 
+    def test_killed_while_sending(self) -> None:
+        """A sale that was on its way when the service died is made again too, while the tax service stays away."""
+        for arrived in (True, False):
+            self.setUp()
+            self.shop.rules({"on": "sale", "then": ARRIVED[arrived], "delay_ms": 1000})
+            self.begin()
+            self.shop.clock.advance(0.5)
+            self.shop.rules(*GONE)
+            self.shop.crash()
+            answer = self.sell(50, "a")
+            self.assertEqual((answer["res"], answer["info"]["isoffline"]), (0, True))
+            self.check(arrived, f"{arrived=}")
+
+    def test_killed_again_and_again(self) -> None:
+        """A service that dies at each of its next writes, again and again, ends with one receipt."""
+        self.lose(arrived=True)
+        for n in (2, 3, 1, 4, 2, 1):
+            blows = Blows(self, self.shop)
+            blows.at(n, "killed after")
+            self.begin()
+            blows.never()
+            self.shop.crash()
+        self.assertTrue(self.told(self.sell(50, "a"))["info"]["isoffline"])
+        self.check(True, "again and again")
+
     def test_long_night(self) -> None:
         """A power cut of two days right after the begin: the document is made at the begin's time."""
         self.lose(arrived=True)
