@@ -593,14 +593,18 @@ class FaultPromises(DeskCase):
                     if len(self.taken()) > before and first["res"]:
                         self.assertAnswer(first, 1082, 2)
                     elif first["res"]:
-                        # Without the look-up nobody knows whether the label has an operation already.
-                        self.assertAnswer(first, 1082, 2 if failing.failed == "latest" else 1)
+                        self.assertNotStored(first, failing.failed)
                     second = self.pay(label=label)
                     self.assertAnswer(second, 0, 0)
                     paid = len(self.taken()) - before
                     # A first answer that said yes was heard, so the second request is a second sale.
                     self.assertEqual(paid, 2 if first["res"] == 0 else 1, (first, second))
         self.assertNotIn("unknown", self.states())
+
+    def assertNotStored(self, answer: dict[str, Any], failed: str) -> None:
+        """What a caller hears when nobody paid and the question ``failed`` to the store did."""
+        # Without the look-up nobody knows whether the label has an operation already.
+        self.assertAnswer(answer, 1082, 2 if failed == "latest" else 1)
 
     def test_never_sent_and_not_stored(self) -> None:
         """What was never sent because the store failed is 5014 by its label afterwards."""
