@@ -348,6 +348,9 @@ class Till(ABC):
         for doc in step.docs:
             if sent and doc.kind not in (BEGIN, END):
                 self.clock.advance(step.hours * HOUR)
+            if doc.revokes and step.code == TAKEN:
+                # It takes over the number of what it revokes.
+                after.due -= 1
             content, number = self._offline(doc, after)
             sent.append(content)
             self._take(after, doc.kind, number)

@@ -70,11 +70,18 @@ class HttpsCase(ProcessCase):
         return self.spawn("-c", START, self.config(text))
 
     def ready(self) -> Service:
-        """A service that has said on which port it serves."""
+        """A service that has said on which port it serves, and asked after everything that may be open."""
         service = self.start()
         found = until(lambda: re.search(r"https://[\w.]+:(\d+)", service.printed), "no port was printed")
         service.port = int(found[1])
+        until(lambda: self.is_ready(service), "it did not become ready")
         return service
+
+    def is_ready(self, service: Service) -> bool:
+        """Whether it says that it is."""
+        connection = self.connect(service)
+        send(connection, "GET", "/health/ready", None)
+        return connection.getresponse().status == 200
 
     def connect(self, service: Service) -> http.client.HTTPSConnection:
         """A connection of a client that trusts the authority and nobody else."""

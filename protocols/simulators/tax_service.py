@@ -102,8 +102,7 @@ class TaxService:
         number = f"TEST_{self.register}{paper.number:08d}"
         ref = paper.reverses or str(paper.number)
         entry = self._ledger.add(paper.kind, ACCEPTED, number, paper.sum, ref, paper.dt)
-        # Local numbers run without gap, so they count the documents that were taken.
-        self._places.append(entry.n)
+        self._put(claim.local, entry)
         self._standing.take(claim, number, "", now)
         return self._ticket(paper.kind, number)
 
@@ -140,7 +139,7 @@ class TaxService:
             entry = self._ledger.add(
                 *(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt), hash=hash, until=until
             )
-            self._places.append(entry.n)
+            self._put(claim.local, entry)
             self._standing.take(claim, paper.offline, hash, now)
         return self._ticket(paper.kind, paper.offline)
 
@@ -161,6 +160,13 @@ class TaxService:
 
     def _entry(self, number: int) -> Entry | None:
         return self._ledger.entry(self._places[number - 1]) if 1 <= number <= len(self._places) else None
+
+    def _put(self, local: int, entry: Entry) -> None:
+        """Keep where the document with the number ``local`` lies; numbers run without gap."""
+        if local <= len(self._places):
+            self._places[local - 1] = entry.n
+        else:
+            self._places.append(entry.n)
 
     def _has(self, number: int, hash: str) -> bool:
         """Whether it has the very document with the local ``number`` and the ``hash``."""
@@ -197,11 +203,14 @@ class TaxService:
 
     def _recall(self, entry: Entry) -> None:
         """Go on with a document of the ledger."""
-        self._places.append(entry.n)
         standing, kind, offline = self._standing, entry.kind, bool(entry.hash)
+        # What revokes a document takes over its number.
+        revoked = standing.last_online if _revokes(entry) else None
+        local = standing.next_local if revoked is None else revoked.local
+        self._put(local, entry)
         # Times mean something within offline sessions only; reading them takes longer than all the rest.
         issued = _moment(entry.dt) if offline else datetime.min
-        claim = Claim(kind, standing.next_local, issued, DESK, testing=True, offline=offline)
+        claim = Claim(kind, local, issued, DESK, testing=True, offline=offline)
         standing.take(claim, entry.number, entry.hash, issued)
         if _ends(kind):
             # Whether it blocked was decided when it came.
@@ -219,8 +228,13 @@ def _ends(kind: str) -> bool:
     return kind == Kind.OFFLINE_END
 
 
+def _revokes(entry: Entry) -> bool:
+    """Whether it is the begin of a session that revoked a document: it refers to a fiscal number."""
+    return entry.kind == Kind.OFFLINE_BEGIN and not entry.ref.isdigit()
+
+
 def _shown(entry: Entry) -> Entry:
-    if entry.kind != Kind.OFFLINE_BEGIN or entry.ref.isdigit():
+    if not _revokes(entry):
         return entry
     return msgspec.structs.replace(entry, kind=Kind.STORNO.value)
 

@@ -109,6 +109,9 @@ class BrowserCase(ProcessCase):
     def click(self, selector: str) -> None:
         """Click once."""
         self.clicks += 1
+        self.page.wait_for_selector(selector)
+        # On a page that is just coming a button is there before the script that gives it a meaning.
+        self.page.wait_for_load_state("load")
         self.page.click(selector)
 
     def fill(self, selector: str, text: str) -> None:
