@@ -60,9 +60,9 @@ class Paper:
     fiscal_number: str = ""
     session: Session | None = None
     moments: Moments | None = None
+    """Set where a far end is at the other side of a link."""
     revocation: Revocation | None = None
     """Of a begin: what has to be known of the document that was lost before it."""
-    """Set where a far end is at the other side of a link."""
 
 
 class Books:
