@@ -178,7 +178,7 @@ class RetentionBehaviour(BehaviourCase):
         self.assertLessEqual({answer["res"] for answer in answers}, {0, 1058})
         return [answer["res"] == 0 for answer in answers]
 
-    @promises("1.11a.1", "8.receipt-retention", "3.3.3.1")
+    @promises("1.11a.1", "8.receipt-retention", "3.3.3.1", "1.11c.1.1")
     async def test_receipts(self) -> None:
         """A receipt is found for 40 days and not a minute longer; the last one of a register stays."""
         await self.day("a")
@@ -195,8 +195,8 @@ class RetentionBehaviour(BehaviourCase):
         await self.day("a")
         self.assertEqual(await self.known("a"), [True])
 
-    @promises("1.11b.1", "8.operation-retention", "3.4.search1.no")
-    async def test_payments(self) -> None:
+    @promises("1.11b.1", "8.operation-retention", "3.4.search1.no", "1.11c.1.2")
+    async def test_payments_grow_old(self) -> None:
         """An operation of a terminal is found for 90 days and not a minute longer; the last one stays."""
         self.assertEqual((await self.pay("5d0b"))["res"], 0)
         await self.travel(50 * DAY_S)
@@ -242,7 +242,7 @@ class RetentionBehaviour(BehaviourCase):
         answer = await self.ask(12, n_from=1, n_to=3)
         self.assertEqual(answer["res"], 0)
 
-    async def test_batch(self) -> None:
+    async def test_batch_grows_old(self) -> None:
         """The receipt of a batch stays as long as the batch, and that as long as its payment."""
         self.assertEqual((await self.ask(0))["res"], 0)
         card: dict[str, Any] = {"pays": [{"type": 2, "sum": 125.5}]}

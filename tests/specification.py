@@ -297,6 +297,48 @@ PARTS: Final[tuple[Part, ...]] = (
 """,
     ),
     read_part(
+        4,
+        "Endpoints",
+        """
+4.1.login          `POST /login` takes JSON with `login` and `pass` and sets the cookie `DMUIToken`.
+4.1.execute        `POST /dm/execute` takes tasks of registers and of terminals.
+4.1.execute-prn    `POST /dm/execute-prn` takes tasks of printers.
+4.1.execute-pkg    `POST /dm/execute-pkg` takes a receipt together with its payment at a terminal.
+4.1.dashboard      `GET /dm/main/api/v1/dashboard` gives the information of the dashboard.
+4.1.one-task       The three task endpoints take one task of a device at a time.
+
+4.2.numbers.1      A register knows the tasks 0 to 4 and 10 to 16.
+4.2.numbers.2      A number of `fiscal.task` that is not supported is 307.
+4.2.cash.1         A return in cash needs enough cash in the drawer.
+4.2.cash.2         Cash that is taken out has to be in the drawer.
+4.2.card           A cash withdrawal to a card (14) is paid by card.
+
+4.3.1.1            A request with `device` and `tag` alone looks for a fiscalized receipt.
+4.3.1.2            A request of type 0 does the same.
+4.3.1.3            A look-up fiscalizes nothing.
+
+4.4.numbers.1      A terminal knows the tasks 1 to 8, 10, 11 and 14 to 17.
+4.4.numbers.2      A number of `pay.task` that nobody knows is 317.
+4.4.numbers.3      A task that this terminal does not support is 5029.
+4.4.label.1        The answer to each of these operations carries a `transaction_id`.
+4.4.label.2        Other operations, such as the list of merchants, carry none.
+4.4.17             Task 17 gets a stored operation by its identifier, or the last one.
+
+4.5.2              Without the keys a request goes to the terminal.
+4.5.3              Of several operations with one `transaction_id` the latest is returned.
+
+4.6.1.1            Batch mode takes a `tag`.
+4.6.1.2            Batch mode pays no heed to `transaction_id` and `transaction_search`.
+4.6.2              The `tag` is looked for before the terminal is asked.
+4.6.3.1            For a receipt that exists neither register nor terminal does anything.
+4.6.3.2            The stored result of such a receipt is returned.
+4.6.4              `skipprint` keeps the receipt from being printed.
+
+4.7.printer        A print job that cannot be delivered within 5 seconds is answered with an error.
+4.7.terminal       A terminal has the wait of its settings to reply.
+""",
+    ),
+    read_part(
         5,
         "Authentication",
         """
@@ -338,6 +380,16 @@ PARTS: Final[tuple[Part, ...]] = (
 """,
     ),
     read_part(
+        7,
+        "Errors",
+        """
+7.0.1      An error is told in the body: `res`, `errortxt`, `res_action`, and `task_status` 3.
+7.0.2      The texts of errors come in the caller's language.
+7.codes.1  Each published code means what is written of it; which test hears which: docs/result-codes.md.
+7.codes.2  A code that this service has no cause to tell is listed with the reason.
+""",
+    ),
+    read_part(
         8,
         "Limits",
         """
@@ -364,7 +416,26 @@ PARTS: Final[tuple[Part, ...]] = (
 8.minimum-price        After its discount an item costs 0.01 or more.
 """,
     ),
+    read_part(
+        9,
+        "Versioning",
+        """
+9.2        The settings and information methods have `/api/v1/`, `/api/v2/` or `/api/v3/` in their paths.
+9.3.1      Answers carry `ver`.
+9.3.2      Some answers carry `resp_ver`.
+9.4        Fractional numbers in answers keep a trailing zero fraction.
+9.5        A version that is no longer supported is told so (1125) when a receipt is made.
+""",
+    ),
 )
+
+WITHOUT_TEST: Final[dict[str, str]] = {
+    "1.3.2": "there is no version for Android",
+    "1.5.1.4": "no task for a device of another kind is published, so there is no driver for one",
+    "1.9b.2": "no rule: [performance.md](performance.md) has the figures",
+    "9.5": "only a cloud cabinet says so, and there is no driver for one; the training register says it on demand",
+}
+"""Why a sentence has no test, for those that cannot have one."""
 
 SENTENCES: Final[tuple[Sentence, ...]] = tuple(sentence for part in PARTS for sentence in part.sentences)
 

@@ -134,6 +134,7 @@ class NumberTests(SynchronousTestCase):
         for hundredths, spelled in ((2000, b"20.0"), (750, b"7.5"), (0, b"0.0")):
             self.assertEqual(bytes(percent(hundredths)), spelled)
 
+    @promises("9.4")
     def test_amounts_are_numbers(self) -> None:
         """In an answer an amount is a number of JSON and not a text."""
         text = render(answer(info={"safe": amount(200), "cnt": quantity(1500)}))
@@ -152,7 +153,17 @@ class RenderTests(SynchronousTestCase):
     """The root of an answer."""
 
     @promises(
-        *("2.3.ver", "2.3.resp_ver.1", "2.3.source.2", "2.3.device", "2.3.tag.1", "2.3.task_status.1", "2.3.type"),
+        *(
+            "2.3.ver",
+            "9.3.1",
+            "9.3.2",
+            "2.3.resp_ver.1",
+            "2.3.source.2",
+            "2.3.device",
+            "2.3.tag.1",
+            "2.3.task_status.1",
+            "2.3.type",
+        ),
         *("2.3.task.1", "2.3.res.1", "2.3.res_action", "2.3.errortxt.2", "2.3.aq_errortxt.2", "2.3.warnings.2"),
     )
     def test_success(self) -> None:

@@ -16,6 +16,7 @@ from tests.specification import promises
 class SaleTests(BatchCase):
     """A sale that is paid by card."""
 
+    @promises("4.1.execute-pkg", "4.6.1.1")
     def test_card(self) -> None:
         """The terminal takes the sum, the receipt names the card, and the answer is the register's own."""
         answer = self.sell(amount=125.5)
@@ -62,12 +63,13 @@ class SaleTests(BatchCase):
         pulses: int = mechanism.pulses
         return pulses
 
-    @promises("2.2.skipprint")
+    @promises("2.2.skipprint", "4.6.4")
     def test_skipprint(self) -> None:
         """``skipprint`` keeps the receipt from being printed."""
         self.assertEqual(self.sell(skipprint=True)["info"]["isprint"], 0)
         self.assertEqual(self.rows("doc"), [])
 
+    @promises("4.6.1.2")
     def test_transaction_id_is_ignored(self) -> None:
         """``transaction_id`` and ``transaction_search`` mean nothing here: each tag is its own payment."""
         for tag in ("a", "b"):
@@ -197,6 +199,7 @@ class ReturnTests(BatchCase):
 class RepeatTests(BatchCase):
     """The same tag again."""
 
+    @promises("4.6.2", "4.6.3.1", "4.6.3.2")
     def test_known(self) -> None:
         """A tag that is known touches neither terminal nor register, and answers what was answered."""
         first = self.sell()
@@ -293,6 +296,7 @@ class TurnTests(BatchCase):
         super().setUp()
         self.shop.settings("pos", operation_s=30.0)
 
+    @promises("4.1.one-task")
     def test_busy_register(self) -> None:
         """A register in a saga answers 1105 at once, at every door."""
         under_way = self.due(sale())

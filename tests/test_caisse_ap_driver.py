@@ -17,6 +17,7 @@ from dmtwisted.terminals.interface import PAYMENT, REFUND, Declined, Order
 from protocols.errors import Garbled
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
 from tests.chaos import WIRES, WireDesk
+from tests.specification import promises
 from tests.terminal_desk import WAIT, Banner
 from tests.terminal_matrix import shows
 
@@ -242,6 +243,7 @@ class SettingsTests(SynchronousTestCase):
         ):
             self.assertEqual(self.assertRaises(BadSettings, DRIVER.read, members).path, path)
 
+    @promises("8.terminal-wait.2", "4.7.terminal")
     def test_reach_the_wire(self) -> None:
         """The numbers of the settings are those that the terminal is told."""
         wire = WIRES["caisse-ap"]

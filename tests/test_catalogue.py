@@ -671,6 +671,7 @@ class ProducedTests(SynchronousTestCase):
         *("2.3.res.2", "2.3.task_status.3", "2.3.res_action", "2.3.errortxt.1", "3.2.1.2", "3.2.2.2", "3.2.3.4"),
         *("3.2.3.1", "3.2.3.2", "3.2.3.3"),
     )
+    @promises("7.0.1")
     def test_scenes(self) -> None:
         """Each scene ends in its code, with task_status 3, an empty info, the published text and res_action."""
         found = {res.code: self.wrong(res, play(Shop(self))) for res, play in SCENES.items()}
@@ -814,6 +815,7 @@ class ProducedTests(SynchronousTestCase):
 class PageTests(SynchronousTestCase):
     """What the page says of each code."""
 
+    @promises("7.codes.1", "7.codes.2")
     def test_each_code(self) -> None:
         """Each code is either produced by a test or listed with the reason why it cannot be yet."""
         produced = {

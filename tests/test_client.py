@@ -30,6 +30,7 @@ from dmtwisted.client import (
     Refused,
     TagReused,
     Unknown,
+    _decode,
     card,
     cash,
     paid,
@@ -458,6 +459,17 @@ class PayTests(ClientCase):
         self.line.faults = [LOST]
         self.do(self.client.cancel("pos", told.info["cancelid"]))
         self.assertEqual(len(self.shop.ledger("pos", kind="cancel")), 1)
+
+
+class AnswerTests(SynchronousTestCase):
+    """What the client reads out of an answer."""
+
+    @promises("2.3.fraction.2", "2.3.resp_ver.2")
+    def test_put_up_with(self) -> None:
+        """Whole numbers with a fraction of zero are whole numbers, and `resp_ver` may be missing."""
+        told = Answer(_decode(b'{"ver":6,"res":0.0,"res_action":0.00,"task_status":2.0,"info":{"docno":7.0}}'))
+        self.assertEqual((told.res, told.action, told.repeated, told.info["docno"]), (0, 0, True, 7))
+        self.assertEqual(Answer(_decode(b'{"res":1105.0,"res_action":1.0}')).res, 1105)
 
 
 class TotalTests(SynchronousTestCase):

@@ -646,6 +646,16 @@ class DriverTests(SynchronousTestCase):
         self.assertEqual(settings["properties"]["wait_s"]["default"], 8.0)
         self.assertEqual((settings["properties"]["strict_tags"]["type"], settings.get("required")), ("boolean", []))
 
+    @promises("8.terminal-wait.1")
+    def test_wait_for_a_terminal(self) -> None:
+        """Every terminal is given 300 seconds to reply unless its settings say otherwise."""
+        waits = {
+            name: next(each.default for each in msgspec.structs.fields(driver.settings) if each.name == "wait_s")
+            for (kind, name), driver in find_drivers().items()
+            if kind == "terminal"
+        }
+        self.assertEqual(set(waits.values()), {300}, waits)
+
     def test_settings_described(self) -> None:
         """Each setting of each driver says what it means."""
         for driver in find_drivers().values():

@@ -182,7 +182,7 @@ class LabelTests(_WithShop):
 class LanguageTests(_WithShop):
     """The language of the texts is that of the request."""
 
-    @promises("2.3.errortxt.1")
+    @promises("2.3.errortxt.1", "7.0.2")
     def test_languages(self) -> None:
         """An error is told in English to who asks for that, and in Ukrainian to everybody else."""
         body = {"device": "nobody", "type": 1, "fiscal": {"task": 18}}

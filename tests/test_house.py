@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
+
+from tests import traceability
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,6 +36,17 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+
+
+def shadowed(case: type) -> Iterator[str]:
+    """Tests of a class that are hidden by tests of another class which knows nothing of it."""
+    owners: dict[str, type] = {}
+    for owner in case.__mro__:
+        for name in vars(owner):
+            if name.startswith("test"):
+                if name in owners and not issubclass(owners[name], owner):
+                    yield f"{owners[name].__name__}.{name} hides {owner.__name__}.{name}"
+                owners[name] = owner
 
 
 class ImportTests(SynchronousTestCase):
@@ -64,6 +78,35 @@ class ImportTests(SynchronousTestCase):
                 continue
             wrong = [name for name in imports(path) if name.split(".")[0] in ("sqlalchemy", "alembic")]
             self.assertEqual(wrong, [], str(path))
+
+
+class MixedTests(SynchronousTestCase):
+    """Test cases that are put together of several contracts."""
+
+    def test_nothing_hidden(self) -> None:
+        """No test hides behind one of the same name from another contract: it would never run."""
+        modules, failures = traceability.import_tests(ROOT / "tests", "tests")
+        self.assertEqual(failures, [])
+        cases = {case for module in modules for case in vars(module).values() if isinstance(case, type)}
+        hidden = {found for case in cases if issubclass(case, unittest.TestCase) for found in shadowed(case)}
+        self.assertEqual(hidden, set())
+
+    def test_found(self) -> None:
+        """Two contracts with a test of one name are found; what a class changes of its own base is not."""
+
+        class First:
+            def test_it(self) -> None: ...
+
+        class Second:
+            def test_it(self) -> None: ...
+
+        class Narrower(First):
+            def test_it(self) -> None: ...
+
+        class Both(Narrower, Second): ...
+
+        self.assertEqual(list(shadowed(Narrower)), [])
+        self.assertEqual(list(shadowed(Both)), ["First.test_it hides Second.test_it"])
 
 
 class SharedFolderTests(SynchronousTestCase):

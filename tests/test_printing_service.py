@@ -594,7 +594,7 @@ class DeliveryTests(PrintCase):
             self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 2)
 
-    @promises("8.printer-delivery")
+    @promises("8.printer-delivery", "4.7.printer")
     def test_five_seconds(self) -> None:
         """Not a moment before five seconds a job that goes on is answered, and not a moment after."""
         asked, _ = self.begun(lines(1))

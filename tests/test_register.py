@@ -1174,7 +1174,7 @@ class LookUpTests(_WithShop):
         super().setUp()
         self.shop.open_shift()
 
-    @promises("2.2.type.1", "2.2.type.2", "3.3.1.1", "3.3.1.3")
+    @promises("2.2.type.1", "2.2.type.2", "3.3.1.1", "3.3.1.3", "4.3.1.1", "4.3.1.2", "4.3.1.3")
     def test_found(self) -> None:
         """A receipt is found by type 0 and without a type, as it was answered, with ``task_status`` 2."""
         first = self.shop.sell(10, "t")
@@ -1295,6 +1295,7 @@ class RefusalTests(_WithShop):
         self.assertRefused(self.shop.ask({"type": 1, "fiscal": {"task": 18}}), 1091)
         self.assertRefused(self.shop.look_up("t", " test"), 1091)
 
+    @promises("4.2.numbers.2")
     def test_unknown_task(self) -> None:
         """307: a task number that no register has, which is told."""
         for task in (6, 7, 8, 9, 19, 24, 99, -5):
@@ -1341,6 +1342,7 @@ class RefusalTests(_WithShop):
             self.assertRefused(self.shop.fiscal(task, cash={"type": 0, "sum": -0.01}), 1063)
             self.assertRefused(self.shop.fiscal(task, receipt={"sum": -5}), 1063)
 
+    @promises("4.2.cash.2")
     def test_not_enough_cash(self) -> None:
         """1077: more cash out than there is, be it by one kopeck."""
         self.assertRefused(self.shop.fiscal(4, cash={"type": 0, "sum": 100.01}), 1077)

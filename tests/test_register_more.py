@@ -202,6 +202,7 @@ class ReturnTests(_WithShop):
         """All the cash there is can be given back."""
         self.assertTells(self.done(self.give_back(100)), safe=0.0)
 
+    @promises("4.2.cash.1")
     def test_not_enough_cash(self) -> None:
         """1077: a return takes no more cash than there is, and leaves no trace."""
         before = self.shop.ledger(), self.x()
@@ -311,6 +312,7 @@ class WithdrawalTests(_WithShop):
         self.done(self.withdraw(10, type="1"))
         self.assertTells(self.x(), cash=[{"type": 1, "sum_m": 10.0}, {"type": 2, "sum_m": 10.0}], safe=80.0)
 
+    @promises("4.2.card")
     def test_refused(self) -> None:
         """1119, 1120, 1063, 1088, 1098 and 1077: what a withdrawal may not be."""
         before = self.shop.ledger(), self.x()
@@ -418,6 +420,7 @@ class TurnoverTests(_WithShop):
         for task in (15, 16):
             self.assertRefused(self.turn_over(task, 10, pays=pays), 1065, " 1 ")
 
+    @promises("2.2.fiscal.receipt.pays.3")
     def test_card(self) -> None:
         """1066: a payment by card needs `paysys`, `rrn` and `cardmask`, and its index is told."""
         for task in (15, 16):

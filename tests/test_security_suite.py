@@ -41,7 +41,7 @@ class BlockedTests(AccessCase):
         super().setUp()
         self.switch_on()
 
-    @promises("5.3b.1.1", "5.3b.1.2", "5.3b.1.3", "5.3b.1.4", "5.7.1", "1.8.1.2")
+    @promises("5.3b.1.1", "5.3b.1.2", "5.3b.1.3", "5.3b.1.4", "5.7.1", "1.8.1.2", "9.2")
     def test_api(self) -> None:
         """Every URL with `/api/v1/`, `/api/v2/` or `/api/v3/` in it leads to the login page, whatever the method."""
         paths = (

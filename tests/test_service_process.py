@@ -190,7 +190,7 @@ class ProcessCase(SynchronousTestCase):
 class StartTests(ProcessCase):
     """A start that succeeds."""
 
-    @promises("1.2.1.1", "1.3.1.1", "1.4.1", "1.4b.2", "1.9b.1.1")
+    @promises("1.1.1", "1.2.1.1", "1.3.1.1", "1.4.1", "1.4b.2", "1.9b.1.1")
     def test_first_sale(self) -> None:
         """A service that was started with an empty folder sells at once, over HTTP, and keeps it in SQLite."""
         service = self.run_service()

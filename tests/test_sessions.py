@@ -102,7 +102,7 @@ class LoginTests(AccessCase):
         super().setUp()
         self.switch_on()
 
-    @promises("5.5a.1", "5.5a.2", "5.5a.3", "2.4.DMUIToken.1", "2.4.DMUIToken.2")
+    @promises("5.5a.1", "5.5a.2", "5.5a.3", "2.4.DMUIToken.1", "2.4.DMUIToken.2", "4.1.login")
     def test_right(self) -> None:
         """The right login and password give a cookie that opens what is blocked."""
         answer = self.log_in()

@@ -196,6 +196,7 @@ class DashboardTests(AccessCase):
         [row] = told["devices"]
         return row
 
+    @promises("4.1.dashboard")
     def test_types(self) -> None:
         """Every member that clients read is there, as the kind of value that they demand (http-api 6.1)."""
         strings = ("device", "dev_id", "fisid", "token", "signinfo", "shiftdt", "prro_info")

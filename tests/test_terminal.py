@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from protocols.simulators import terminal
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, State, Terminal
+from tests.specification import promises
 
 
 class _WithTerminal(SynchronousTestCase):
@@ -193,6 +194,7 @@ class BackTests(_WithTerminal):
 class ReportTests(_WithTerminal):
     """Totals add up, and a settlement closes them."""
 
+    @promises("3.1f.1")
     def test_totals(self) -> None:
         """The report adds up what the batch holds and changes nothing."""
         paid = [self.outcome(self.terminal.purchase(amount)) for amount in (1000, 500)]
@@ -207,6 +209,7 @@ class ReportTests(_WithTerminal):
             self.assertEqual((totals.cancels, totals.cancels_sum, totals.net), (2, 700, 1000))
             self.assertEqual((totals.first, totals.last, totals.count), (1, 5, 5))
 
+    @promises("3.1f.1")
     def test_settlement(self) -> None:
         """A settlement tells the totals, stands in the ledger and leaves an empty batch."""
         self.outcome(self.terminal.purchase(1000))

@@ -69,9 +69,29 @@ class PosWebCase(WebCase):
         return self.shop.core.devices.by_name("pos").row.dev_id
 
 
+class EndpointTests(PosWebCase):
+    """One door for each kind of device."""
+
+    @promises("1.7.1", "4.1.execute", "4.1.execute-prn", "4.2.numbers.1", "4.4.numbers.1")
+    def test_every_action(self) -> None:
+        """Registers and terminals hear each of their tasks at `/dm/execute`, printers at `/dm/execute-prn`."""
+        unheard = {303, 307, 317, 2000, 1091}
+        for task in range(1, 18):
+            if task not in (9, 12, 13):
+                answer = self.answer(self.begin_payment(task=task)).json
+                self.assertNotIn(answer["res"], unheard, f"pay.task {task}")
+        for task in (*range(5), *range(10, 17), *range(20, 24)):
+            told = {"ver": 6, "device": "test", "type": 1, "fiscal": {"task": task}}
+            answer = self.answer(self.begin("POST", EXECUTE, told)).json
+            self.assertNotIn(answer["res"], unheard, f"fiscal.task {task}")
+        told = {"ver": 6, "device": "prn", "type": 2, "doc": {"lines": [{"t": "Кава"}]}}
+        self.assertEqual(self.answer(self.begin("POST", f"{EXECUTE}-prn", told)).json["res"], 0)
+
+
 class ServiceMethodTests(PosWebCase):
     """``GET /dm/…?dev_name=``"""
 
+    @promises("2.2.dev_name", "4.4.label.2")
     def test_answers(self) -> None:
         """Each method answers in the shape of a task, without a label."""
         for name, told in (
@@ -87,6 +107,7 @@ class ServiceMethodTests(PosWebCase):
             self.assertEqual((answer["device"], answer["info"]), ("pos", told))
             self.assertNotIn("transaction_id", answer)
 
+    @promises("2.2.dev_name")
     def test_unknown_device(self) -> None:
         """A name that nobody has is 1091; a device that is no terminal 303."""
         for name in (*METHODS, "transaction-status", "lasttransaction"):

@@ -15,7 +15,7 @@ from types import ModuleType
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests import traceability
-from tests.specification import MARK, PARTS, SENTENCES, Part, Sentence, promises, read_part
+from tests.specification import MARK, PARTS, SENTENCES, WITHOUT_TEST, Part, Sentence, promises, read_part
 
 
 class SentencesTests(SynchronousTestCase):
@@ -217,13 +217,13 @@ class RenderTests(SynchronousTestCase):
             + "| id | sentence | tests |\n"
             + "|---|---|---|\n"
             + "| 1.1 | A \\| B. | `test_a.ATests`<br>`test_b.BTests.test_it` |\n"
-            + "| 1.2 | C. | not yet |\n"
+            + "| 1.2 | C. | none: not yet |\n"
             + "\n"
             + "## Part 2: Second\n"
             + "\n"
             + "| id | sentence | tests |\n"
             + "|---|---|---|\n"
-            + "| 2.1 | D. | not yet |\n"
+            + "| 2.1 | D. | none: not yet |\n"
             + "\n"
             + "## Count\n"
             + "\n"
@@ -234,6 +234,12 @@ class RenderTests(SynchronousTestCase):
 
 class PageTests(SynchronousTestCase):
     """The page in the repository."""
+
+    def test_nothing_left(self) -> None:
+        """Each sentence has a test or a reason why it cannot have one, never both."""
+        modules, _ = traceability.import_tests(traceability.ROOT / "tests", "tests")
+        proved = set(traceability.read_marks(modules))
+        self.assertEqual({each.id for each in SENTENCES} - proved, set(WITHOUT_TEST))
 
     def test_written_then_checked(self) -> None:
         """A missing or edited page fails the check, which names the command; a page just written passes."""

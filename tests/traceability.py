@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from tests.specification import MARK, PARTS, Part
+from tests.specification import MARK, PARTS, WITHOUT_TEST, Part
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "traceability.md"
@@ -31,9 +31,13 @@ This page is written by `{COMMAND}` from the marks `@promises(...)` on the tests
 `tests/test_traceability.py` fails when it no longer tells what the marks say; do not edit it by hand. Each
 row is one rule of the specification: its id, which is its place there, the rule in our own words
 (`tests/specification.py`), and the tests that prove it. A test case without a method proves the rule by all
-its tests; "not yet" means that no test is marked for the rule. One test runs by
-`python -m twisted.trial tests.` followed by its name as it stands here.
+its tests. Where there is none, the reason is told. Part 6 holds no rule; the codes of part 7 are listed one by
+one in [result-codes.md](result-codes.md). One test runs by `python -m twisted.trial tests.` followed by its name
+as it stands here.
 """
+
+NOBODY: Final = "not yet"
+"""Said of a sentence that has neither a test nor a reason."""
 
 
 def import_tests(folder: Path, package: str) -> tuple[list[ModuleType], list[str]]:
@@ -76,7 +80,7 @@ def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
     counts = []
     for part in parts:
         rows = [
-            f"| {sentence.id} | {_cell(sentence.text)} | {_tests(marks.get(sentence.id, ()))} |"
+            f"| {sentence.id} | {_cell(sentence.text)} | {_tests(sentence.id, marks)} |"
             for sentence in part.sentences
         ]
         head = [f"## Part {part.number}: {part.title}", "", "| id | sentence | tests |", "|---|---|---|"]
@@ -90,8 +94,9 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-def _tests(names: Sequence[str]) -> str:
-    return "<br>".join(f"`{name}`" for name in names) or "not yet"
+def _tests(sentence: str, marks: Mapping[str, Sequence[str]]) -> str:
+    names = marks.get(sentence, ())
+    return "<br>".join(f"`{name}`" for name in names) or f"none: {WITHOUT_TEST.get(sentence, NOBODY)}"
 
 
 def main(arguments: Sequence[str] | None = None, page: Path = PAGE) -> int:
