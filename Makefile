@@ -54,8 +54,9 @@ contract: $(VENV)/.tested        ## schemathesis against the real service: no an
 tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, and 2,000 offline over a link that breaks
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
 
-bench: $(VENV)/.installed        ## what a sale costs
+bench: $(VENV)/.tested           ## what a sale costs, also beside the same written with other frameworks
 	$(BIN)/dmtwisted bench sales --connections 1,8,64
+	$(BIN)/dmtwisted bench peers
 
 venv: $(VENV)/.installed
 

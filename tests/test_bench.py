@@ -15,8 +15,10 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.commands import bench, bench_sign
-from dmtwisted.commands.bench import BenchOptions, Round, Share, numbers, row_of, table
+from dmtwisted.commands import bench, bench_sales, bench_sign
+from dmtwisted.commands.bench import BenchOptions
+from dmtwisted.commands.bench_options import numbers
+from dmtwisted.commands.bench_sales import Round, Row, row_of, table
 from dmtwisted.commands.bench_sign import Report, as_json, signing_report, typical_receipt
 from dmtwisted.commands.bench_sign import words as told_by
 from dmtwisted.commands.bench_tax import Report as TaxReport
@@ -25,6 +27,7 @@ from dmtwisted.commands.bench_tax import as_json as tax_as_json
 from dmtwisted.commands.bench_tax import tax_report
 from dmtwisted.commands.bench_tax import words as tax_words
 from dmtwisted.commands.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
+from dmtwisted.commands.figures import Share
 from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
 from dmtwisted.commands.load import Load
 from dmtwisted.store.memory import MemoryStore
@@ -179,10 +182,10 @@ class NotStartedTests(SynchronousTestCase):
         """When something that is measured does not start, the exit status is 1 and one line says why."""
         said: list[str] = []
 
-        def refuse(*_: object) -> list[bench.Row]:
+        def refuse(*_: object) -> list[Row]:
             raise NotStarted("the service ended with status 1: port in use")
 
-        self.patch(bench, "_sales", refuse)
+        self.patch(bench_sales, "sales_report", refuse)
         self.patch(sys.stderr, "write", said.append)
         options = BenchOptions()
         home = Path(self.mktemp())

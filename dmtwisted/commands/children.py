@@ -199,11 +199,15 @@ def make_register(child: Child, name: str) -> str:
     status, body = child.ask("POST", "/dm/api/v3/devices", wanted)
     if status != 201:
         raise BenchFailed(f"no register could be made: {status} {body.decode(errors='replace')[:300]}")
-    fiscal = {"task": 0, "cashier": "Оксана Коваль"}
-    opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": fiscal}
-    execute(child, json.dumps(opening))
+    execute(child, opening_body(name))
     dev_id: str = json.loads(body)["dev_id"]
     return dev_id
+
+
+def opening_body(name: str) -> str:
+    """The task that opens the shift of the register ``name``."""
+    fiscal = {"task": 0, "cashier": "Оксана Коваль"}
+    return json.dumps({"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": fiscal})
 
 
 def execute(child: Child, body: str) -> bytes:

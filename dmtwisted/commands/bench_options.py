@@ -1,0 +1,139 @@
+"""The command line of ``dmtwisted bench``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.python import usage
+
+from dmtwisted.commands.keeping import USUAL_SIZES, sizes
+
+
+def numbers(text: str) -> list[int]:
+    """``"1,8,64"`` as numbers.
+
+    :raises ValueError: when one of them is not a positive whole number.
+    """
+    found = [int(part) for part in text.split(",")]
+    if min(found) < 1:
+        raise ValueError(f"{min(found)} is not positive")
+    return found
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise ValueError(f"{text} is not positive")
+    return value
+
+
+def _count(text: str) -> int:
+    return numbers(text)[0]
+
+
+class SalesOptions(usage.Options):
+    """``dmtwisted bench sales``"""
+
+    synopsis = "Usage: dmtwisted bench sales [options]"
+    longdesc = "Durable sales over HTTP, next to the plain resource and to the store's writer alone."
+    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+        ["connections", "c", [1, 8, 64], "Numbers of connections, separated by commas.", numbers],
+        ["seconds", "s", 5.0, "How long each measurement takes.", _positive],
+        ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
+class WriterOptions(usage.Options):
+    """``dmtwisted bench writer``"""
+
+    synopsis = "Usage: dmtwisted bench writer [options]"
+    longdesc = "The store alone: what a sale keeps, from so many sales at once. Prints JSON."
+    optParameters = [  # noqa: RUF012
+        ["connections", "c", 8, "How many sales are under way at once.", _count],
+        ["seconds", "s", 5.0, "How long the measurement takes.", _positive],
+        ["sizes", None, USUAL_SIZES, "Bytes of document, sent document, answer and register state.", sizes],
+        ["database", None, None, "The URL of an empty PostgreSQL database to measure, instead of a SQLite file."],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+
+
+class SignOptions(usage.Options):
+    """``dmtwisted bench sign``"""
+
+    synopsis = "Usage: dmtwisted bench sign [options]"
+    longdesc = "Signing a typical receipt, in plain Python and by the machine's libcrypto where it can be used."
+    optParameters = [  # noqa: RUF012
+        ["count", "c", 100, "Signatures in each round.", _count],
+        ["rounds", "r", 5, "How often each way has its turn.", _count],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
+class TaxOptions(usage.Options):
+    """``dmtwisted bench tax``"""
+
+    synopsis = "Usage: dmtwisted bench tax [options]"
+    longdesc = "A sale on each of several registers at the same moment, at a simulated tax service that is slow."
+    optParameters = [  # noqa: RUF012
+        ["registers", "n", 2, "How many registers sell at the same moment.", _count],
+        ["delay", None, 1.0, "Seconds that the tax service takes for each answer.", _positive],
+        ["rounds", "r", 10, "How often it is measured.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [  # noqa: RUF012
+        ["plain", None, "Plain HTTP to the tax service instead of TLS."],
+        ["json", "j", "Print the figures as JSON."],
+    ]
+
+
+class PeersOptions(usage.Options):
+    """``dmtwisted bench peers``"""
+
+    synopsis = "Usage: dmtwisted bench peers [options]"
+    longdesc = (
+        "Durable sales next to the same sale written plainly with FastAPI + uvicorn and with aiohttp + uvloop, "
+        "by turns. The peers are in the source tree; pip install -e '.[bench]' brings what they need."
+    )
+    optParameters = [  # noqa: RUF012
+        ["connections", "c", [64], "Numbers of connections, separated by commas.", numbers],
+        ["seconds", "s", 5.0, "How long each measurement takes.", _positive],
+        ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
+class HistoryOptions(usage.Options):
+    """``dmtwisted bench history``"""
+
+    synopsis = "Usage: dmtwisted bench history [options]"
+    longdesc = (
+        "A long history of receipts next to a short one: start, look-ups, lists, and selling while half of it is "
+        "removed. A million receipts take 5 GB and half an hour."
+    )
+    optParameters = [  # noqa: RUF012
+        ["receipts", "n", 100_000, "Receipts of the long history.", _count],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+    ]
+    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+
+
+class BenchOptions(usage.Options):
+    """``dmtwisted bench``"""
+
+    synopsis = "Usage: dmtwisted bench PART [options]"
+    subCommands: ClassVar[list[Any]] = [
+        ["sales", None, SalesOptions, "Durable sales over HTTP, next to their ceilings."],
+        ["peers", None, PeersOptions, "Durable sales next to the same written with other frameworks."],
+        ["writer", None, WriterOptions, "The store's writer alone."],
+        ["sign", None, SignOptions, "Signing a receipt for the tax service."],
+        ["tax", None, TaxOptions, "Registers at a slow tax service."],
+        ["history", None, HistoryOptions, "What years of receipts do to the service."],
+    ]
+
+    def postOptions(self) -> None:
+        """One of the measurements has to be named."""
+        if not self.subCommand:
+            raise usage.UsageError(f"say what to measure: {', '.join(str(part[0]) for part in self.subCommands)}")
