@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,8 @@ class Core:
         self.clock = ServiceClock(reactor)
         self.log_lines: Iterable[str] = ()
         """The newest lines of the log, oldest first; whoever keeps the log gives them."""
+        self.when_ready: Callable[[], None] = lambda: None
+        """Called once, when tasks are taken and whatever was unknown was asked after."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
         self.settings = ServiceSettings(store, self.secrets)
@@ -117,6 +119,7 @@ class Core:
             if self._soon_ready.active():
                 self._soon_ready.cancel()
             self._soon_ready, self._ready = None, True
+            self.when_ready()
 
     async def close(self) -> None:
         """Refuse new tasks, let the running ones end, close devices and store."""

@@ -75,6 +75,13 @@ class LogFiles:
             self._working = True
             Deferred.fromCoroutine(self._tidy_up(today))
 
+    def reopen(self) -> None:
+        """Open the file anew now, for whoever has just moved it away; never raises."""
+        try:
+            self._observer.turn_over(lambda: None)
+        except OSError as error:
+            self.log.error("the log cannot be opened anew: {why}", why=str(error))
+
     def _put_aside(self, day: date) -> None:
         os.rename(self._path, self._name_for(day))
 

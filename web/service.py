@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from dmtwisted.config import LogConfig, ServerConfig
 from dmtwisted.core import TRAINING_REGISTER, Core
 from dmtwisted.log_files import LogFiles
 from dmtwisted.logs import LineObserver, open_observer
+from dmtwisted.notify import Notifier
 from web.site import Door
 
 BACKLOG = 512
@@ -68,6 +70,9 @@ class WholeService(Service):
 
     log = Logger()
 
+    pid_file = ""
+    """The file of twistd with our number; goes with us where twistd cannot take it away itself."""
+
     def __init__(self, core: Core, listening: socket.socket, reactor: Any, observer: LineObserver) -> None:
         self._core, self._listening, self._reactor = core, listening, reactor
         self._observer = observer
@@ -78,6 +83,7 @@ class WholeService(Service):
         self._door = Door(core)
         self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
         self._port: IListeningPort | None = None
+        self._notifier = Notifier.from_environment(os.environ, reactor)
         self._failed = False
 
     def setServiceParent(self, parent: Any) -> None:
@@ -105,10 +111,20 @@ class WholeService(Service):
         address = port.getHost()
         scheme = "http" if self._core.certificate is None else "https"
         self.log.info("serving on {scheme}://{host}:{port}/", scheme=scheme, host=address.host, port=address.port)
+        self._tell_manager(f"serving on {scheme}://{address.host}:{address.port}/")
         if self._core.config.service.training:
             # Past the log, which takes over the standard output: this is to be read and pasted by a person.
             sale = FIRST_SALE.format(scheme=scheme, port=address.port, device=TRAINING_REGISTER)
             print(sale, file=sys.__stdout__, flush=True)
+
+    def _tell_manager(self, status: str) -> None:
+        """Tell the service manager when tasks are taken; that it has to be looked at counts as well."""
+        if self._core.store.damage:
+            self._notifier.ready("the database is damaged, and is only read: see /dm/main/")
+        elif self._core.ready:
+            self._notifier.ready(status)
+        else:
+            self._core.when_ready = lambda: self._notifier.ready(status)
 
     def _listen(self) -> Any:
         """Take over the socket; where the reactor cannot, give it up and listen on its address."""
@@ -125,10 +141,24 @@ class WholeService(Service):
         """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, lambda *_: self._reactor.callFromThread(self._stop_once))
-        certificate = self._core.certificate
-        if certificate is not None and hasattr(signal, "SIGHUP"):
-            # By custom of daemons; without a certificate there is nothing to read anew, and the signal ends us.
-            signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(certificate.reload_or_log))
+        if hasattr(signal, "SIGHUP"):
+            outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
+            signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self._hung_up, outlives))
+
+    def _hung_up(self, outlives: bool) -> None:
+        """By custom of daemons: look at log file and certificate anew.
+
+        A terminal that closes ends a service that has neither, unless it was told to outlive that.
+        """
+        if self._core.certificate is None and self._log_files is None and not outlives and _has_terminal():
+            self._stop_once()
+            return
+        self._notifier.reloading()
+        if self._core.certificate is not None:
+            self._core.certificate.reload_or_log()
+        if self._log_files is not None:
+            self._log_files.reopen()
+        self._notifier.reloaded()
 
     def _stop_once(self) -> None:
         if self.running:
@@ -147,11 +177,15 @@ class WholeService(Service):
 
     def _exit(self) -> None:
         self._observer.flush()
+        if self.pid_file:
+            with suppress(OSError):
+                os.unlink(self.pid_file)
         os._exit(1)
 
     def stopService(self) -> Deferred[None]:
         """Take no more connections, let running tasks end and be answered, close the store."""
         super().stopService()
+        self._notifier.stopping()
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
@@ -161,7 +195,17 @@ class WholeService(Service):
             await maybeDeferred(self._port.stopListening)
         if not self._failed:
             await self._core.close()
+        self._notifier.stopped()
         self.log.info("stopped")
+
+
+def _has_terminal() -> bool:
+    """Whether a terminal started us and ends us when it closes."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _settle_memory() -> None:

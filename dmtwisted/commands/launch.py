@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -65,6 +67,67 @@ def finish_restore(config: Config) -> None:
         raise ConfigError("a backup is being restored just now; start again when that is done") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"a restore that was broken off cannot be completed: {error}") from None
+
+
+@contextmanager
+def acting_as(uid: int | None, gid: int | None) -> Iterator[None]:
+    """Be the user that twistd will become (``--uid``, ``--gid``), in that user's groups, and then oneself again.
+
+    :raises ConfigError: when we may not.
+    """
+    if os.name != "posix" or (uid is None and gid is None):
+        yield
+        return
+    before = os.geteuid(), os.getegid(), os.getgroups()
+    try:
+        _become(os.geteuid() if uid is None else uid, _group_of(uid, gid))
+    except (OSError, KeyError) as error:
+        raise ConfigError(f"--uid, --gid: this user or group cannot be taken: {_reason(error)}") from None
+    try:
+        yield
+    finally:
+        os.seteuid(before[0])
+        os.setegid(before[1])
+        if before[0] == 0:
+            os.setgroups(before[2])
+
+
+def _become(uid: int, gid: int) -> None:
+    import pwd
+
+    # The user last: whoever is no longer root may change no groups.
+    if os.geteuid() == 0:
+        os.initgroups(pwd.getpwuid(uid).pw_name, gid)
+    os.setegid(gid)
+    os.seteuid(uid)
+
+
+def _group_of(uid: int | None, gid: int | None) -> int:
+    """The group that twistd will have: the one that is named, else the user's own."""
+    import pwd
+
+    if gid is not None:
+        return gid
+    assert uid is not None
+    return pwd.getpwuid(uid).pw_gid
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error.args[0])
+
+
+def give_state(folder: Path, uid: int | None, gid: int | None) -> None:
+    """Make a state folder that is not there yet, where only root may, and let it be the user's of ``--uid``.
+
+    :raises ConfigError: when that fails.
+    """
+    if uid is None or os.name != "posix" or os.geteuid() != 0 or folder.exists():
+        return
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        os.chown(folder, uid, _group_of(uid, gid))
+    except OSError as error:
+        raise ConfigError(f"the state folder {folder} cannot be made: {error.strerror or error}") from None
 
 
 def prepare_state(folder: Path) -> None:

@@ -27,26 +27,34 @@ class WholeStack:
         """Wire the parts together, from the store up to the listening port.
 
         What can be known now is checked now: a port that is taken or a folder that cannot be written ends the
-        start with one line and status 1.
+        start with one line and status 1. With ``--uid`` everything but the port is done as that user already, so
+        that each file is the user's and what they may not do is known now; the port may be one that only root gets.
         """
         from twisted.internet import reactor
 
-        from dmtwisted.commands.launch import finish_restore, prepare_state
+        from dmtwisted.commands.launch import acting_as, finish_restore, give_state, prepare_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 
+        twistd = options.parent or {}
+        uid, gid = twistd.get("uid"), twistd.get("gid")
         try:
-            config = options.load()
-            prepare_state(config.state)
-            finish_restore(config)
-            observer = log_observer(config.log, options.parent or {}, reactor)
+            with acting_as(uid, gid):
+                config = options.load()
+            give_state(config.state, uid, gid)
+            with acting_as(uid, gid):
+                prepare_state(config.state)
+                finish_restore(config)
+                observer = log_observer(config.log, twistd, reactor)
             listening = bind(config.server)
         except (ConfigError, CannotListen) as error:
             sys.exit(f"dmtwisted: {error}")
         core = Core(config, store_of(config, reactor), reactor, config.state)
-        return WholeService(core, listening, reactor, observer)
+        service = WholeService(core, listening, reactor, observer)
+        service.pid_file = twistd.get("pidfile") or ""
+        return service
 
 
 whole_stack = WholeStack()
