@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs demo deep crash outages chaos tax-chaos contract bench venv clean
+.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -27,6 +27,9 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m tests.terminal_matrix
 	$(BIN)/python -m tests.example_day
 	$(BIN)/python -m tests.demo --quiet --pictures docs/img
+
+site: $(VENV)/.documented        ## the pages as a site in build/site; a dead link or missing anchor stops it
+	$(BIN)/python -m tests.site
 
 demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X, Z, and the books beside them
 	$(BIN)/python -m tests.demo
@@ -70,6 +73,10 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
 
 $(VENV)/.tested: $(VENV)/.installed
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(VENV)/.documented: $(VENV)/.installed
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 clean:                           ## everything that was made, but not the data in var/

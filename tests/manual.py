@@ -1,0 +1,174 @@
+"""The pages of the documentation as data: which there are, their headings, links and fenced blocks.
+
+Pages are Markdown as code hosts show it; what is read here is what the pages use, no more. `tests.test_manual` holds
+the pages to it, `tests.site` makes the site.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+HOME = Path(__file__).parent.parent
+DOCS = HOME / "docs"
+SITE = DOCS / "site"
+ENGLISH_ONLY = "<!-- English only -->"
+"""Below a heading: this section is not in the Ukrainian page."""
+
+_FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.DOTALL | re.MULTILINE
+)
+_HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block."""
+
+    page: Page
+    info: str
+    text: str
+    line: int
+
+    @property
+    def language(self) -> str:
+        """The first word of its info string."""
+        return self.info.split()[0] if self.info.split() else ""
+
+    @property
+    def mark(self) -> str:
+        """The rest of its info string: what is done with it."""
+        return " ".join(self.info.split()[1:])
+
+    @property
+    def where(self) -> str:
+        """Page and line."""
+        return f"{self.page.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """One heading: its level from 1, its text, the anchor that leads to it, its line, whether it is English only."""
+
+    level: int
+    text: str
+    anchor: str
+    line: int
+    english_only: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page, by its path below the project's folder."""
+
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return HOME / self.name
+
+    @cached_property
+    def text(self) -> str:
+        """What it says."""
+        return self.path.read_text("utf-8")
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Its fenced blocks, without the indentation of a list around them."""
+        found = []
+        for match in _FENCE.finditer(self.text):
+            indent = len(match["indent"])
+            text = "".join(
+                line[indent:] if line[:indent].isspace() else line for line in match["text"].splitlines(True)
+            )
+            found.append(Block(self, match["info"].strip(), text, self.text.count("\n", 0, match.start()) + 1))
+        return found
+
+    @cached_property
+    def prose(self) -> str:
+        """What it says outside of fenced blocks, which leave as many blank lines."""
+        return _FENCE.sub(lambda found: "\n" * found[0].count("\n"), self.text)
+
+    @cached_property
+    def headings(self) -> list[Heading]:
+        """Its headings, with anchors as code hosts and the site make them."""
+        found: list[Heading] = []
+        seen: dict[str, int] = {}
+        skipping = 0
+        for match in _HEADING.finditer(self.prose):
+            level, text = len(match[1]), re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[2])
+            anchor = re.sub(r"[^\w\- ]", "", text.lower().strip()).replace(" ", "-")
+            count = seen.get(anchor, 0)
+            seen[anchor] = count + 1
+            if not skipping or level <= skipping:
+                skipping = level if self.prose[match.end() :].lstrip().startswith(ENGLISH_ONLY) else 0
+            line = self.prose.count("\n", 0, match.start()) + 1
+            found.append(Heading(level, text, f"{anchor}-{count}" if count else anchor, line, bool(skipping)))
+        return found
+
+    @property
+    def shared(self) -> tuple[list[int], list[tuple[str, str]]]:
+        """What the page has in both languages: the levels of its headings, and its blocks."""
+        blocks = []
+        for block in self.blocks:
+            above = [heading for heading in self.headings if heading.line < block.line]
+            if not (above and above[-1].english_only):
+                blocks.append((block.info, block.text))
+        return [heading.level for heading in self.headings if not heading.english_only], blocks
+
+    @property
+    def links(self) -> list[str]:
+        """Where its links and pictures lead; code is no link."""
+        return _LINK.findall(_CODE.sub("", self.prose))
+
+    @property
+    def spans(self) -> list[str]:
+        """What stands in it as code within a sentence."""
+        return [" ".join(match[2].split()) for match in _CODE.finditer(self.prose)]
+
+
+@lru_cache(maxsize=1)
+def pages() -> dict[str, Page]:
+    """Every page, by its path: the README, what changed, and all of ``docs/``."""
+    names = ["README.md", "CHANGELOG.md"]
+    names += sorted(path.relative_to(HOME).as_posix() for path in DOCS.rglob("*.md") if SITE not in path.parents)
+    return {name: Page(name) for name in names}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the contents: its titles, whether its pages are in both languages, and the pages."""
+
+    english: str
+    ukrainian: str
+    both: bool
+    pages: tuple[str, ...]
+
+
+def contents() -> list[Part]:
+    """The contents of the site: no page that is not there; what nobody put anywhere is in the last part."""
+    found = tomllib.loads((SITE / "navigation.toml").read_text("utf-8"))["part"]
+    there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {"readme", "changelog"}
+    there -= {"README", "CHANGELOG", "index"}
+    english = {name for name in there if not name.startswith("uk/")}
+    named = {page for part in found for page in part["pages"]}
+    parts = []
+    for part in found:
+        listed = [page for page in part["pages"] if page in english]
+        if part is found[-1]:
+            listed += sorted(english - named)
+        parts.append(Part(part["en"], part["uk"], part.get("both", False), tuple(listed)))
+    return parts
+
+
+def in_both_languages() -> Iterator[tuple[Page, Page | None]]:
+    """Each page of the user's part, with the Ukrainian one when it is there."""
+    for name in ("index", *(page for part in contents() if part.both for page in part.pages)):
+        yield pages()[f"docs/{name}.md"], pages().get(f"docs/uk/{name}.md")

@@ -1,0 +1,252 @@
+"""The pages of the documentation: what they name exists, what they show is well formed, both languages agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from unittest import SkipTest
+
+from twisted.python import usage
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.commands.main import MainOptions
+from dmtwisted.config import load
+from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
+from tests.site import build
+from web.openapi.paths import ENTRIES
+from web.pages.site import PageSite
+
+_LANGUAGES = (
+    "sh console powershell bat cmd service ini nginx dockerfile makefile udev diff text json toml yaml sql promql"
+    " html xml http python javascript php java csharp bsl jinja"
+)
+LANGUAGES = frozenset(_LANGUAGES.split())
+"""Languages of fenced blocks; what has no language is read as commands and text."""
+
+HELP = "translate what is new, or write <!-- English only --> below its heading"
+
+MARKS = {
+    "sh": {"", "start", "run", "stopped", "first-sale", "worst-day", "integrating"},
+    "python": {"", "first-sale", "client", "plain"},
+}
+"""What may stand behind a language, where a test does something with it."""
+
+_PATH = re.compile(
+    r"(?<![\w./…-])(?:https?://)?(?:localhost|127\.0\.0\.1)?(?::3939)?"
+    r"(/(?:dm|health|metrics)(?:/[\w.…-]*|/\{\w+\}|/\$\w+|-\w+)*)(?=[\s?\"'`#,;)|.:\[(]|$)"
+)
+"""A path of the interface."""
+
+NO_PATHS = ("CHANGELOG.md", "traceability.md", "security.md")
+"""Pages that name paths of requests that are refused, and of what once was."""
+
+SHELLS = frozenset({"sh", "console", "powershell", "bat", "cmd", "service", "ini", "dockerfile", ""})
+
+
+def commands(page: Page) -> Iterator[tuple[str, list[str]]]:
+    """Each ``dmtwisted`` command of a page, in its blocks and within its sentences, with its place."""
+    for block in page.blocks:
+        if block.language in SHELLS:
+            # A command goes on in the next line behind a backslash, and within a quoted text.
+            text = re.sub(r"(\\|\^|`)\n\s*", " ", block.text)
+            for line in text.splitlines():
+                yield from _of_line(block.where, line)
+    for span in page.spans:
+        yield from _of_line(page.name, span)
+
+
+def _of_line(where: str, line: str) -> Iterator[tuple[str, list[str]]]:
+    line = re.sub(r"\s#\s.*", "", f" {line}").strip()
+    if "twistd" in line.replace("dmtwisted", ""):
+        return
+    found = re.search(r"(?:^|[\s;&|(/\"'=])dmtwisted(?:\.exe)? +((?:[a-z]|--)[^;&|)]*)", line)
+    if not found or re.match(r"(?:/\S*: )?\w+[.,:]", found[1]):
+        return
+    try:
+        words = shlex.split(found[1].replace("\\", "/"))
+    except ValueError:  # a quoted text that goes on in the next line
+        words = found[1].split()
+    yield where, words
+
+
+def complaint(words: list[str]) -> str:
+    """What is wrong with the words of a ``dmtwisted`` command; empty when every one is known."""
+    options: usage.Options = MainOptions()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        named = {
+            name: build for name, short, build, _ in getattr(options, "subCommands", ()) for name in (name, short)
+        }
+        if word.startswith("-"):
+            name, given, _ = word.lstrip("-").partition("=")
+            long = {known.rstrip("="): known.endswith("=") for known in options.longOpt}
+            short = {known: options.shortOpt[at + 1 : at + 2] == ":" for at, known in enumerate(options.shortOpt)}
+            known = long if word.startswith("--") else short
+            if name not in known:
+                return f"no option {word}"
+            if known[name] and not given and rest:
+                rest.pop(0)
+        elif word in named:
+            options = named[word]()
+        elif named and re.fullmatch(r"[a-z][a-z-]*", word):
+            return f"no command {word}"
+    return ""
+
+
+def targets() -> set[str]:
+    """What `make` can make."""
+    return set(re.findall(r"^([a-z][a-z-]*):", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+def paths() -> re.Pattern[str]:
+    """Every path of the interface and of the web interface, as one pattern."""
+    known = {key.split(" ", 1)[1] for key in ENTRIES} | {str(rule) for rule in PageSite.app.url_map.iter_rules()}
+    parts = [re.sub(r"(\\\{\w+\\\}|<(?:\w+:)?\w+>)", r"[^/]+", re.escape(path)) for path in known]
+    return re.compile(rf"(?:{'|'.join(parts)})/?")
+
+
+class BlockTests(SynchronousTestCase):
+    """Fenced blocks, of every page in every language."""
+
+    def blocks(self, *languages: str) -> Iterator[Block]:
+        """Every block in one of these languages."""
+        for page in pages().values():
+            yield from (block for block in page.blocks if not languages or block.language in languages)
+
+    def test_languages(self) -> None:
+        """A block of an unknown kind is found; so is a mark that no test knows."""
+        for block in self.blocks():
+            self.assertIn(block.language, LANGUAGES | {""}, block.where)
+            if block.language in MARKS and "plain" not in block.mark:
+                self.assertIn(block.mark, MARKS[block.language], block.where)
+
+    def test_json(self) -> None:
+        """Every JSON block is one or more JSON values, one after the other."""
+        for block in self.blocks("json"):
+            text, decoder = block.text.strip(), json.JSONDecoder()
+            while text:
+                try:
+                    _, end = decoder.raw_decode(text)
+                except ValueError as error:
+                    self.fail(f"{block.where}: {error}")
+                text = text[end:].strip()
+
+    def test_toml(self) -> None:
+        """Every TOML block is a configuration that the service takes."""
+        for number, block in enumerate(self.blocks("toml")):
+            file = Path(self.mktemp() + f"{number}.toml")
+            file.write_text(block.text, "utf-8")
+            try:
+                load(file)
+            except Exception as error:
+                self.fail(f"{block.where}: {error}")
+
+    def test_commands(self) -> None:
+        """Every ``dmtwisted`` command that is named exists, with each of its options."""
+        count = 0
+        for page in pages().values():
+            for where, words in commands(page):
+                count += 1
+                self.assertEqual(complaint(words), "", f"{where}: dmtwisted {' '.join(words)}")
+        self.assertGreater(count, 60)
+
+    def test_targets(self) -> None:
+        """Every target of `make` that is named exists."""
+        for page in pages().values():
+            texts = [
+                *page.spans,
+                *(line for block in page.blocks if block.language in SHELLS for line in block.text.splitlines()),
+            ]
+            for text in texts:
+                for target in re.findall(r"(?:^|[&;|] *)make ([a-z][a-z-]*)", text):
+                    self.assertIn(target, targets(), f"{page.name}: {text}")
+
+    def test_paths(self) -> None:
+        """Every path that is named is in the document of the interface, or is a page of the web interface."""
+        known = paths()
+        for page in pages().values():
+            if page.name.endswith(NO_PATHS):
+                continue
+            for text in [*page.spans, *(block.text for block in page.blocks)]:
+                for path in _PATH.findall(text):
+                    path = path.rstrip(".:-{")
+                    self.assertTrue(known.fullmatch(path) or "…" in path, f"{page.name}: {path}")
+
+
+class LinkTests(SynchronousTestCase):
+    """Links between pages, on a code host and in the site alike."""
+
+    def test_links(self) -> None:
+        """Every link to a file or heading of ours leads to one."""
+        for page in pages().values():
+            for link in page.links:
+                if re.match(r"[a-z]+:", link):
+                    continue
+                target, _, anchor = link.partition("#")
+                file = (page.path.parent / target).resolve() if target else page.path
+                self.assertTrue(file.is_file(), f"{page.name}: {link}")
+                if anchor and file.suffix == ".md":
+                    known = {heading.anchor for heading in pages()[file.relative_to(HOME).as_posix()].headings}
+                    self.assertIn(anchor, known, f"{page.name}: {link}")
+
+    def test_contents(self) -> None:
+        """Every page is in the contents, once."""
+        listed = [page for part in contents() for page in part.pages]
+        self.assertEqual(sorted(set(listed)), sorted(listed))
+        outside = {"README.md": "readme", "CHANGELOG.md": "changelog"}
+        english = {outside.get(name, name.removeprefix("docs/").removesuffix(".md")) for name in pages()}
+        english -= {name for name in english if name == "index" or name.startswith("uk/")}
+        self.assertEqual(english - set(listed), set())
+
+
+class LanguageTests(SynchronousTestCase):
+    """The pages that are in Ukrainian too."""
+
+    def test_same_shape(self) -> None:
+        """The Ukrainian page has headings of the same levels, but for sections that are marked English only."""
+        for english, ukrainian in in_both_languages():
+            if ukrainian is not None:
+                self.assertEqual(ukrainian.shared[0], english.shared[0], f"{ukrainian.name}: {HELP}")
+
+    def test_same_blocks(self) -> None:
+        """The Ukrainian page has the very commands and answers of the English one."""
+        for english, ukrainian in in_both_languages():
+            if ukrainian is not None:
+                self.assertEqual(ukrainian.shared[1], english.shared[1], f"{ukrainian.name}: {HELP}")
+
+    def test_no_strays(self) -> None:
+        """A Ukrainian page has an English one of its name."""
+        for name in pages():
+            if name.startswith("docs/uk/"):
+                self.assertIn(name.replace("docs/uk/", "docs/"), pages())
+
+
+class SiteTests(SynchronousTestCase):
+    """The site as it is made."""
+
+    def test_strict(self) -> None:
+        """The site is made without a warning, and nothing in it comes from elsewhere."""
+        if find_spec("sphinx") is None or find_spec("myst_parser") is None or find_spec("furo") is None:
+            if os.environ.get("CI") == "true":
+                self.fail("the site cannot be made: pip install '.[docs]'")
+            raise SkipTest("there is no Sphinx here: pip install '.[docs]'")
+        folder = Path(self.mktemp()).absolute()
+        done = build(folder / "site", folder / "source")
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+        for page in (folder / "site").rglob("*.html"):
+            text = page.read_text("utf-8")
+            fetched = re.findall(
+                r"<(?:link|script|img|iframe|source)\b[^>]*?(?:href|src)=\"((?:https?:)?//[^\"]*)\"", text
+            )
+            self.assertEqual(fetched, [], page.name)
+        for sheet in (folder / "site" / "_static").rglob("*.css"):
+            self.assertNotRegex(sheet.read_text("utf-8"), r"(@import|url\()\s*[\"']?(https?:)?//", sheet.name)
+        # The index of the search has Ukrainian words, so it needs no server and no network.
+        index = (folder / "site" / "searchindex.js").read_text("utf-8")
+        self.assertIn("зміну", index.encode().decode("unicode_escape") if "\\u" in index else index)

@@ -1,0 +1,199 @@
+"""The commands of the user's pages, as they stand there, in a shell, with the real programs.
+
+A block ``sh start`` holds programs that go on running, ``sh run`` commands, ``sh stopped`` commands for which the
+service is stopped and started again. A block ``json`` or ``text`` behind commands is what they answer: every member,
+and every line, that is shown has to come. The Ukrainian pages have the very same blocks (`tests.test_manual`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from unittest import SkipTest
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.commands.children import environment, free_port
+from tests.manual import Block, contents, pages
+from tests.test_new_user import values
+from tests.test_service_process import PATIENCE
+
+MARK = "--- end of block"
+PORTS = ("3939", "8609", "8610", "9100", "3941", "2000", "3940")
+"""Ports that the pages name; each has a free one in its place."""
+
+VARIES = frozenset({"refundid", "signinfo"})
+"""Members that hold the day on which the page is read."""
+
+START_PATIENCE = 60.0
+"""Seconds for a program to start, on a machine that has other things to do."""
+
+
+def walked() -> list[str]:
+    """The pages that are walked, in the order of the contents: what one leaves is there for the next."""
+    names = [f"docs/{page}.md" for part in contents() for page in part.pages]
+    return [
+        name for name in names if name in pages() and any(block.info == "sh run" for block in pages()[name].blocks)
+    ]
+
+
+class Desk:
+    """The machine of somebody who reads the pages: one folder, one shell, programs behind."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="dmtwisted-manual-"))
+        self._ports = {port: str(free_port()) for port in PORTS}
+        command = self.folder / "bin" / "dmtwisted"
+        command.parent.mkdir()
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dmtwisted.commands.main "$@"\n')
+        command.chmod(command.stat().st_mode | stat.S_IXUSR)
+        self._environment = environment()
+        self._environment["PATH"] = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+        self._environment["LC_ALL"] = "C.UTF-8"
+        self._behind: dict[str, subprocess.Popen[bytes]] = {}
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def here(self, text: str) -> str:
+        """``text`` with ports that are free."""
+        for port, free in self._ports.items():
+            text = re.sub(rf"(?<![\d.]){port}(?!\d)", free, text)
+        return text
+
+    def start(self, line: str) -> None:
+        """Start a program that goes on running, and return when it answers."""
+        words = self.here(line).split()
+        assert words[0] == "dmtwisted", line
+        log = self.folder / f"{len(self._behind)}.log"
+        with log.open("wb") as out:
+            running = subprocess.Popen(
+                [sys.executable, "-m", "dmtwisted.commands.main", *words[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.folder,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self._behind[line] = running
+        found = re.search(r"--(?:control|port) (?:\S+:)?(\d+)", " ".join(words))
+        assert found, line
+        path = "health/ready" if words[1] == "run" else "state"
+        deadline = time.monotonic() + START_PATIENCE
+        while subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{found[1]}/{path}"]).returncode:
+            assert running.poll() is None and time.monotonic() < deadline, f"{line}: {log.read_text()}"
+            time.sleep(0.05)
+
+    def stop(self, line: str) -> None:
+        """Stop a program that was started by ``line``, as Ctrl-C does."""
+        running = self._behind.pop(line)
+        running.send_signal(signal.SIGTERM)
+        running.wait(PATIENCE)
+
+    def run(self, text: str) -> str:
+        """What the commands print; they have to succeed."""
+        if self._shell is None or self._shell.poll() is not None:
+            self._shell = subprocess.Popen(
+                ["sh", "-u"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=self._environment,
+            )
+        assert self._shell.stdin is not None and self._shell.stdout is not None
+        script = f"set -e\n{self.here(text)}\nset +e; echo; echo '{MARK}'\n"
+        self._shell.stdin.write(script.encode())
+        self._shell.stdin.flush()
+        said: list[str] = []
+        for line in iter(self._shell.stdout.readline, b""):
+            if line.decode().rstrip() == MARK:
+                return "".join(said)
+            said.append(line.decode())
+        raise AssertionError(f"a command failed in\n{text}\n{''.join(said)}")
+
+    @property
+    def service(self) -> str:
+        """The line that started the service."""
+        [line] = [line for line in self._behind if line.startswith("dmtwisted run")]
+        return line
+
+    def close(self) -> None:
+        """End everything, and take the folder away."""
+        if self._shell is not None and self._shell.stdin is not None:
+            self._shell.stdin.close()
+            self._shell.wait(PATIENCE)
+        for running in self._behind.values():
+            running.kill()
+            running.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class WalkTests(SynchronousTestCase):
+    """Somebody who follows the pages from the first one on."""
+
+    def test_every_page(self) -> None:
+        """Every command does what its page says, and answers what is shown below it."""
+        if shutil.which("curl") is None or shutil.which("sh") is None:
+            raise SkipTest("there is no curl or no shell here")
+        desk = Desk()
+        self.addCleanup(desk.close)
+        names = walked()
+        self.assertEqual(names[0], "docs/first-receipt.md")
+        for name in names:
+            told: str | None = None
+            for block in pages()[name].blocks:
+                if block.language in ("json", "text") and told is not None:
+                    self.compare(block, desk.here(block.text), told)
+                told = self.follow(desk, block)
+
+    def follow(self, desk: Desk, block: Block) -> str | None:
+        """Do what a block says; what it printed, when it printed anything that may be compared."""
+        if block.info == "sh start":
+            for line in block.text.splitlines():
+                desk.start(line)
+        elif block.info == "sh run":
+            return desk.run(block.text)
+        elif block.info == "sh stopped":
+            line = desk.service
+            desk.stop(line)
+            told = desk.run(block.text)
+            desk.start(line)
+            return told
+        return None
+
+    def compare(self, block: Block, shown: str, told: str) -> None:
+        """What was printed has everything that the page shows, whatever it has besides."""
+        if block.language == "text":
+            lines = [line.strip() for line in told.splitlines()]
+            for line in shown.splitlines():
+                self.assertIn(line.strip(), lines, f"{block.where}: {told}")
+            return
+        found, wanted = values(told), values(shown)
+        self.assertEqual(len(found), len(wanted), f"{block.where}: {told}")
+        for one, part in zip(found, wanted, strict=True):
+            self.holds(one, part, block.where)
+
+    def holds(self, found: Any, part: Any, where: str) -> None:
+        """``found`` has everything that ``part`` has."""
+        if isinstance(part, dict):
+            self.assertIsInstance(found, dict, where)
+            for name, value in part.items():
+                self.assertIn(name, found, f"{where}: {json.dumps(found, ensure_ascii=False)}")
+                if name not in VARIES:
+                    self.holds(found[name], value, f"{where}.{name}")
+        elif isinstance(part, list):
+            self.assertGreaterEqual(len(found), len(part), f"{where}: {found}")
+            for one, value in zip(found, part, strict=False):
+                self.holds(one, value, where)
+        else:
+            self.assertEqual(found, part, where)
