@@ -39,7 +39,7 @@ deep: $(VENV)/.tested            ## a million random receipts against the oracle
 		tests.test_batch_faults tests.test_lost_online
 
 crash: $(VENV)/.tested           ## kill -9 at every crash point and at random, and 100 rounds each under load, in batches, under our client
-	$(BIN)/dmtwisted crashlab --rounds 3 --random 100
+	$(BIN)/dmtwisted crashlab --rounds 2 --random 200 --jobs 2
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 100
 	$(BIN)/python -m tests.crash.kill_batches --rounds 100
 	$(BIN)/python -m tests.crash.kill_clients --rounds 100

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
+import dmtwisted.crashlab.crew as crew_module
+from dmtwisted.commands.children import BenchFailed, NotStarted
 from dmtwisted.commands.crashlab import CrashlabOptions, run
 from dmtwisted.crashlab.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, compare_shop
 from dmtwisted.crashlab.carrying import OLD_SALES, Rows, compare_kept, compare_rows
+from dmtwisted.crashlab.carrying import POINTS as BESIDE
+from dmtwisted.crashlab.crew import Crew, Part, parts
+from dmtwisted.crashlab.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.crashlab.rounds import Tally, as_json, blows, pairs_of, plan, table
+from dmtwisted.crashlab.shop import Shop
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]
 DEEDS = [
@@ -22,6 +31,13 @@ DEEDS = [
     Deed(1002, DONE, "pos", "b", (3, "f3")),
     Deed(1003, REFUSED, "pos"),
 ]
+
+
+def folder_of(test: SynchronousTestCase) -> Path:
+    """A fresh folder."""
+    folder = Path(test.mktemp()).resolve()
+    folder.mkdir()
+    return folder
 
 
 def money(number: str, kopecks: int, kind: str = "payment", ref: str = "") -> dict[str, Any]:
@@ -126,6 +142,14 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(len(plan(1, 2, pairs)), 2 * len(pairs))
         self.assertEqual(blows(3, 20), blows(3, 20))
         self.assertNotEqual(blows(3, 20), blows(4, 20))
+        self.assertTrue({blow.early for blow in blows(3, 50)} == {True, False})
+        self.assertEqual([part.kills for part in parts(5, 2, 250)], [part.kills for part in parts(5, 2, 250)])
+
+    def test_all_in_parts(self) -> None:
+        """The parts hold each round of the plan once, those beside the tasks too."""
+        kills = sum(part.kills for part in parts(5, 2, 250))
+        self.assertEqual(kills, 2 * len(pairs_of([])) + 2 * len(BESIDE) + 250)
+        self.assertEqual([part.kills for part in parts(5, 3, 0, ["batch.paid"])], [3])
 
     def test_some_points(self) -> None:
         """A point that is named is played in every scene that has it."""
@@ -137,15 +161,110 @@ class VerdictTests(SynchronousTestCase):
     """The table."""
 
     def test_good(self) -> None:
-        """A point is good when each round killed, and nothing was found; what is left to a person is told beside."""
-        tally = Tally("batch", "batch.paid", rounds=2, killed=2, by_hand=1)
+        """A point is good when each round killed, and nothing was found; what eyes alone can tell stands beside."""
+        tally = Tally("batch", "batch.paid", rounds=2, killed=2, looked=1)
         self.assertTrue(tally.good)
         self.assertFalse(replace(tally, killed=1).good)
+        by_hand = replace(tally, by_hand=1)
+        self.assertTrue(by_hand.sound)
+        self.assertFalse(by_hand.good)
         tally.add(Findings(doubled=["twice"]))
         self.assertFalse(tally.good)
         whole = as_json(7, [tally])
-        self.assertEqual((whole["good"], whole["doubled"], whole["by_hand"], whole["kills"]), (False, 1, 1, 2))
+        self.assertEqual((whole["good"], whole["doubled"], whole["looked"], whole["kills"]), (False, 1, 1, 2))
         self.assertIn("WRONG", table([tally]))
+
+    def test_people(self) -> None:
+        """A slip of a wire without a question and a paper are looked at; anything else a person did by hand."""
+        shop = Shop(folder_of(self))
+        for terminal in ("zvt", "caisse-ap", "concert-v2"):
+            shop.add(Deed(shop.next_sum(), PERSON, terminal))
+        shop.add(Deed(shop.next_sum(), DONE, paper=PERSON))
+        self.assertEqual(shop.left_to_a_person(), (1, 3))
+
+
+class CrewTests(SynchronousTestCase):
+    """Parts side by side, and the score."""
+
+    def crew(self, *plays: Any) -> Crew:
+        """Whoever plays these parts, of two kills each."""
+        self.lines: list[str] = []
+        return Crew([Part(2, play) for play in plays], folder_of(self), self.lines.append)
+
+    def test_score(self) -> None:
+        """What came of one point in several parts is one row; a part's folder goes when all is good."""
+
+        def two(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            tallies.append(Tally("batch", "batch.paid", rounds=2, killed=2))
+
+        def wrong(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            self.kept = folder
+            tallies.append(Tally("batch", "batch.paid", rounds=1, killed=1, lost=1, found=["a receipt"]))
+
+        crew = self.crew(two, wrong, two)
+        crew.work(2)
+        [row] = crew.score()
+        self.assertEqual((row.rounds, row.killed, row.lost, row.found), (5, 5, 1, ["a receipt"]))
+        self.assertIn("5 of 6 kills; 1 lost", crew.line())
+        self.assertIn("part 2: a receipt", self.lines)
+        self.assertEqual([path.name for path in self.kept.parent.iterdir()], ["part-2"])
+
+    def test_part_that_fails(self) -> None:
+        """A part that cannot go on is wrong, and the others are played."""
+
+        def broken(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            raise BenchFailed("no shop")
+
+        def good(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            tallies.append(Tally("batch", "batch.paid", rounds=2, killed=2))
+
+        crew = self.crew(broken, good)
+        crew.work(1)
+        self.assertEqual([row.wrong for row in crew.score()], [0, 1])
+
+    def test_broken_off(self) -> None:
+        """Who breaks off has the score so far: rounds under way end, no other part begins."""
+
+        def long(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            tallies.append(Tally("batch", "batch.paid", rounds=1, killed=1))
+            self.assertTrue(stop.wait(20))
+
+        crew = self.crew(long, long, long)
+
+        def interrupted(*_: object) -> Any:
+            raise KeyboardInterrupt
+
+        self.patch(crew_module, "wait", interrupted)
+        with self.assertRaises(KeyboardInterrupt):
+            crew.work(1)
+        self.assertLessEqual(sum(row.killed for row in crew.score()), 1)
+
+
+class ParentTests(SynchronousTestCase):
+    """The parent that forks the lab's processes."""
+
+    def test_nothing_but_code(self) -> None:
+        """A process with a reactor, such as this one, does not fork; what needs one is left to the children."""
+        self.patch(sys, "modules", {**sys.modules, REACTOR: None})
+        with self.assertRaises(RuntimeError):
+            nothing_to_inherit()
+        self.assertEqual(import_ahead(["json", "no.such.module"]), ["no.such.module"])
+
+    def test_fork(self) -> None:
+        """A child runs our command as a fresh process would; how it ended is told, by a signal too."""
+        folder = folder_of(self)
+        log = folder / "log"
+        with Parent(folder / "orders", folder / "parent.log") as parent:
+            self.assertEqual(parent.fork(["--version"], log).wait(20), 0)
+            self.assertIn("dmtwisted", log.read_text("utf-8"))
+            self.assertEqual(parent.fork(["no-such-command"], log).wait(20), 1)
+            child = parent.fork(["simulate", "printer", "--listen", "0", "--control", "0"], log)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                child.wait(0)
+            child.kill()
+            self.assertEqual(child.wait(20), -9)
+        with self.assertRaises(NotStarted):
+            parent.fork(["--version"], log)
 
 
 class CommandTests(SynchronousTestCase):

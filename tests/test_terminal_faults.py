@@ -54,10 +54,9 @@ class ZvtFaultTests(WireFaults):
 
     wire = "zvt"
     told: ClassVar[set[str]] = {"waiting_card", "pin", "bank"}
-    # A booking that we did not acknowledge goes back; one that we never saw leaves a doubt, for its reversal is last.
-    lost = "unknown"
+    # A booking that we did not acknowledge goes back; its reversal names it, so that is certain.
+    lost = "refused"
     outcomes: ClassVar[dict[str, str]] = {
-        "garbage after": "refused",
         "duplicate final": "approved",
         "drop after approval": "approved",
     }
@@ -75,9 +74,9 @@ class ZvtSerialFaultTests(CheckedFaults):
     settings: ClassVar[dict[str, Any]] = {"interface": "serial", "serial_port": "COM3"}
     # A frame that we refuse comes again; a line that breaks takes the booking back.
     outcomes: ClassVar[dict[str, str]] = {
-        "drop after request": "unknown",
-        "late final": "unknown",
-        "restart": "unknown",
+        "drop after request": "refused",
+        "late final": "refused",
+        "restart": "refused",
     }
 
     def device(self) -> Any:

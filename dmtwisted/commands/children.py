@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Self
+from typing import Protocol, Self
 
 HOME = Path(__file__).resolve().parents[2]
 """Where our packages lie; children find the same code there."""
@@ -87,6 +87,24 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
+class Process(Protocol):
+    """What is needed of a running process; `subprocess.Popen` has it."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Its status when it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its status when it ends."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it."""
+
+
 class Child:
     """A server in a process of its own, with its output in ``log``; ends with its ``with`` block."""
 
@@ -95,7 +113,7 @@ class Child:
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path) -> None:
         self.name, self.port = name, port
         self._command, self._log = [sys.executable, "-m", *command], log
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     @property
     def pid(self) -> int:

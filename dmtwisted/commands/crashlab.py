@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.commands.children import BenchFailed, NotStarted, ended_by_signals
+from dmtwisted.commands.children import ended_by_signals
 from dmtwisted.crash_points import POINTS
 
 
@@ -21,6 +19,12 @@ def _count(text: str) -> int:
     if value < 0:
         raise ValueError(f"{text} is negative")
     return value
+
+
+def _jobs(text: str) -> int:
+    if _count(text) == 0:
+        raise ValueError("somebody has to work")
+    return int(text)
 
 
 def _points(text: str) -> list[str]:
@@ -44,6 +48,7 @@ class CrashlabOptions(usage.Options):
         ["seed", None, 1, "Makes the plan; the same seed makes the same.", int],
         ["rounds", "n", 1, "How often the service is killed at each point.", _count],
         ["random", None, 10, "How often it is killed at random under load.", _count],
+        ["jobs", "j", 1, "How many shops work side by side, as many as there are processors.", _jobs],
         ["points", None, [], "Only these points, separated by commas.", _points],
         ["json", None, None, "Write the verdicts to this file.", Path],
         ["state", "d", None, "Make the temporary folder in this one: the disk to try."],
@@ -57,49 +62,32 @@ def run(options: CrashlabOptions) -> int:
         wide = max(map(len, POINTS))
         print("\n".join(f"{name:<{wide}}  {told}" for name, told in POINTS.items()))
         return 0
+    from dmtwisted.crashlab.crew import Crew, parts
+    from dmtwisted.crashlab.rounds import as_json, table
+
+    seed = options["seed"]
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
-    good = False
-    try:
-        good = _play(folder, options)
-    except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
-        print(f"dmtwisted crashlab: {error}", file=sys.stderr)
-    finally:
-        if good:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            print(f"all files stay in {folder}", file=sys.stderr)
-    return int(not good)
-
-
-def _play(folder: Path, options: CrashlabOptions) -> bool:
-    from dmtwisted.crashlab.carrying import at_keeping_points
-    from dmtwisted.crashlab.rounds import Lab, Tally, as_json, blows, pairs_of, plan, table
-    from dmtwisted.crashlab.scenes import begin
-    from dmtwisted.crashlab.shop import Shop
-
-    seed, points = options["seed"], options["points"]
-
-    def tell(tally: Tally) -> None:
-        print(table([tally]).splitlines()[1], flush=True)
-        for sentence in tally.found[:5]:
-            print(f"    {sentence}", flush=True)
-
-    tallies: list[Tally] = []
-    print(f"seed {seed}\n{table([])}", flush=True)
-    turns, strikes = plan(seed, options["rounds"], pairs_of(points)), blows(seed, options["random"])
+    whole = parts(seed, options["rounds"], options["random"], options["points"])
+    crew = Crew(whole, folder, lambda line: print(line, flush=True))
+    print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)
+    broken_off = False
     with ended_by_signals():
-        if turns or strikes:
-            with Shop(folder) as shop:
-                begin(shop)
-                lab = Lab(shop, tell)
-                tallies += lab.at_points(turns)
-                if strikes:
-                    tallies.append(lab.at_random(strikes))
-        if options["rounds"]:
-            tallies += at_keeping_points(folder, options["rounds"], points, tell)
-    whole = as_json(seed, tallies)
+        try:
+            crew.work(options["jobs"])
+        except (KeyboardInterrupt, SystemExit):
+            broken_off = True
+    score = crew.score()
+    verdict = {**as_json(seed, score), "planned": crew.planned, "broken_off": broken_off}
+    good = bool(verdict["good"]) and (broken_off or verdict["kills"] == crew.planned)
     if options["json"] is not None:
-        options["json"].write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    counts = f"{whole['lost']} lost, {whole['doubled']} doubled, {whole['by_hand']} left to a person"
-    print(f"{whole['kills']} kills: {counts}; {'nothing is wrong' if whole['good'] else 'SOMETHING IS WRONG'}")
-    return bool(whole["good"])
+        verdict["good"] = good
+        options["json"].write_text(json.dumps(verdict, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    if good:
+        shutil.rmtree(folder, ignore_errors=True)
+    counts = f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['by_hand']} by hand"
+    print(table(score))
+    print(
+        f"{verdict['kills']} kills: {counts}, {verdict['looked']} slips and papers looked at; "
+        f"{'nothing is wrong' if good else 'SOMETHING IS WRONG'}{', broken off' if broken_off else ''}"
+    )
+    return int(not good or broken_off)

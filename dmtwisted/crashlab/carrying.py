@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sqlite3
 import subprocess
-import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.commands.children import BenchFailed, environment, execute, free_port
-from dmtwisted.crash_points import VARIABLE
+from dmtwisted.commands.children import BenchFailed, execute, free_port
 from dmtwisted.crashlab.books import Findings
+from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.rounds import Tally
-from dmtwisted.crashlab.shop import MAIN, Doomed
+from dmtwisted.crashlab.shop import Doomed
 
 OLD_SALES, NEW_SALES = 120, 5
 LONG_AGO_S = -100 * 86_400.0
@@ -82,52 +81,40 @@ def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, l
     return found
 
 
-class _Order:
-    """An order to die for a command, by the file beside ``folder``."""
+class Commands:
+    """Runs our commands, each in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file = folder.with_name(f"{folder.name}.orders")
+    def __init__(self, parent: Parent, folder: Path) -> None:
+        self._parent, self._log = parent, folder / "commands.log"
 
-    def run(self, point: str, *command: str) -> bool:
+    def killed(self, point: str, *command: str) -> bool:
         """Run a command that is to die at ``point``; whether it did."""
-        self.file.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
-        done = subprocess.run(
-            [sys.executable, "-m", MAIN, *command],
-            capture_output=True,
-            env={**environment(), VARIABLE: str(self.file)},
-            check=False,
-            timeout=LATEST * 2,
-        )
-        struck = Path(f"{self.file}.struck")
-        killed = struck.exists() and done.returncode < 0
-        for left in (self.file, struck):
+        orders = self._parent.orders
+        orders.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
+        status = self._parent.fork(command, self._log).wait(LATEST * 2)
+        struck = Path(f"{orders}.struck")
+        killed = struck.exists() and status < 0
+        for left in (orders, struck):
             left.unlink(missing_ok=True)
         return killed
 
+    def run(self, *command: str) -> None:
+        """Run a command that has to succeed.
 
-def _command(*command: str) -> str:
-    """What a command prints that has to succeed.
-
-    :raises BenchFailed: when it does not.
-    """
-    done = subprocess.run(
-        [sys.executable, "-m", MAIN, *command],
-        capture_output=True,
-        env=environment(),
-        check=False,
-        timeout=LATEST * 2,
-    )
-    if done.returncode:
-        words = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        raise BenchFailed(f"{' '.join(command[:2])} ended with {done.returncode}: {words[-1] if words else ''}")
-    return done.stdout.decode()
+        :raises BenchFailed: when it does not.
+        """
+        status = self._parent.fork(command, self._log).wait(LATEST * 2)
+        if status:
+            words = self._log.read_text(errors="replace").strip().splitlines()
+            raise BenchFailed(f"{' '.join(command[:2])} ended with {status}: {words[-1] if words else ''}")
 
 
 class Keeping:
     """A state folder of days of sales, and rounds on copies of it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, parent: Parent, folder: Path) -> None:
+        self._parent, self._folder = parent, folder
+        self._commands = Commands(parent, folder)
         self._whole = folder / "days"
         self._young: list[tuple[int, int]] = []
         self._last_old = 0
@@ -136,7 +123,7 @@ class Keeping:
     def fill(self) -> None:
         """Sell long ago and now, for all rounds."""
         self._whole.mkdir()
-        with Doomed(self._whole, free_port(), "--training") as service:
+        with Doomed(self._parent, self._whole, free_port(), "--training") as service:
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": LONG_AGO_S})
             for n in range(2):
                 _do(service, 0, f"open-{n}")
@@ -172,7 +159,7 @@ class Keeping:
         }
         killed, found = kinds[point.partition(".")[0]](state, point)
         try:
-            _command("db", "check", "--state", str(state))
+            self._commands.run("db", "check", "--state", str(state))
         except BenchFailed as error:
             found.other.append(str(error))
         if not found:
@@ -181,7 +168,7 @@ class Keeping:
 
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
         before = rows_of(state / "dmtwisted.db")
-        with Doomed(state, free_port(), "--training") as service:
+        with Doomed(self._parent, state, free_port(), "--training") as service:
             self._days(service, 40)
             service.order(point)
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
@@ -207,7 +194,7 @@ class Keeping:
             db.execute("DROP TABLE chain")
             db.execute("UPDATE alembic_version SET version_num = '0001'")
         before = rows_of(file)
-        service = Doomed(state, free_port(), "--training")
+        service = Doomed(self._parent, state, free_port(), "--training")
         service.order(point)
         service.spawn()
         # It is a process of the service's that dies; the service says why it cannot start.
@@ -221,34 +208,34 @@ class Keeping:
     def _move(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, target = rows_of(state / "dmtwisted.db"), state / "moved.db"
         command = ("db", "move", "--state", str(state), "--to", f"sqlite:///{target}")
-        killed = _Order(state).run(point, *command)
-        _command(*command)
+        killed = self._commands.killed(point, *command)
+        self._commands.run(*command)
         os.replace(target, state / "dmtwisted.db")
         return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
 
     def _backup(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, archive = rows_of(state / "dmtwisted.db"), state / "kept.tar.gz"
         command = ("backup", "--state", str(state), "--to", str(archive))
-        killed = _Order(state).run(point, *command)
+        killed = self._commands.killed(point, *command)
         found = Findings()
         if archive.exists() != (point == "backup.named"):
             found.other.append("an archive bears its name before it is whole, or not at all")
         archive.unlink(missing_ok=True)
-        _command(*command)
-        _command("restore", "--yes", "--state", str(state), str(archive))
+        self._commands.run(*command)
+        self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         found.add(compare_rows(before, rows_of(state / "dmtwisted.db")))
         return killed, found
 
     def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, archive = rows_of(state / "dmtwisted.db"), self._folder / f"{state.name}.tar.gz"
-        _command("backup", "--state", str(state), "--to", str(archive))
-        with Doomed(state, free_port(), "--training") as service:
+        self._commands.run("backup", "--state", str(state), "--to", str(archive))
+        with Doomed(self._parent, state, free_port(), "--training") as service:
             _sell(service, "too-late", 3333)
-        killed = _Order(state).run(point, "restore", "--yes", "--state", str(state), str(archive))
+        killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
         # Decided or not, that is for the next start to see; then the same command brings all of it.
-        with Doomed(state, free_port(), "--training"):
+        with Doomed(self._parent, state, free_port(), "--training"):
             pass
-        _command("restore", "--yes", "--state", str(state), str(archive))
+        self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         archive.unlink()
         return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
 
@@ -277,22 +264,29 @@ def _sell(service: Doomed, tag: str, kopecks: int) -> int:
     return int(json.loads(answer)["info"]["docno"])
 
 
-def at_keeping_points(
-    folder: Path, rounds: int, points: Sequence[str], tell: Callable[[Tally], None]
-) -> Iterator[Tally]:
-    """Play the rounds of what goes on beside the tasks.
+def keeping_rounds(rounds: int, points: Sequence[str]) -> list[str]:
+    """The points to kill at, each ``rounds`` times.
 
     :param points: only these; all when there are none.
-    :param tell: is told of each point that is complete.
     """
-    wanted = [point for point in POINTS if not points or point in points]
-    if not wanted:
-        return
-    keeping = Keeping(folder)
-    keeping.fill()
-    for point in wanted:
-        tally = Tally(re.sub(r"\..*", "", point), point)
-        for _ in range(rounds):
+    return [point for point in POINTS if not points or point in points for _ in range(rounds)]
+
+
+def at_keeping_points(folder: Path, turns: Sequence[str], tallies: list[Tally], stop: threading.Event) -> None:
+    """Kill at each of these points; what is found ends it.
+
+    :param tallies: where the counts are put.
+    :param stop: when it is set, no further round begins.
+    """
+    with Parent(folder / "orders", folder / "parent.log") as parent:
+        keeping = Keeping(parent, folder)
+        keeping.fill()
+        for point in turns:
+            if not tallies or tallies[-1].point != point:
+                tallies.append(Tally(point.partition(".")[0], point))
+            tally = tallies[-1]
+            if stop.is_set():
+                return
             tally.rounds += 1
             try:
                 killed, found = keeping.one(point)
@@ -300,5 +294,5 @@ def at_keeping_points(
                 killed, found = False, Findings(other=[f"{type(error).__name__}: {error}"])
             tally.killed += killed
             tally.add(found)
-        tell(tally)
-        yield tally
+            if not tally.sound:
+                return

@@ -6,13 +6,13 @@ import http.client
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dmtwisted.commands.children import BenchFailed, NotStarted
-from dmtwisted.crashlab.books import PERSON, Findings
+from dmtwisted.crashlab.books import Findings
 from dmtwisted.crashlab.scenes import LOAD, SCENES, Play, Scene
 from dmtwisted.crashlab.shop import Shop
 
@@ -20,6 +20,18 @@ RANDOM = "at random"
 """The name of what is killed without a point."""
 
 VICTIMS, WEIGHTS = ("service", "writer", "both"), (60, 20, 20)
+
+LONGEST, SHORTEST = 0.8, 0.02
+"""Seconds of load before a kill at random, counted from when the service answers."""
+
+EARLY, EARLY_LONGEST = 0.15, 0.4
+"""How many of the kills come while the service starts, and within how many seconds of that."""
+
+VOLLEY = 10
+"""Kills at random under load that goes on, before all rest and the books are compared."""
+
+AFTER_A_VOLLEY = 0.2
+"""Seconds of load without a kill."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +45,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Blow:
-    """One kill at random: after so many seconds of load."""
+    """One kill at random: after so many seconds of load.
+
+    :param early: counted from the start of the service, not from when it answers.
+    """
 
     after: float
     victim: str
+    early: bool = False
 
 
 @dataclass
@@ -50,13 +66,21 @@ class Tally:
     lost: int = 0
     doubled: int = 0
     by_hand: int = 0
+    """Left to a person, though it could be known."""
+    looked: int = 0
+    """Slips and papers that a person looks at, for nothing else can tell."""
     wrong: int = 0
     found: list[str] = field(default_factory=list)
 
     @property
-    def good(self) -> bool:
-        """Whether nothing is lost, doubled or otherwise wrong, and each round did kill."""
+    def sound(self) -> bool:
+        """Whether nothing is lost, doubled or otherwise wrong, and each round did kill: the shop can go on."""
         return not (self.lost or self.doubled or self.wrong) and self.killed == self.rounds
+
+    @property
+    def good(self) -> bool:
+        """Whether it is sound, and nothing was left to a person that could be known."""
+        return self.sound and not self.by_hand
 
     def add(self, found: Findings) -> None:
         """Count what a round has found."""
@@ -64,6 +88,16 @@ class Tally:
         self.doubled += len(found.doubled)
         self.wrong += len(found.gaps) + len(found.other)
         self.found += [*found.lost, *found.doubled, *found.gaps, *found.other]
+
+    def take(self, more: Tally) -> None:
+        """Count in what ``more`` has, which is of the same scene and point."""
+        for count in COUNTS:
+            setattr(self, count, getattr(self, count) + getattr(more, count))
+        self.found += more.found
+
+
+COUNTS = ("rounds", "killed", "lost", "doubled", "by_hand", "looked", "wrong")
+"""What a tally counts."""
 
 
 def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Round]:
@@ -80,7 +114,12 @@ def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Rou
 def blows(seed: int, number: int) -> list[Blow]:
     """The same kills for the same seed."""
     dice = random.Random(f"blows {seed}")
-    return [Blow(dice.uniform(0.05, 1.5), dice.choices(VICTIMS, WEIGHTS)[0]) for _ in range(number)]
+    found = []
+    for _ in range(number):
+        early = dice.random() < EARLY
+        after = dice.uniform(0, EARLY_LONGEST) if early else dice.uniform(SHORTEST, LONGEST)
+        found.append(Blow(after, "service" if early else dice.choices(VICTIMS, WEIGHTS)[0], early))
+    return found
 
 
 def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
@@ -91,26 +130,26 @@ def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
 class Lab:
     """A shop, and whoever kills its service.
 
-    :param tell: is told of each tally that is complete.
+    :param tallies: where its counts are put, to be read at any time.
+    :param stop: when it is set, no further round begins.
     """
 
-    def __init__(self, shop: Shop, tell: Callable[[Tally], None]) -> None:
-        self._shop, self._tell = shop, tell
+    def __init__(self, shop: Shop, tallies: list[Tally], stop: threading.Event) -> None:
+        self._shop, self._tallies, self._stop = shop, tallies, stop
         self._scenes = {scene.name: scene for scene in SCENES}
 
-    def at_points(self, rounds: Sequence[Round]) -> Iterator[Tally]:
-        """Play rounds; those of one point follow each other."""
+    def at_points(self, rounds: Sequence[Round]) -> None:
+        """Play rounds; those of one point follow each other. What is found ends it."""
         tally: Tally | None = None
         for turn in rounds:
             if tally is None or (tally.scene, tally.point) != (turn.scene, turn.point):
-                if tally is not None:
-                    self._tell(tally)
-                    yield tally
                 tally = Tally(turn.scene, turn.point)
+                self._tallies.append(tally)
+            if self._stop.is_set():
+                return
             self._one(turn, tally)
-        if tally is not None:
-            self._tell(tally)
-            yield tally
+            if not tally.sound:
+                return
 
     def _one(self, turn: Round, tally: Tally) -> None:
         shop, scene = self._shop, self._scenes[turn.scene]
@@ -138,9 +177,9 @@ class Lab:
         if fault is not None:
             faults.other.append(f"{type(fault).__name__}: {fault}")
 
-    def _raise_up(self, faults: Findings) -> None:
+    def _raise_up(self, faults: Findings, wait: bool = True) -> None:
         try:
-            self._shop.revive()
+            self._shop.revive(wait)
         except (NotStarted, OSError) as error:
             faults.other.append(str(error))
             raise
@@ -154,9 +193,10 @@ class Lab:
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")
-        people = sum(PERSON in (deed.heard, deed.paper) for deed in shop.deeds)
-        tally.by_hand += people - shop.people
-        shop.people = people
+        by_hand, looked = shop.left_to_a_person()
+        tally.by_hand += by_hand - shop.by_hand
+        tally.looked += looked - shop.looked
+        shop.by_hand, shop.looked = by_hand, looked
         fresh = Findings(
             *(
                 [sentence for sentence in now if sentence not in then]
@@ -166,47 +206,47 @@ class Lab:
         fresh.add(faults)
         tally.add(fresh)
 
-    def at_random(self, turns: Sequence[Blow]) -> Tally:
-        """Kill under load, round after round."""
+    def at_random(self, turns: Sequence[Blow]) -> None:
+        """Kill under load, volley after volley, until something is found."""
         tally = Tally("load", RANDOM)
-        for turn in turns:
-            self._under_load(turn, tally)
-            if not tally.good:
-                break
-        self._tell(tally)
-        return tally
+        self._tallies.append(tally)
+        for first in range(0, len(turns), VOLLEY):
+            if self._stop.is_set() or not tally.sound:
+                return
+            self._volley(turns[first : first + VOLLEY], tally)
 
-    def _under_load(self, turn: Blow, tally: Tally) -> None:
-        shop, faults, stop = self._shop, Findings(), threading.Event()
+    def _volley(self, turns: Sequence[Blow], tally: Tally) -> None:
+        shop, faults, rest = self._shop, Findings(), threading.Event()
 
         def keep_on(play: Play) -> None:
-            while not stop.is_set():
+            while not rest.is_set():
                 play(shop)
 
         shop.calm()
         with ThreadPoolExecutor(len(LOAD)) as threads:
             playing = [threads.submit(keep_on, play) for play in LOAD]
             try:
-                time.sleep(turn.after)
-                shop.kill(turn.victim)
+                for turn in turns:
+                    self._raise_up(faults, wait=not turn.early)
+                    time.sleep(turn.after)
+                    tally.rounds += 1
+                    tally.killed += shop.kill(turn.victim)
                 self._raise_up(faults)
-                time.sleep(0.2)
+                time.sleep(AFTER_A_VOLLEY)
             finally:
-                stop.set()
-        faults.other += [str(one.exception()) for one in playing if one.exception() is not None]
-        tally.rounds += 1
-        tally.killed += 1
+                rest.set()
+        faults.other += [f"{type(error).__name__}: {error}" for one in playing if (error := one.exception())]
         self._close(tally, faults)
 
 
 def table(tallies: Sequence[Tally]) -> str:
     """The verdicts as people read them."""
     wide = max(len(scene.name) for scene in SCENES)
-    counts = f"{'rounds':>6} {'killed':>6} {'lost':>5} {'doubled':>7} {'person':>6}"
+    counts = f"{'rounds':>6} {'killed':>6} {'lost':>5} {'doubled':>7} {'by hand':>7} {'looked':>6}"
     lines = [f"{'scene':<{wide}}  {'point':<26} {counts}  verdict"]
     lines += [
         f"{tally.scene:<{wide}}  {tally.point:<26} {tally.rounds:>6} {tally.killed:>6} {tally.lost:>5}"
-        f" {tally.doubled:>7} {tally.by_hand:>6}  {'good' if tally.good else 'WRONG'}"
+        f" {tally.doubled:>7} {tally.by_hand:>7} {tally.looked:>6}  {'good' if tally.good else 'WRONG'}"
         for tally in tallies
     ]
     return "\n".join(lines)
@@ -218,8 +258,9 @@ def as_json(seed: int, tallies: Sequence[Tally]) -> dict[str, Any]:
         "seed": seed,
         "good": all(tally.good for tally in tallies),
         "kills": sum(tally.killed for tally in tallies),
-        "lost": sum(tally.lost for tally in tallies),
-        "doubled": sum(tally.doubled for tally in tallies),
-        "by_hand": sum(tally.by_hand for tally in tallies),
+        **{
+            count: sum(getattr(tally, count) for tally in tallies)
+            for count in ("lost", "doubled", "by_hand", "looked")
+        },
         "points": [{**asdict(tally), "good": tally.good} for tally in tallies],
     }

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from dmtwisted.commands.children import HOST, BenchFailed, Child, family, free_port, is_writer
-from dmtwisted.crash_points import VARIABLE
-from dmtwisted.crashlab.books import Books, Deed, Findings, accepted, compare_shop, net_payments, read_journal
+from dmtwisted.crashlab.books import PERSON, Books, Deed, Findings, accepted, compare_shop, net_payments, read_journal
+from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.wire import Wire
 
-MAIN = "dmtwisted.commands.main"
 REGISTER, PRINTER = "till", "prn"
 FISCAL_NUMBER, TIN, PASSWORD = 4_000_000_001, "34554363", "tax-test"
 
@@ -33,6 +32,9 @@ OPERATION = 0.02
 
 LATEST_START = 120.0
 """Seconds for a process to be ready: a dozen of them start at once."""
+
+WRITER_PATIENCE = 3.0
+"""Seconds within which a running service has a writer."""
 
 WIRES: Mapping[str, Mapping[str, object]] = {
     "privatbank-json": {"opening_pause_s": 0, "tells_receipts": True},
@@ -54,14 +56,27 @@ PAPER = re.compile(r"LAB(\d+)")
 """How a sale is known on paper: by the name of what was sold."""
 
 
-class FarEnd(Child):
-    """A simulator; it is ready when its control port answers."""
+class Grown(Child):
+    """A process of the lab's, forked by its parent."""
 
     start_patience = LATEST_START
 
-    def __init__(self, name: str, command: Sequence[str], control: int, folder: Path) -> None:
+    def __init__(self, parent: Parent, name: str, arguments: Sequence[str], port: int, log: Path) -> None:
+        super().__init__(name, arguments, port, log)
+        self._parent, self._arguments = parent, arguments
+
+    def spawn(self) -> None:
+        """Start it."""
+        self._process = self._parent.fork(self._arguments, self._log)
+
+
+class FarEnd(Grown):
+    """A simulator; it is ready when its control port answers."""
+
+    def __init__(self, parent: Parent, name: str, arguments: Sequence[str], control: int, folder: Path) -> None:
         self.ledger = folder / f"{name}.ledger"
-        super().__init__(name, [*command, "--ledger", str(self.ledger)], control, folder / f"{name}.log")
+        whole = [*arguments, "--ledger", str(self.ledger)]
+        super().__init__(parent, name, whole, control, folder / f"{name}.log")
 
     def _ready(self) -> bool:
         try:
@@ -124,24 +139,14 @@ def _pipe(source: socket.socket, sink: socket.socket) -> None:
             end.shutdown(socket.SHUT_RDWR)
 
 
-class Doomed(Child):
+class Doomed(Grown):
     """The service under orders to die: see `dmtwisted.crash_points`."""
 
-    start_patience = LATEST_START
-
-    def __init__(self, state: Path, port: int, *more: str) -> None:
-        command = [MAIN, "run", "--state", str(state), "--port", str(port), *more]
-        super().__init__("service", command, port, state.parent / f"{state.name}.log")
-        self._orders = state.parent / f"{state.name}.orders"
+    def __init__(self, parent: Parent, state: Path, port: int, *more: str) -> None:
+        arguments = ["run", "--state", str(state), "--port", str(port), *more]
+        super().__init__(parent, "service", arguments, port, state.parent / f"{state.name}.log")
+        self._orders = parent.orders
         self._nonce = 0
-
-    def spawn(self) -> None:
-        """Start it with a place to look for orders."""
-        os.environ[VARIABLE] = str(self._orders)
-        try:
-            super().spawn()
-        finally:
-            del os.environ[VARIABLE]
 
     def order(self, point: str, count: int = 1) -> None:
         """Die at the ``count``-th time that you come to ``point`` from now on."""
@@ -174,6 +179,16 @@ class Doomed(Child):
         return next((pid for pid in family(self.pid) if is_writer(pid)), None)
 
 
+class Hurried(Doomed):
+    """The service, taken to be ready as soon as it answers: tills do not wait until it has asked far ends."""
+
+    def _ready(self) -> bool:
+        try:
+            return self.ask("GET", "/health/live")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+
 class Shop:
     """The processes, what the tills did, and what is wrong."""
 
@@ -182,8 +197,8 @@ class Shop:
         self.deeds: list[Deed] = []
         self.link: Link
         self.found = Findings()
-        self.people = 0
-        """How many deeds were left to a person by the last look."""
+        self.by_hand = self.looked = 0
+        """How many deeds were left to a person by the last look, see `left_to_a_person`."""
         self._held = ExitStack()
         self._papers: dict[int, int] = {}
         self._kopecks = 1000
@@ -191,7 +206,8 @@ class Shop:
         state = folder / "state"
         state.mkdir()
         self.state = state
-        self.service = Doomed(state, free_port())
+        self.parent = Parent(folder / "orders", folder / "parent.log")
+        self.service = Hurried(self.parent, state, free_port())
         self.far: dict[str, FarEnd] = {}
         self.ids: dict[str, str] = {}
         self.labels: dict[str, int] = {}
@@ -223,13 +239,14 @@ class Shop:
 
     def _far_end(self, name: str, *command: str) -> int:
         port, control = free_port(), free_port()
-        whole = [MAIN, "simulate", *command, "--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
-        self.far[name] = child = FarEnd(name, whole, control, self.folder)
+        whole = ["simulate", *command, "--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
+        self.far[name] = child = FarEnd(self.parent, name, whole, control, self.folder)
         self._held.callback(child.stop)
         child.spawn()
         return port
 
     def _open(self) -> None:
+        self._held.enter_context(self.parent)
         keys, pem = self.folder / "keys", self.folder / "nexo.pem"
         authority = _certificate(pem)
         tax = self._far_end("tax", "tax-service", "--keys", str(keys), "--register", str(FISCAL_NUMBER))
@@ -301,19 +318,44 @@ class Shop:
         unfinished = self.ask("GET", "/dm/api/v3/operations?state=unfinished")["operations"]
         return all(row["kind"] == "doc" for row in unfinished)
 
-    def revive(self) -> None:
-        """Start the service again when it has died."""
-        if self.service.dead:
-            self.service.start()
+    def revive(self, wait: bool = True) -> None:
+        """Start the service again when it has died.
 
-    def kill(self, whom: str) -> None:
-        """End the service, its writer or both, as a power cut of the process would."""
-        writer = self.service.writer
+        :param wait: return only when it answers.
+        """
+        if self.service.dead:
+            self.service.spawn()
+            if wait:
+                self.service.wait_until_ready()
+
+    def kill(self, whom: str) -> bool:
+        """End the service, its writer or both, as a power cut of the process would; whether there was one to end."""
+        deadline = time.monotonic() + WRITER_PATIENCE
+        writer = None
+        # One that was killed just now comes back a moment later.
+        while whom != "service" and writer is None and time.monotonic() < deadline:
+            writer = self.service.writer
         if whom != "writer":
             self.service.kill()
-        if whom != "service" and writer is not None:
+        if writer is not None:
             with suppress(ProcessLookupError):
                 os.kill(writer, signal.SIGKILL)
+        return whom == "service" or writer is not None
+
+    def left_to_a_person(self) -> tuple[int, int]:
+        """How many deeds wait for a person's word: those that we could know of, and those that only eyes can tell.
+
+        Only eyes can: a slip, where the wire has no question for a lost operation, and a paper on its way.
+        """
+        by_hand = looked = 0
+        for deed in self.deeds:
+            looked += deed.paper == PERSON
+            if deed.heard == PERSON:
+                if deed.terminal in NOBODY_TO_ASK:
+                    looked += 1
+                else:
+                    by_hand += 1
+        return by_hand, looked
 
     # The books
 
@@ -326,7 +368,7 @@ class Shop:
         while not reached():
             if time.monotonic() > deadline:
                 raise BenchFailed(otherwise)
-            time.sleep(0.1)
+            time.sleep(0.02)
 
     def online(self) -> bool:
         """Whether the register is online and nothing about it is unknown."""

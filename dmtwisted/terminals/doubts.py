@@ -117,6 +117,9 @@ class Doubts:
 
     async def _ask_again(self, operation: Operation, patience: float, persistence: float) -> Found:
         kept, keep = operation.kept, keeping(self._journal, lambda: operation, self._early)
+        if self._early and kept.verdict is not None:
+            # What a driver knew of it may be lost with the process that it lived in.
+            self._driver.remember(kept.order.uid, kept.verdict)
         # The service's clock can be moved, so it is a timer that tells.
         tired = self._clock.callLater(persistence, lambda: None)
         try:

@@ -178,7 +178,9 @@ class ITerminal(Interface):
     capabilities = Attribute("The numbers of ``pay.task`` that this terminal has; any other is 5029.")
     services = Attribute("The service methods that it has; any other is 303.")
     protocol = Attribute("The name of its protocol, for people.")
-    keeps_early = Attribute("Whether the terminal may still take back a verdict that ``keep`` has stored.")
+    keeps_early = Attribute(
+        "Whether the terminal may still take back a verdict that ``keep`` has stored; then it is `IKeepsEarly` too."
+    )
     wait_s = Attribute("Seconds that an operation may take.")
 
     def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
@@ -239,3 +241,10 @@ class ITerminal(Interface):
 
     def close() -> None:
         """Let go of the line."""
+
+
+class IKeepsEarly(Interface):
+    """A terminal that may still take back what was made durable (`ITerminal.keeps_early`)."""
+
+    def remember(uid: str, verdict: Verdict) -> None:
+        """Take into account, when the operation ``uid`` is asked after, that this verdict of it was made durable."""

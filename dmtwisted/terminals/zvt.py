@@ -12,6 +12,7 @@ the last receipt is                      then
 the same                                 nothing was booked
 the next one, of our sum and time        it is ours
 two on, after a booking that we stored   the terminal took ours back, for it missed an acknowledgement
+two on, and takes back the one before    nothing is left of both, whosever they were
 anything else                            nobody knows
 =======================================  ==================================================================
 """
@@ -50,6 +51,7 @@ from dmtwisted.terminals.interface import (
     Approved,
     Declined,
     Found,
+    IKeepsEarly,
     ITerminal,
     Keep,
     Order,
@@ -138,7 +140,7 @@ class Line(ZvtProtocol):
         self.lost.callback(None)
 
 
-@implementer(ITerminal)
+@implementer(ITerminal, IKeepsEarly)
 class ZvtDriver:
     """One ZVT terminal.
 
@@ -195,6 +197,12 @@ class ZvtDriver:
         if snapshot:
             before = decode_before(snapshot)
             self._tells = self._tells or (before.tells and before.place == self._settings.place)
+
+    def remember(self, uid: str, verdict: Verdict) -> None:
+        """See `IKeepsEarly.remember`."""
+        booking = Receipt.held(verdict)
+        if booking is not None and (self._booked is None or self._booked[0] != uid):
+            self._booked = uid, booking
 
     # Operations
 

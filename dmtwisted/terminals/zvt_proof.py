@@ -7,12 +7,24 @@ from datetime import datetime, timedelta
 import msgspec
 
 from dmtwisted.results import Res
-from dmtwisted.terminals.interface import Approved, Declined, Found, NeverStarted, Order, Undecided
+from dmtwisted.terminals.interface import (
+    PAYMENT,
+    REFUND,
+    Approved,
+    Declined,
+    Found,
+    NeverStarted,
+    Order,
+    Undecided,
+    Verdict,
+)
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.messages import BatchTotals, StatusInformation
 
 LAST_RECEIPT = 9999
 """Receipt numbers begin anew after this."""
+
+TAKEN_BACK = Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the booking back")
 
 CLOCK_ERROR = timedelta(minutes=2)
 """How far the terminal's clock may be from ours."""
@@ -28,6 +40,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     date: str = ""
     time: str = ""
     card: str = ""
+    original: int = 0
+    """Of a reversal the trace of what it took back, where that is told."""
 
     @classmethod
     def of(cls, status: StatusInformation) -> Receipt:
@@ -40,7 +54,16 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
             status.date,
             status.time,
             status.pan,
+            status.original_trace or 0,
         )
+
+    @classmethod
+    def held(cls, verdict: Verdict) -> Receipt | None:
+        """The receipt of a booking that was made durable before its acknowledgement; its time was not kept."""
+        if not isinstance(verdict, Approved) or not verdict.cancelid.isdecimal():
+            return None
+        trace = int(verdict.rrn) if verdict.rrn.isdecimal() else 0
+        return cls(int(verdict.cancelid), trace, verdict.sum, card=verdict.cardmask)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -90,7 +113,7 @@ def judge(
         return Undecided("the terminal tells no receipt")
     if last is not None and told == last:
         return NeverStarted()
-    if told == ours:
+    if ours is not None and _is_same(told, ours):
         return None
     why = f"the last receipt is {told.number:04d}"
     begun = datetime.fromisoformat(before.begun)
@@ -98,7 +121,9 @@ def judge(
     if at is None or not begun - CLOCK_ERROR <= at <= ended + CLOCK_ERROR:
         return Undecided(f"{why}, of another time")
     if ours is not None and told.number == _next(ours.number) and _is_reversal(told, ours):
-        return Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the booking back")
+        return TAKEN_BACK
+    if order.task in (PAYMENT, REFUND) and _is_of_two(told, last):
+        return TAKEN_BACK
     expected = {1} if last is None else {1, _next(last.number)} - {last.number}
     if told.number not in expected or (last is not None and told.trace and told.trace == last.trace):
         return Undecided(why)
@@ -110,8 +135,33 @@ def judge(
     return None
 
 
+def _is_same(told: Receipt, ours: Receipt) -> bool:
+    if ours.date:
+        return told == ours
+    return (told.number, told.trace, told.amount, told.card, told.result, told.original) == (
+        ours.number,
+        ours.trace,
+        ours.amount,
+        ours.card,
+        codes.OK,
+        0,
+    )
+
+
 def _is_reversal(told: Receipt, ours: Receipt) -> bool:
     return (told.amount, told.card, told.result) == (ours.amount, ours.card, codes.OK)
+
+
+def _is_of_two(told: Receipt, last: Receipt | None) -> bool:
+    """Whether since ``last`` there were two bookings, and ``told`` takes the first of them back.
+
+    Whosever that first one was, nothing is left of either: ours was taken back, or was never booked. What was taken
+    back is known by its trace, which lies between the two: an older booking's reversal would prove nothing of ours.
+    """
+    number, trace = (last.number, last.trace) if last is not None else (0, 0)
+    if last is not None and not trace:
+        return False
+    return told.result == codes.OK and told.number == _next(_next(number)) and trace < told.original < told.trace
 
 
 def _next(number: int) -> int:

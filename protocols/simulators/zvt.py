@@ -90,6 +90,8 @@ class TerminalSettings:
     reverses_at_once: bool = True
     """A booking that was not acknowledged is taken back at once; otherwise only when the next command's last receipt
     number is one less than ours. Terminals of both kinds exist (terminals.md 7.8)."""
+    tells_original: bool = True
+    """A reversal tells the trace number of what it took back; not every terminal sends that field."""
     abortable: bool = True
     """An abort is obeyed during payments too, as long as the bank was not asked."""
     serial: bool = False
@@ -540,6 +542,7 @@ class ZvtLine(Protocol):
         if outcome.totals is not None:
             totals = _totals(outcome).encode()
         trace = bcd(outcome.stan, 3) if outcome.stan else None
+        original = self._terminal.find_rrn(outcome.reverses) if self._settings.tells_original else None
         return m.StatusInformation(
             Fields.of(
                 (f.RESULT, bytes([_result(outcome)])),
@@ -550,6 +553,7 @@ class ZvtLine(Protocol):
                 (f.EXPIRY, bytes.fromhex(card.expiry) if card else None),
                 (f.PAN, pan_nibbles(card.pan) if card else None),
                 (f.TERMINAL_ID, self._terminal_id),
+                (f.ORIGINAL_TRACE, bcd(original.stan, 3) if original is not None else None),
                 (f.AUTHORISATION, outcome.auth_code.encode("ascii").ljust(8, b"\0") if outcome.auth_code else None),
                 (f.CURRENCY, self._currency if paid else None),
                 (f.RECEIPT, receipt),

@@ -502,6 +502,11 @@ class StatusInformation(_OfFields):
         return self._number(f.TRACE)
 
     @property
+    def original_trace(self) -> int | None:
+        """Of a reversal the trace number of what it took back, where the terminal tells it."""
+        return self._number(f.ORIGINAL_TRACE)
+
+    @property
     def currency(self) -> int | None:
         """ISO number of the currency."""
         return self._number(f.CURRENCY)
