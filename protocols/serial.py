@@ -27,7 +27,7 @@ from twisted.internet.error import (
 )
 from twisted.internet.interfaces import IAddress, IProtocol, IProtocolFactory, IStreamClientEndpoint, ITCPTransport
 from twisted.python.failure import Failure
-from zope.interface import implementer
+from zope.interface import Interface, implementer
 
 from protocols.errors import NotReached
 
@@ -74,6 +74,16 @@ class SerialSettings:
     """Refuse to share the port: two programs on one port steal each other's bytes. Windows never shares."""
 
 
+class ISerialLines(Interface):
+    """What a reactor may bring when it opens serial lines itself: the one of a desk in memory does."""
+
+    def connectSerial(settings: SerialSettings, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Open a line for a new protocol.
+
+        :raises NotReached: when there is none; the Deferred fails with it.
+        """
+
+
 def _new_port() -> serial.Serial:
     import serial
 
@@ -97,6 +107,9 @@ class SerialEndpoint:
 
         :raises NotReached: when the port cannot be opened; the Deferred fails with it.
         """
+        if ISerialLines.providedBy(self._reactor):
+            lines: ISerialLines = self._reactor
+            return lines.connectSerial(self._settings, protocolFactory)
         address = SerialAddress(self._settings.port)
         protocol = protocolFactory.buildProtocol(address)
         if protocol is None:

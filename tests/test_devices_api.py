@@ -514,7 +514,8 @@ class DriversTests(_Devices):
         """Each driver tells its kind, title, abilities and the schema of its settings."""
         drivers = self.request("GET", "/dm/api/v3/drivers").json["drivers"]
         for driver in drivers:
-            self.assertEqual(set(driver), {"kind", "driver", "title", "capabilities", "settings_schema"})
+            members = {"kind", "driver", "title", "capabilities", "level", "suite", "origin", "conform"}
+            self.assertEqual(set(driver), {*members, "settings_schema"})
             self.assertIn(driver["kind"], ("register", "printer", "terminal", "other"))
         [training] = [driver for driver in drivers if (driver["kind"], driver["driver"]) == ("register", "training")]
         self.assertIn("sale", training["capabilities"])

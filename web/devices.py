@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
@@ -28,17 +30,8 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/drivers", methods=["GET"])
     def drivers(self, request: IRequest) -> bytes:
-        """Every driver with the JSON Schema of its settings."""
-        found = [
-            {
-                "kind": driver.kind,
-                "driver": driver.name,
-                "title": driver.title,
-                "capabilities": list(driver.capabilities),
-                "settings_schema": driver.schema(),
-            }
-            for driver in self._devices.drivers.values()
-        ]
+        """Every driver with the JSON Schema of its settings, and the level that the conformance suite found."""
+        found = [_driver(driver, self._devices.state) for driver in self._devices.drivers.values()]
         return json_answer(request, 200, {"drivers": found})
 
     @app.route("/dm/api/v3/devices", methods=["GET"])
@@ -171,6 +164,21 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
 
     device: str | None = None
     settings: dict[str, Any] = {}
+
+
+def _driver(driver: Driver, state: Path | None) -> dict[str, Any]:
+    found = found_of(driver, state)
+    return {
+        "kind": driver.kind,
+        "driver": driver.name,
+        "title": driver.title,
+        "capabilities": list(driver.capabilities),
+        "level": found.level if found is not None else None,
+        "suite": found.suite if found is not None else None,
+        "origin": driver.origin,
+        "conform": command_for(driver) if driver.origin else "",
+        "settings_schema": driver.schema(),
+    }
 
 
 async def _record(device: Device) -> dict[str, Any]:

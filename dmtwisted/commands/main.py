@@ -41,6 +41,12 @@ class MainOptions(usage.Options):
         ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
         ["tax", None, _options("dmtwisted.commands.tax", "TaxOptions"), "Look at the tax service's certificates."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
+        [
+            "conform",
+            None,
+            _options("dmtwisted.commands.conform", "ConformOptions"),
+            "Run the conformance suite on a driver.",
+        ],
         ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
         [
             "crashlab",
@@ -71,6 +77,7 @@ RUN = {
     "signer": "dmtwisted.commands.signer",
     "tax": "dmtwisted.commands.tax",
     "tls": "dmtwisted.commands.tls",
+    "conform": "dmtwisted.commands.conform",
     "bench": "dmtwisted.commands.bench",
     "crashlab": "dmtwisted.commands.crashlab",
 }

@@ -54,7 +54,7 @@ class Devices:
     def __init__(self, drivers: dict[tuple[str, str], Driver], around: Surroundings, turn_wait_s: float) -> None:
         self.drivers = drivers
         self._around, self._turn_wait_s = around, turn_wait_s
-        self.clock = around.clock
+        self.clock, self.state = around.clock, around.state
         self._by_name: dict[str, Device] = {}
         self._by_id: dict[str, Device] = {}
         self._turns: dict[int, Turns] = {}

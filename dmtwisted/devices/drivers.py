@@ -1,6 +1,7 @@
 """Which drivers there are: each is one module that says what it is by a `Driver` named ``DRIVER``.
 
-A new driver is a new module in one of the folders below; nothing else has to know of it.
+A new driver is a new module in one of the folders below; nothing else has to know of it. Other packages bring theirs
+as entry points (`dmtwisted.devices.strangers`, docs/drivers.md).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.strangers import announced
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DeviceRow
@@ -66,6 +68,10 @@ class Driver:
     simulator: Callable[[Any], Any] | None = None
     secrets: tuple[str, ...] = field(default=())
     """Settings that never leave the service, and are kept sealed; texts."""
+    stand: str = ""
+    """``module:NAME`` of the stand on which the conformance suite looks at it; only the suite imports it."""
+    origin: str = ""
+    """The package that brought it, with its version; empty for the drivers of the tree."""
 
     def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
         """The settings that ``members`` spell.
@@ -84,11 +90,13 @@ class Driver:
 
 
 def find_drivers() -> dict[tuple[str, str], Driver]:
-    """Every driver by kind and name."""
+    """Every driver by kind and name; those of other packages after those of the tree."""
     found: dict[tuple[str, str], Driver] = {}
     for folder in FOLDERS:
         package = import_module(folder)
         for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
             driver: Driver = import_module(f"{folder}.{module.name}").DRIVER
             found[driver.kind, driver.name] = driver
+    for stranger in announced(found):
+        found[stranger.kind, stranger.name] = stranger
     return found

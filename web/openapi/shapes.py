@@ -72,12 +72,21 @@ class PrinterInfo(msgspec.Struct):
 
 
 class DriverRecord(msgspec.Struct):
-    """A driver with the JSON Schema of its settings."""
+    """A driver with the JSON Schema of its settings.
+
+    `level` is what version `suite` of the conformance suite found: 0 not safe, 1 safe, 2 recovers, 3 whole; null for
+    a driver of another package on which it was never run. `origin` is that package, and `conform` the command that
+    runs the suite on it.
+    """
 
     kind: Kind
     driver: str
     title: str
     capabilities: list[str]
+    level: Literal[0, 1, 2, 3] | None
+    suite: int | None
+    origin: str
+    conform: str
     settings_schema: dict[str, Any]
 
 

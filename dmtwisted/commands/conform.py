@@ -1,0 +1,154 @@
+"""``dmtwisted conform``: run the conformance suite on a driver, and say what level it has (docs/drivers.md)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from twisted.logger import globalLogBeginner
+from twisted.python import usage
+
+from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
+from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
+from dmtwisted.devices.drivers import Driver, find_drivers
+
+KINDS = tuple(MODULES)
+
+
+class ConformOptions(usage.Options):
+    """``dmtwisted conform``"""
+
+    synopsis = "Usage: dmtwisted conform [--kind KIND] [--driver NAME | --stand MODULE:NAME] [options]"
+    longdesc = (
+        "Run the conformance suite on one driver, or on all; status 1 when one of them is below the level "
+        "that is wanted. Nothing leaves the machine: the far ends are simulators in this process."
+    )
+    optParameters: ClassVar = [
+        ["kind", "k", None, "Drivers of this kind: terminal, printer or register."],
+        ["driver", "d", None, "The driver with this name."],
+        ["stand", "s", None, "MODULE:NAME of a stand, for a driver that is not installed."],
+        ["level", "l", 1, "The level that is wanted.", int],
+        ["only", "o", None, "Names of checks, divided by commas: only these, and no level."],
+        ["state", None, None, "The state folder for --save."],
+        ["config", "c", None, "The configuration file, whose state folder --save writes to."],
+    ]
+    optFlags: ClassVar = [
+        ["list", None, "Tell the checks and their promises, and run none."],
+        ["verbose", "v", "Tell the checks that were passed, too."],
+        ["json", None, "Tell it as JSON."],
+        ["save", None, "Keep the level, so that the service shows it; for drivers of other packages."],
+    ]
+
+    def postOptions(self) -> None:
+        """See that the options fit together."""
+        if self["kind"] is not None and self["kind"] not in KINDS:
+            raise usage.UsageError(f"--kind is one of {', '.join(KINDS)}")
+        if self["save"] and (self["only"] or self["stand"]):
+            raise usage.UsageError("--save keeps the level of a whole suite on an installed driver")
+        if not 0 <= self["level"] <= max(LEVELS):
+            raise usage.UsageError(f"--level is 0 to {max(LEVELS)}")
+
+
+def run(options: ConformOptions) -> int:
+    """Run it; 1 when a driver is below the wanted level, or there is none to look at."""
+    if options["list"]:
+        _list([options["kind"]] if options["kind"] else list(KINDS))
+        return 0
+    # Faults are told with the check that met them, not where they happened.
+    globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
+    try:
+        groups = list(_groups(options))
+    except NoStand as error:
+        print(f"dmtwisted: {error}", file=sys.stderr)
+        return 1
+    if not groups:
+        print("dmtwisted: there is no such driver", file=sys.stderr)
+        return 1
+    found: dict[str, Found] = {}
+    told = []
+    for driver, reports in groups:
+        level = min(each.level for each in reports)
+        found[key_of(driver)] = Found(level, SUITE, driver.origin)
+        told.append(_told(driver, reports, level))
+        if not options["json"]:
+            _tell(driver, reports, level, options)
+    if options["json"]:
+        print(json.dumps({"suite": SUITE, "drivers": told}, ensure_ascii=False, indent=2))
+    if options["save"]:
+        save(_state(options), {key: one for key, one in found.items() if one.origin})
+    if options["only"]:
+        return int(any(each.failed for _, reports in groups for each in reports))
+    return int(any(one.level < options["level"] for one in found.values()))
+
+
+Group = tuple[Driver, list[Report]]
+"""A driver, and what was found on each of its stands."""
+
+
+def _groups(options: ConformOptions) -> Iterator[Group]:
+    only = [name.strip() for name in (options["only"] or "").split(",") if name.strip()]
+    if options["stand"]:
+        stands = stands_at(options["stand"])
+        yield stands[0].driver, [report(stand, only) for stand in stands]
+        return
+    for (kind, name), driver in sorted(find_drivers().items()):
+        if kind in KINDS and options["kind"] in (None, kind) and options["driver"] in (None, name):
+            yield driver, [report(stand, only) for stand in stands_of(driver)]
+
+
+def _state(options: ConformOptions) -> Path:
+    from dmtwisted.config import Overrides, load
+
+    state = Path(options["state"]) if options["state"] else None
+    config = load(Path(options["config"]) if options["config"] else None, Overrides(state=state))
+    return Path(config.state)
+
+
+def _list(kinds: list[str]) -> None:
+    for kind in kinds:
+        print(f"{kind}:")
+        for one in checks_of(kind):
+            needs = f" Needs {', '.join(one.needs)}." if one.needs else ""
+            print(f"  {one.level} {one.name}: {one.promise}{needs} ({one.source})")
+
+
+def _tell(driver: Driver, reports: list[Report], level: int, options: ConformOptions) -> None:
+    for each in reports:
+        for result in each.results:
+            if result.wrong:
+                print(f"  FAILED {result.check.level} {result.check.name}: {result.check.promise}")
+                print(f"         {result.wrong}")
+            elif options["verbose"]:
+                print(f"  {'passed' if result.passed else result.skipped}: {result.check.level} {result.check.name}")
+        passed = sum(result.passed for result in each.results)
+        skipped = sum(bool(result.skipped) for result in each.results)
+        print(f"{each.stand.title}: {passed} kept, {len(each.failed)} broken, {skipped} do not concern it")
+    if not options["only"]:
+        print(f"{driver.kind} {driver.name}: level {level} ({LEVELS[level]}), suite {SUITE}\n")
+
+
+def _told(driver: Driver, reports: list[Report], level: int) -> dict[str, Any]:
+    return {
+        "kind": driver.kind,
+        "driver": driver.name,
+        "level": level,
+        "stands": [
+            {
+                "stand": each.stand.title,
+                "checks": [
+                    {
+                        "name": result.check.name,
+                        "level": result.check.level,
+                        "passed": result.passed,
+                        "wrong": result.wrong,
+                        "skipped": result.skipped,
+                    }
+                    for result in each.results
+                ],
+            }
+            for each in reports
+        ],
+    }

@@ -1,0 +1,64 @@
+"""A store that can be told to fail once, and a process that can die in the middle of a question to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.values import StoreFailed
+
+VERBS = frozenset(
+    {"reserve", "note", "conclude", "latest", "unresolved", "accept_document", "find", "register_state"}
+)
+"""The questions that count: those by which drivers' services keep and look up operations."""
+
+
+class Mortal:
+    """The store as one process sees it: it can be told to fail once, and a dead process hears nothing any more.
+
+    :param verbs: the questions that count.
+    """
+
+    def __init__(self, store: MemoryStore, verbs: frozenset[str] = VERBS) -> None:
+        self._store, self._verbs = store, verbs
+        self.dead = False
+        self.asked: list[str] = []
+        """The questions that counted, since the last `fail_at`."""
+        self._left, self._happens = 0, False
+        self._instead: Callable[[], None] | None = None
+
+    def fail_at(self, n: int, happens: bool, instead: Callable[[], None] | None = None) -> None:
+        """Fail at the ``n``-th question from now, 0 for never; ``happens`` does what was asked all the same.
+
+        :param instead: what else happens at that moment; the question is answered then, unless it was a kill.
+        """
+        self._left, self._happens, self._instead = n, happens, instead
+        self.asked = []
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._store, name)
+        if not callable(verb):
+            return verb
+
+        async def ask(*arguments: Any) -> Any:
+            if self.dead:
+                await Deferred()
+            counts = name in self._verbs
+            fails = counts and self._left == 1
+            if counts:
+                self.asked.append(name)
+                self._left -= self._left > 0
+            if not fails:
+                return await verb(*arguments)
+            answer = await verb(*arguments) if self._happens else None
+            if self._instead is None:
+                raise StoreFailed("the disk is full")
+            self._instead()
+            if self.dead:
+                await Deferred()
+            return answer if self._happens else await verb(*arguments)
+
+        return ask

@@ -1,0 +1,57 @@
+"""The stand of the nexo driver: its HTTP agent on lines in memory, in clear."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from twisted.internet.endpoints import TCP4ClientEndpoint
+from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.web.client import URI, Agent, HTTPConnectionPool
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
+
+from dmtwisted.conformance.desk import FarEnd
+from dmtwisted.conformance.line import World
+from dmtwisted.conformance.stands import OPERATION, POI
+from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.results import Res
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.nexo import NexoDriver
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.settings import Unreached
+from protocols.simulators.nexo import NexoDevice
+from protocols.simulators.terminal import Terminal
+
+
+@implementer(IAgentEndpointFactory)
+class OneEndpoint:
+    """Leads every request to one terminal, whatever its address."""
+
+    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
+        self._endpoint = endpoint
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The way to the terminal."""
+        return self._endpoint
+
+
+def nexo_driver(settings: Any, endpoint: IStreamClientEndpoint, clock: Any, unreached: Unreached) -> NexoDriver:
+    """The driver over lines in clear."""
+    pool = HTTPConnectionPool(cast(Any, clock), persistent=False)
+    pool.retryAutomatically = False
+    agent = Agent.usingEndpointFactory(cast(Any, clock), OneEndpoint(endpoint), pool)
+    return NexoDriver(settings, agent, clock, unreached)
+
+
+def far(world: World) -> FarEnd:
+    """The simulated terminal."""
+    terminal = Terminal(world, duration=OPERATION, hold=30.0)
+    return FarEnd(terminal, NexoDevice(terminal, world, POI).site())
+
+
+def build(row: DeviceRow, settings: Any, around: Surroundings, _: FarEnd) -> TerminalService:
+    """The terminal's service."""
+    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
+    endpoint = TCP4ClientEndpoint(around.reactor, settings.host, 1)
+    driver = nexo_driver(settings, endpoint, around.reactor, unreached)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

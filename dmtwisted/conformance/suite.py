@@ -1,0 +1,180 @@
+"""What a check is, how checks make a level, and who runs them.
+
+| Level | Name | Promise |
+|---|---|---|
+| 1 | safe | nothing is ever done twice; what nobody knows is told as unknown; secrets stay in |
+| 2 | recovers | a lost answer is settled by asking the device, without a person |
+| 3 | whole | the tasks that make the kind useful are there and right |
+
+A driver has the highest level of which, and of all below which, it passes every check that concerns it. A check that
+needs what a driver does not claim to have concerns it not. 0 is a driver that is not safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from dmtwisted.conformance.desk import Broken, Desk, NotHere, Stand
+from dmtwisted.conformance.levels import RECOVERS, SAFE, WHOLE
+from dmtwisted.devices.drivers import TERMINAL, Driver
+
+__all__ = ["RECOVERS", "SAFE", "WHOLE", "check", "checks_of", "report", "stands_of"]
+
+MODULES: Final = {
+    TERMINAL: ("common_checks", "terminal_safety", "terminal_wire", "terminal_recovery", "terminal_tasks"),
+}
+"""Where the checks of each kind are."""
+
+Run = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise and the test of it."""
+
+    name: str
+    kinds: tuple[str, ...]
+    level: int
+    promise: str
+    source: str
+    """Where the promise comes from: a page of the documentation, a rule of it."""
+    needs: tuple[str, ...]
+    """Words of a driver's capabilities without which the check does not concern it; ``line`` is a line to a far end
+    that can be disturbed."""
+    run: Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found: nothing wrong, what went wrong, or why it does not concern this driver."""
+
+    check: Check
+    wrong: str = ""
+    skipped: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the promise was kept."""
+        return not self.wrong and not self.skipped
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every result of one stand."""
+
+    stand: Stand
+    results: tuple[Result, ...]
+
+    @property
+    def level(self) -> int:
+        """The level that these results make."""
+        return level_of(self.results)
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        """What went wrong."""
+        return tuple(result for result in self.results if result.wrong)
+
+
+def level_of(results: Sequence[Result]) -> int:
+    """The highest level up to which nothing went wrong; 0 when nothing was kept at all."""
+    if not any(result.passed for result in results):
+        return 0
+    return min((result.check.level - 1 for result in results if result.wrong), default=WHOLE)
+
+
+def check(*kinds: str, level: int, source: str, needs: Sequence[str] = ()) -> Callable[[Run], Run]:
+    """Make a function a check; its name is the check's, the first line of its docstring the promise."""
+
+    def make(run: Run) -> Run:
+        promise = (run.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
+        name = run.__name__.replace("_", "-")
+        run.check = Check(name, kinds, level, " ".join(promise.split()), source, tuple(needs), run)  # type: ignore[attr-defined]
+        return run
+
+    return make
+
+
+class NoStand(Exception):
+    """There is nothing to stand a driver on."""
+
+
+def stands_of(driver: Driver) -> tuple[Stand, ...]:
+    """The stands of a driver: those of the tree's own, or what its `stand` names.
+
+    :raises NoStand: when it has none.
+    """
+    from dmtwisted.conformance.stands import STANDS
+
+    if not driver.origin and (driver.kind, driver.name) in STANDS:
+        return STANDS[driver.kind, driver.name]()
+    if not driver.stand:
+        raise NoStand(f"the {driver.kind} {driver.name} names no stand (docs/drivers.md)")
+    return stands_at(driver.stand)
+
+
+def stands_at(place: str) -> tuple[Stand, ...]:
+    """The stand, or stands, that a module has under a name: ``module:NAME``.
+
+    :raises NoStand: when there is none.
+    """
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NoStand(f"{place}: {error}") from error
+    stands = found if isinstance(found, tuple) else (found,)
+    if not stands or not all(isinstance(stand, Stand) for stand in stands):
+        raise NoStand(f"{place} is no Stand")
+    return stands
+
+
+def checks_of(kind: str) -> tuple[Check, ...]:
+    """Every check of a kind of device, in the order of the levels."""
+    found = []
+    for name in MODULES.get(kind, ()):
+        module = import_module(f"dmtwisted.conformance.{name}")
+        for member in vars(module).values():
+            made = getattr(member, "check", None)
+            if isinstance(made, Check) and kind in made.kinds:
+                found.append(made)
+    return tuple(sorted(found, key=lambda one: one.level))
+
+
+def results(stand: Stand, only: Sequence[str] = ()) -> Iterator[Result]:
+    """Run the checks of a stand, each on a desk of its own.
+
+    :param only: names of checks; empty is all of them.
+    """
+    for one in checks_of(stand.driver.kind):
+        if not only or one.name in only:
+            yield _result(stand, one)
+
+
+def report(stand: Stand, only: Sequence[str] = ()) -> Report:
+    """The results of a stand."""
+    return Report(stand, tuple(results(stand, only)))
+
+
+def _result(stand: Stand, one: Check) -> Result:
+    lacking = [word for word in one.needs if word not in stand.has]
+    if lacking:
+        return Result(one, skipped=f"it has no {', '.join(lacking)}")
+    desk: Desk | None = None
+    try:
+        desk = stand.desk()
+        one.run(desk)
+        wrong = desk.faults()
+    except NotHere as error:
+        return Result(one, skipped=str(error))
+    except Broken as error:
+        wrong = str(error)
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+    finally:
+        if desk is not None:
+            desk.close()
+    return Result(one, wrong=wrong)

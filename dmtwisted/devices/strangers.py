@@ -1,0 +1,98 @@
+"""Drivers from outside the tree: other packages announce them as entry points of the group ``dmtwisted.drivers``.
+
+One that is broken is left out, and the log says why; the service and every other driver go on. The drivers of the
+tree go first: nobody takes the name of one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from twisted.logger import Logger
+
+if TYPE_CHECKING:
+    from dmtwisted.devices.drivers import Driver
+
+GROUP = "dmtwisted.drivers"
+"""The group of entry points; each leads to a `Driver`."""
+
+KINDS = ("register", "printer", "terminal")
+"""What a driver from outside may be."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_log = Logger()
+
+
+def announced(known: Collection[tuple[str, str]]) -> Iterator[Driver]:
+    """Every driver from outside that can be used.
+
+    :param known: kinds and names that are taken.
+    """
+    if not _anybody():
+        return
+    # Costs some megabytes, so only who has such a driver pays for it.
+    from importlib.metadata import entry_points
+
+    taken = set(known)
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        try:
+            driver = _checked(entry.load())
+            if (driver.kind, driver.name) in taken:
+                raise ValueError(f"there is a {driver.kind} {driver.name} already")
+        except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {error}"
+            _log.error("driver {name} ({where}) is left out: {why}", name=entry.name, where=entry.value, why=why)
+            continue
+        taken.add((driver.kind, driver.name))
+        package = entry.dist
+        origin = f"{package.name} {package.version}" if package is not None else entry.value
+        yield replace(driver, origin=origin)
+
+
+def _anybody() -> bool:
+    """Whether any package announces anything; a look at small files, without the machinery for it."""
+    wanted = f"[{GROUP}]"
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    if wanted in Path(folder, name, "entry_points.txt").read_text("utf-8"):
+                        return True
+                except (OSError, ValueError):
+                    continue
+    return False
+
+
+def _checked(found: Any) -> Driver:
+    """``found``, which has everything that the rooms of the service ask of a driver.
+
+    :raises Exception: when it has not.
+    """
+    from dmtwisted.devices.drivers import Driver
+
+    if not isinstance(found, Driver):
+        raise TypeError(f"a Driver is expected, not {type(found).__name__}")
+    if found.kind not in KINDS:
+        raise ValueError(f"kind is one of {', '.join(KINDS)}, not {found.kind!r}")
+    if not _NAME.fullmatch(found.name):
+        raise ValueError(f"a name has small letters, digits and hyphens, not {found.name!r}")
+    if not found.title:
+        raise ValueError("it has no title")
+    if not (isinstance(found.settings, type) and issubclass(found.settings, msgspec.Struct)):
+        raise TypeError("settings is a class of msgspec.Struct")
+    known = {field.name for field in msgspec.structs.fields(found.settings)}
+    if not set(found.secrets) <= known:
+        raise ValueError(f"secrets that are no settings: {', '.join(sorted(set(found.secrets) - known))}")
+    found.schema()
+    return found

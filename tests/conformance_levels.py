@@ -1,0 +1,85 @@
+"""The levels of the drivers in the tree, as the suite finds them: ``python -m tests.conformance_levels``.
+
+It writes ``dmtwisted/conformance/levels.json``, which the service shows, and the table in ``docs/drivers.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from twisted.logger import globalLogBeginner
+
+from dmtwisted.conformance.levels import LEVELS, SUITE, Found, encode, key_of
+from dmtwisted.conformance.stands import STANDS
+from dmtwisted.conformance.suite import MODULES, Report, checks_of, report, stands_of
+from dmtwisted.devices.drivers import Driver, find_drivers
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "dmtwisted" / "conformance" / "levels.json"
+PAGE = ROOT / "docs" / "drivers.md"
+BEGIN, END = "<!-- made by python -m tests.conformance_levels -->\n", "<!-- end -->\n"
+
+
+@cache
+def reports(driver: Driver) -> tuple[Report, ...]:
+    """What the suite finds of a driver, on each of its stands; run once."""
+    return tuple(report(stand) for stand in stands_of(driver))
+
+
+def own() -> Iterator[Driver]:
+    """The drivers of the tree."""
+    found = find_drivers()
+    yield from (found[key] for key in STANDS)
+
+
+def levels() -> dict[str, Found]:
+    """The level of each."""
+    return {key_of(driver): Found(min(each.level for each in reports(driver)), SUITE) for driver in own()}
+
+
+def tables(found: Mapping[str, Found]) -> str:
+    """The levels, and every check with its promise."""
+    lines = ["| Driver | Level | What keeps it from the next one |", "|---|---|---|"]
+    for driver in own():
+        level = found[key_of(driver)].level
+        lines.append(f"| {driver.kind} `{driver.name}` | {level}, {LEVELS[level]} | {_why(driver, level)} |")
+    for kind in MODULES:
+        lines += ["", f"### Checks of a {kind}", "", "| Level | Check | Promise | From |", "|---|---|---|---|"]
+        for check in checks_of(kind):
+            lines.append(f"| {check.level} | `{check.name}` | {check.promise} | {check.source} |")
+    return "\n".join(lines) + "\n"
+
+
+def _why(driver: Driver, level: int) -> str:
+    names = {
+        result.check.name: None
+        for each in reports(driver)
+        for result in each.failed
+        if result.check.level == level + 1
+    }
+    return ", ".join(f"`{name}`" for name in names) or "-"
+
+
+def page(text: str, found: Mapping[str, Found]) -> str:
+    """``text`` with the tables as they are now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{tables(found)}\n{END}{after}"
+
+
+def main() -> int:
+    """Write file and page anew."""
+    # Faults that are provoked are told by the checks.
+    globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
+    found = levels()
+    FILE.write_bytes(encode(found))
+    if PAGE.exists():
+        PAGE.write_text(page(PAGE.read_text("utf-8"), found), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
