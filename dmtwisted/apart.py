@@ -19,6 +19,9 @@ from twisted.internet.interfaces import IReactorProcess
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
+from dmtwisted.processes import start
+from dmtwisted.store.environment import environment
+
 
 class Apart(ProcessProtocol):
     """The process, what it is given, and what it gives back."""
@@ -76,12 +79,10 @@ async def apart(
     if not IReactorProcess.providedBy(reactor):
         here: bytes = _function(work)(given)
         return here
-    from dmtwisted.store.environment import environment
-
     processes: Any = reactor
     process = Apart(given, told)
     command = [sys.executable, "-m", "dmtwisted.apart", work]
-    processes.spawnProcess(process, sys.executable, command, env=environment())
+    start(processes, process, command, environment())
     late = processes.callLater(patience, process.end)
     done = await process.done
     if late.active():

@@ -107,7 +107,7 @@ class Orders:
             return
         try:
             # Only one process can take the order away.
-            os.rename(self._file, f"{self._file}.struck")
+            os.replace(self._file, f"{self._file}.struck")
         except OSError:
             return
         self._end()

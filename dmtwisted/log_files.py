@@ -25,6 +25,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.files import replace
 from dmtwisted.logs import FILE_MODE, LineObserver
 
 EVERY = 30.0
@@ -135,7 +136,7 @@ def _zip(file: Path) -> None:
             gzip.GzipFile(file.name, "wb", 6, raw) as packed,
         ):
             shutil.copyfileobj(source, packed, 1 << 20)
-        os.replace(fresh, zipped)
+        replace(fresh, zipped)
     except BaseException:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)

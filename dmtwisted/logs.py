@@ -178,7 +178,9 @@ class LineObserver:
                 self._writing.release()
 
     def was_taken_away(self) -> bool:
-        """Whether the file by our name is no longer the one that is written."""
+        """Whether the file by our name is no longer the one that is written; on Windows nobody can take it away."""
+        if os.name != "posix":
+            return False
         try:
             ours, there = os.fstat(self._stream.fileno()), os.stat(self.path)
         except (OSError, ValueError):

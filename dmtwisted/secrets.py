@@ -17,6 +17,8 @@ from pathlib import Path
 
 from twisted.logger import Logger
 
+from dmtwisted.files import replace
+
 KEY_FILE = "secret.key"
 """The file of the key, in the state folder."""
 
@@ -146,7 +148,7 @@ def write_private(file: Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(fresh, file)
+        replace(fresh, file)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise

@@ -7,7 +7,9 @@ imported when a port is opened, so the module loads anywhere.
 from __future__ import annotations
 
 import errno
+import re
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -147,13 +149,21 @@ class SerialEndpoint:
 
 
 def _transport(
-    reactor: Any, protocol: IProtocol, address: SerialAddress, opener: Callable[[float | None], serial.Serial]
+    reactor: Any,
+    protocol: IProtocol,
+    address: SerialAddress,
+    opener: Callable[[float | None], serial.Serial],
+    platform: str = sys.platform,
 ) -> None:
     """Put Twisted's transport for serial ports between the port and the protocol."""
     from twisted.internet import serialport
 
     # Its class depends on the platform and carries no annotations.
     port: Any = serialport.SerialPort
+    if platform == "win32":
+        from protocols.serial_windows import windows_line
+
+        port = windows_line(port)
 
     class Line(port):  # type: ignore[misc]
         """A serial port that can be dropped, and that knows its name."""
@@ -182,6 +192,25 @@ def _transport(
     Line(protocol, address.port, reactor)
 
 
+def serial_ports() -> list[str]:
+    """The names of the serial ports that this machine has now, sorted as people count: COM9 before COM10."""
+    from serial.tools.list_ports import comports
+
+    names = {port.device for port in comports()}
+    return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in _DIGITS.split(name)])
+
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def _ports_told() -> str:
+    try:
+        names = serial_ports()
+    except (OSError, ImportError):
+        return "which there are cannot be told"
+    return f"there are {', '.join(names)}" if names else "there is none at all"
+
+
 def _serial_reason(error: Exception) -> str:
     """Why a port did not open, in plain words."""
     if isinstance(error, ImportError):
@@ -190,7 +219,7 @@ def _serial_reason(error: Exception) -> str:
         return str(error)
     number, text = getattr(error, "errno", None), str(error)
     if number == errno.ENOENT or "FileNotFoundError" in text:
-        return "there is no such port"
+        return f"there is no such port; {_ports_told()}"
     # Windows says "permission" when another program holds the port.
     if number in (errno.EAGAIN, errno.EBUSY) or "PermissionError" in text:
         return "another program uses the port"

@@ -25,6 +25,7 @@ from dmtwisted.core import TRAINING_REGISTER, Core
 from dmtwisted.log_files import LogFiles
 from dmtwisted.logs import LineObserver, open_observer
 from dmtwisted.notify import Notifier
+from dmtwisted.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
 from web.site import Door
 
 BACKLOG = 512
@@ -43,14 +44,15 @@ def bind(server: ServerConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # On Windows SO_REUSEADDR would let another program take the port from under us; this keeps it out.
+        exclusive: int | None = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR if exclusive is None else exclusive, 1)
         listening.bind((server.host, server.port))
         listening.listen(BACKLOG)
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise CannotListen(f"cannot listen on {server.host}:{server.port}: {error.strerror or error}") from None
+        raise CannotListen(f"{CANNOT_LISTEN}{server.host}:{server.port}: {error.strerror or error}") from None
     return listening
 
 
@@ -69,6 +71,9 @@ class WholeService(Service):
     """Core and door on one listening socket."""
 
     log = Logger()
+
+    supervised = False
+    """Whether a supervisor holds our standard input (`dmtwisted.supervised`)."""
 
     pid_file = ""
     """The file of twistd with our number; goes with us where twistd cannot take it away itself."""
@@ -112,7 +117,9 @@ class WholeService(Service):
         scheme = "http" if self._core.certificate is None else "https"
         self.log.info("serving on {scheme}://{host}:{port}/", scheme=scheme, host=address.host, port=address.port)
         self._tell_manager(f"serving on {scheme}://{address.host}:{address.port}/")
-        if self._core.config.service.training:
+        if self.supervised:
+            print(SERVING, file=sys.__stdout__, flush=True)
+        elif self._core.config.service.training:
             # Past the log, which takes over the standard output: this is to be read and pasted by a person.
             sale = FIRST_SALE.format(scheme=scheme, port=address.port, device=TRAINING_REGISTER)
             print(sale, file=sys.__stdout__, flush=True)
@@ -139,8 +146,13 @@ class WholeService(Service):
 
     def _take_signals(self) -> None:
         """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
-        for asked in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(asked, lambda *_: self._reactor.callFromThread(self._stop_once))
+        # Ctrl+Break is a signal of Windows alone.
+        for asked in ("SIGTERM", "SIGINT", "SIGBREAK"):
+            if hasattr(signal, asked):
+                number = getattr(signal, asked)
+                signal.signal(number, lambda *_: self._reactor.callFromThread(self._stop_once))
+        if self.supervised:
+            call_when_input_ends(self._reactor, self._stop_once)
         if hasattr(signal, "SIGHUP"):
             outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
             signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self._hung_up, outlives))
@@ -170,7 +182,7 @@ class WholeService(Service):
         why = reason.getErrorMessage()
         self.log.critical("cannot start: {why}", why=why)
         # Past the log, which takes over the standard error.
-        print(f"dmtwisted: {why}", file=sys.__stderr__, flush=True)
+        print(f"{COMPLAINT}{why}", file=sys.__stderr__, flush=True)
         # twistd has no way to end with a status of ours once the reactor runs.
         self._reactor.addSystemEventTrigger("after", "shutdown", self._exit)
         self._reactor.stop()

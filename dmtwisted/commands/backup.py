@@ -17,6 +17,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.commands.database import PLACE, configuration, url_of
 from dmtwisted.commands.progress import Progress
 from dmtwisted.config import Config, ConfigError
+from dmtwisted.files import replace
 
 
 class BackupOptions(usage.Options):
@@ -173,7 +174,7 @@ def back_up_old(file: Path, revision: str) -> Path:
             raise CarryError(f"{file} is damaged, and is not touched: {found}")
         with fresh.open("rb") as stream:
             os.fsync(stream.fileno())
-        os.replace(fresh, copy)
+        replace(fresh, copy)
     except sqlite3.Error as error:
         raise CarryError(f"{file}: {error}") from error
     finally:

@@ -65,7 +65,7 @@ def scratch_folder(parent: str | None) -> Iterator[Path]:
 def filesystem(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     """What ``folder`` lies on, such as ``ext4``; on ``tmpfs`` durable writes cost and prove nothing."""
     try:
-        lines = [line.split() for line in mounts.read_text().splitlines()]
+        lines = [line.split() for line in mounts.read_text("utf-8").splitlines()]
     except OSError:
         return "a file system of unknown kind"
     above = [Path(line[1]) for line in lines]

@@ -25,7 +25,10 @@ class LaunchOptions(usage.Options):
         ["state", None, None, "The folder for the database and all that is kept; goes before the file."],
         ["port", None, None, "The TCP port; goes before the file.", int],
     ]
-    optFlags: ClassVar = [["training", None, "Training mode: simulated devices, and a clock that can be moved."]]
+    optFlags: ClassVar = [
+        ["training", None, "Training mode: simulated devices, and a clock that can be moved."],
+        ["until-input-ends", None, "Stop when the standard input ends: for whoever supervises the service."],
+    ]
 
     def load(self) -> Config:
         """The configuration that these options ask for.

@@ -39,6 +39,7 @@ class MainOptions(usage.Options):
         ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
         ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
         ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
+        ["service", None, _options("dmtwisted.commands.service", "ServiceOptions"), "Be a service of Windows."],
         ["tax", None, _options("dmtwisted.commands.tax", "TaxOptions"), "Look at the tax service's certificates."],
         ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
         [
@@ -75,6 +76,7 @@ RUN = {
     "restore": "dmtwisted.commands.backup",
     "db": "dmtwisted.commands.database",
     "signer": "dmtwisted.commands.signer",
+    "service": "dmtwisted.commands.service",
     "tax": "dmtwisted.commands.tax",
     "tls": "dmtwisted.commands.tls",
     "conform": "dmtwisted.commands.conform",

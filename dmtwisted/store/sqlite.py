@@ -6,7 +6,6 @@ whoever waits is told `StoreFailed`: what became of the question is for the next
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -23,8 +22,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from dmtwisted.processes import start
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
+from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
 from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
@@ -133,12 +134,8 @@ class SqliteStore(Verbs):
         self._look = None
         self._looking = _Look(self._looked)
         try:
-            self._reactor.spawnProcess(
-                self._looking,
-                sys.executable,
-                [sys.executable, "-m", "dmtwisted.store.damage", str(self._path)],
-                _environment(),
-            )
+            command = [sys.executable, "-m", "dmtwisted.store.damage", str(self._path)]
+            start(self._reactor, self._looking, command, environment())
         except OSError as error:
             self._looking = None
             self.log.warn("{path} could not be looked at: {why}", path=self._path, why=str(error))
@@ -168,7 +165,7 @@ class SqliteStore(Verbs):
             ended = getProcessOutputAndValue(
                 sys.executable,
                 ["-m", "dmtwisted.store.migrate", f"{SQLITE}{self._path}"],
-                _environment(),
+                environment(),
                 reactor=self._reactor,
             )
             # When a signal ended it, the same three things come as a failure that holds no exception.
@@ -188,12 +185,8 @@ class SqliteStore(Verbs):
             raise StoreFailed("the database is being closed")
         self._starting = writer = _Writer(self._ended, self._suspect)
         try:
-            self._reactor.spawnProcess(
-                writer,
-                sys.executable,
-                [sys.executable, "-m", "dmtwisted.store.writer", str(self._path), *self._how],
-                _environment(),
-            )
+            command = [sys.executable, "-m", "dmtwisted.store.writer", str(self._path), *self._how]
+            start(self._reactor, writer, command, environment())
             await writer.ready
         except OSError as error:
             raise StoreFailed(f"no process for the database: {error}") from error
@@ -361,8 +354,3 @@ def _widen(transport: Any) -> None:
         fcntl.fcntl(transport.pipes[0].fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     except (ImportError, AttributeError, KeyError, OSError, ProcessExitedAlready):
         pass
-
-
-def _environment() -> dict[str, str]:
-    """Ours, with the import path as it is here: the child shall find the same code."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -21,6 +21,7 @@ from threading import Lock
 from typing import IO
 
 from dmtwisted.crash_points import reached
+from dmtwisted.files import lock_file
 from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
 from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
@@ -179,30 +180,17 @@ def take_lock(path: str, patience: float) -> IO[str]:
 
     :raises Locked: when another process still has it after ``patience`` seconds.
     """
-    held = open(path, "a+")  # noqa: SIM115 - the open file is the lock
+    held = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - the open file is the lock
     deadline = time.monotonic() + patience
     while True:
         try:
-            _lock(held)
+            lock_file(held.fileno())
             return held
         except OSError:
             if time.monotonic() >= deadline:
                 held.close()
                 raise Locked("another service uses this database") from None
             time.sleep(0.02)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(held: IO[str]) -> None:
-        msvcrt.locking(held.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(held: IO[str]) -> None:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False) -> list[bytes]:

@@ -54,6 +54,7 @@ class WholeStack:
         core = Core(config, store_of(config, reactor), reactor, config.state)
         service = WholeService(core, listening, reactor, observer)
         service.pid_file = twistd.get("pidfile") or ""
+        service.supervised = bool(options["until-input-ends"])
         return service
 
 

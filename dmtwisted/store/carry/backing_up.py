@@ -15,6 +15,7 @@ from pathlib import Path
 from dmtwisted import __version__
 from dmtwisted.config import BACKUPS
 from dmtwisted.crash_points import reached
+from dmtwisted.files import replace
 from dmtwisted.store.carry.archive import (
     DATABASE,
     FORMAT,
@@ -94,7 +95,7 @@ def make_backup(
             if unpack(fresh, None, told) != manifest:
                 raise CarryError(f"{target}: what was written is not what was meant")
             reached("backup.written")
-            os.replace(fresh, target)
+            replace(fresh, target)
             _through(target.parent)
             reached("backup.named")
         finally:

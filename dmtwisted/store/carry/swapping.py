@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 
 from dmtwisted.crash_points import reached
+from dmtwisted.files import replace
 from dmtwisted.secrets import write_private
 
 PLAN = "restore.pending"
@@ -64,10 +65,10 @@ def _step(new: Path | None, place: Path, old: Path) -> None:
         return
     if place.exists() and not old.exists():
         old.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.rename(place, old)
+        replace(place, old)
     if new is not None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.replace(new, place)
+        replace(new, place)
 
 
 def _through(folder: Path) -> None:

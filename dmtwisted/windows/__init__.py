@@ -1,0 +1,1 @@
+"""The service under Windows' Service Control Manager: its child process, its wrapper, its installation."""

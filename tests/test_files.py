@@ -1,0 +1,74 @@
+"""Files on every system: the byte that Windows locks, and names that are taken over while somebody looks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.files import LOCKED_BYTE, REPLACE_PAUSES, lock_byte, replace
+
+
+class LockTests(SynchronousTestCase):
+    """Windows' lock."""
+
+    def test_same_byte(self) -> None:
+        """Two processes lock the same byte, also when the file has grown in between and both opened it for appending.
+
+        Windows locks from where the descriptor stands: at the end, the second one would lock another byte than the
+        first, and two writers would own one database.
+        """
+        path = Path(self.mktemp())
+        locked: list[int] = []
+
+        def locking(descriptor: int) -> None:
+            locked.append(os.lseek(descriptor, 0, os.SEEK_CUR))
+
+        with path.open("a+", encoding="ascii") as first:
+            lock_byte(first.fileno(), locking)
+            first.write("in use since its first start\n")
+            first.flush()
+            with path.open("a+", encoding="ascii") as second:
+                lock_byte(second.fileno(), locking)
+        self.assertEqual(locked, [LOCKED_BYTE, LOCKED_BYTE])
+        self.assertEqual(path.read_text("ascii"), "in use since its first start\n")
+
+
+class ReplaceTests(SynchronousTestCase):
+    """A name that changes hands."""
+
+    def setUp(self) -> None:
+        """A file and its successor."""
+        self.slept: list[float] = []
+        self.refusals = 0
+        self.name, self.fresh = Path(self.mktemp()), Path(self.mktemp())
+        self.name.write_text("old")
+        self.fresh.write_text("new")
+
+    def rename(self, fresh: Path, name: Path) -> None:
+        """As Windows while a scanner looks at the file."""
+        if self.refusals:
+            self.refusals -= 1
+            raise PermissionError(13, "Access is denied")
+        os.replace(fresh, name)
+
+    def test_looked_at(self) -> None:
+        """On Windows a file that somebody looks at for a moment is replaced a moment later."""
+        self.refusals = 2
+        replace(self.fresh, self.name, "win32", self.rename, self.slept.append)
+        self.assertEqual(self.name.read_text(), "new")
+        self.assertEqual(self.slept, list(REPLACE_PAUSES[:2]))
+
+    def test_held(self) -> None:
+        """One that stays held fails in less than a second, and the old one stays."""
+        self.refusals = 99
+        self.assertRaises(PermissionError, replace, self.fresh, self.name, "win32", self.rename, self.slept.append)
+        self.assertEqual(self.name.read_text(), "old")
+        self.assertLess(sum(self.slept), 1)
+
+    def test_elsewhere(self) -> None:
+        """Elsewhere a refusal is one at once."""
+        self.refusals = 1
+        self.assertRaises(PermissionError, replace, self.fresh, self.name, "linux", self.rename, self.slept.append)
+        self.assertEqual(self.slept, [])

@@ -1,0 +1,84 @@
+"""``dmtwisted run``: the command line of twistd, and on Windows the reactor."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+from twisted.scripts import twistd
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.commands import run as module
+from dmtwisted.commands.launch import LaunchOptions
+from dmtwisted.commands.run import arguments, choose_reactor, run, take_any_letter
+from dmtwisted.config import Config, DatabaseConfig
+from dmtwisted.store.environment import environment
+
+NOBODY_ASKED = """
+import sys
+from unittest import mock
+from dmtwisted.commands import main, run
+with mock.patch.object(run.twistd, "run", lambda: print("twisted.internet.reactor" in sys.modules)):
+    main.main(["run", "--config", sys.argv[1]])
+"""
+
+
+class RunTests(SynchronousTestCase):
+    """Before twistd takes over."""
+
+    def options(self, *words: str) -> LaunchOptions:
+        """What was asked for."""
+        options = LaunchOptions()
+        options.parseOptions(list(words))
+        return options
+
+    def test_arguments(self) -> None:
+        """Every option reaches twistd; Windows' twistd knows no file for the number of its process."""
+        asked = self.options("--state", "d", "--port", "1", "--training", "--until-input-ends")
+        ours = ["dmtwisted", "--state", "d", "--port", "1", "--training", "--until-input-ends"]
+        self.assertEqual(arguments(asked, "linux"), ["twistd", "--nodaemon", "--pidfile=", *ours])
+        self.assertEqual(arguments(asked, "win32"), ["twistd", "--nodaemon", *ours])
+
+    def test_reactor(self) -> None:
+        """On Windows completion ports are chosen; but not with PostgreSQL, whose driver has sockets of its own."""
+        chosen: list[str] = []
+        ports = ModuleType("twisted.internet.iocpreactor")
+        ports.__dict__["install"] = lambda: chosen.append("iocp")
+        with mock.patch.dict(sys.modules, {ports.__name__: ports}):
+            choose_reactor(Config(database=DatabaseConfig("postgresql://till@db/tills")))
+            self.assertEqual(chosen, [])
+            choose_reactor(Config(database=DatabaseConfig("mssql://till@db/tills")))
+            choose_reactor(Config())
+        self.assertEqual(chosen, ["iocp"] * 2)
+
+    def test_order(self) -> None:
+        """The reactor is chosen before twistd runs, and not at all elsewhere."""
+        done: list[str] = []
+        self.patch(module, "choose_reactor", lambda config: done.append("reactor"))
+        self.patch(twistd, "run", lambda: done.append("twistd"))
+        self.patch(sys, "argv", sys.argv)
+        for platform, expected in (("win32", ["reactor", "twistd"]), ("linux", ["twistd"])):
+            done.clear()
+            self.assertEqual(run(self.options("--state", "d"), platform), 0)
+            self.assertEqual(done, expected)
+
+    def test_nobody_asked_before(self) -> None:
+        """Nothing that is loaded until then has asked for a reactor: the first who does gets the default."""
+        config = Path(self.mktemp())
+        config.write_text(f"[service]\nstate = '{config.resolve().parent}'\n")
+        command = [sys.executable, "-c", NOBODY_ASKED, str(config)]
+        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((ended.stdout.strip(), ended.stderr), ("False", ""))
+
+    def test_letters(self) -> None:
+        """Words that a code page has no letters for are spelled out, and end nobody's start."""
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, encoding="cp1252")
+        take_any_letter(stream, io.StringIO())
+        stream.write("Кава")
+        stream.flush()
+        self.assertEqual(raw.getvalue(), rb"\u041a\u0430\u0432\u0430")

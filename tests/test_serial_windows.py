@@ -1,0 +1,169 @@
+"""COM ports: Twisted's own transport for them, between stand-ins for pywin32 and a reactor of completion ports."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from protocols.serial import SerialAddress, _ports_told, _transport, serial_ports
+from tests.windows_doubles import CompletionPorts, ComPort, installed
+
+
+class Listener(Protocol):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+        self.lost: list[Failure] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep ``data``."""
+        self.heard += data
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Keep the reason."""
+        self.lost.append(reason)
+
+
+class OpenPort:
+    """pyserial's end of a port."""
+
+    def __init__(self, port: ComPort) -> None:
+        self._port_handle = port
+
+    def close(self) -> None:
+        """Close."""
+        self._port_handle.closed = True
+
+    def flushInput(self) -> None:
+        """Nothing is left over here."""
+
+    flushOutput = flushInput
+
+
+class ComPortTests(SynchronousTestCase):
+    """A COM port under the reactor of completion ports."""
+
+    def setUp(self) -> None:
+        """A protocol on COM10."""
+        self.patch(sys, "modules", installed())
+        transport = import_module("twisted.internet._win32serialport").SerialPort
+        self.patch(import_module("twisted.internet.serialport"), "SerialPort", transport)
+        self.reactor, self.port, self.protocol = CompletionPorts(), ComPort(), Listener()
+        _transport(self.reactor, self.protocol, SerialAddress("COM10"), self.opened, "win32")
+        self.line: Any = self.protocol.transport
+
+    def opened(self, timeout: float | None) -> Any:
+        """The port, open; Windows' transport waits in reads itself."""
+        self.assertIsNone(timeout)
+        return OpenPort(self.port)
+
+    def reason(self) -> Any:
+        """Why the line was lost, once."""
+        [failure] = self.protocol.lost
+        self.assertTrue(self.port.closed)
+        self.assertEqual(self.reactor.events, {})
+        return failure.value
+
+    def test_heard(self) -> None:
+        """Bytes that come are heard, one or many at once."""
+        for came in (b"\x06", bytes(range(256))):
+            # Windows has put the first byte into the read that was waiting for it.
+            self.line.read_buf, self.port.reading, self.port.incoming = bytearray(came[:1]), 1, came[1:]
+            self.reactor.happen("serialReadEvent")
+        self.assertEqual(self.protocol.heard, b"\x06" + bytes(range(256)))
+
+    def test_said(self) -> None:
+        """Writes go out one after the other, also those of a sequence."""
+        self.line.write(b"one")
+        self.line.writeSequence([b"tw", b"o"])
+        self.assertEqual(self.port.outgoing, [b"one"])
+        self.reactor.happen("serialWriteEvent")
+        self.reactor.happen("serialWriteEvent")
+        self.assertEqual(self.port.outgoing, [b"one", b"two"])
+
+    def test_closed(self) -> None:
+        """Closing waits for what is still to be written, then the port is free and the protocol knows."""
+        self.line.write(b"one")
+        self.line.write(b"two")
+        self.line.loseConnection()
+        self.line.write(b"too late")
+        self.reactor.advance(1)
+        self.reactor.happen("serialWriteEvent")
+        self.assertEqual(self.protocol.lost, [])
+        self.reactor.happen("serialWriteEvent")
+        self.assertEqual(self.port.outgoing, [b"one", b"two"])
+        self.assertIsInstance(self.reason(), ConnectionDone)
+
+    def test_closed_with_nothing_to_write(self) -> None:
+        """A quiet port closes at once, and once."""
+        self.line.loseConnection()
+        self.line.loseConnection()
+        self.reactor.advance(0)
+        self.assertIsInstance(self.reason(), ConnectionDone)
+
+    def test_aborted(self) -> None:
+        """A device that is off reads nothing: the port is dropped without waiting for it."""
+        self.line.write(b"never read")
+        self.line.abortConnection()
+        self.reactor.advance(0)
+        self.assertIsInstance(self.reason(), ConnectionAborted)
+
+    def test_unplugged(self) -> None:
+        """A port whose adapter is pulled out is lost, whoever notices it first; what comes afterwards is nothing."""
+        for notice in (lambda: self.reactor.happen("serialReadEvent"), lambda: self.line.write(b"x")):
+            self.port.unplugged = True
+            notice()
+            self.reactor.advance(0)
+            reason = self.reason()
+            self.assertIsInstance(reason, ConnectionLost)
+            self.assertIn("does not recognize", str(reason))
+            self.line.serialReadEvent()
+            self.line.serialWriteEvent()
+            self.line.write(b"y")
+            self.line.loseConnection()
+            self.reactor.advance(1)
+            self.reason()
+            self.setUp()
+
+    def test_ended_in_between(self) -> None:
+        """An event that was under way when the port closed does no harm."""
+        self.line.connectionLost(Failure(ConnectionDone()))
+        self.line.serialReadEvent()
+        self.assertIsInstance(self.reason(), ConnectionDone)
+
+
+class PortNameTests(SynchronousTestCase):
+    """Which ports there are."""
+
+    def ports(self, *names: str) -> None:
+        """Let the machine have these."""
+        listed = [type("Info", (), {"device": name})() for name in names]
+        self.patch(import_module("serial.tools.list_ports"), "comports", lambda: listed)
+
+    def test_order(self) -> None:
+        """Ports are listed as people count them."""
+        self.ports("COM10", "COM9", "COM1")
+        self.assertEqual(serial_ports(), ["COM1", "COM9", "COM10"])
+
+    def test_told(self) -> None:
+        """Whoever names a port that is not there hears which ones are."""
+        self.ports("COM3", "COM12")
+        self.assertEqual(_ports_told(), "there are COM3, COM12")
+        self.ports()
+        self.assertEqual(_ports_told(), "there is none at all")
+
+    def test_not_told(self) -> None:
+        """A machine that cannot list its ports keeps nobody from hearing that one is not there."""
+
+        def broken() -> None:
+            raise OSError("no")
+
+        self.patch(import_module("serial.tools.list_ports"), "comports", broken)
+        self.assertEqual(_ports_told(), "which there are cannot be told")

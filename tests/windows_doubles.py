@@ -1,0 +1,125 @@
+"""Stand-ins for the modules of pywin32 that talk to ports and events, with its own signatures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from twisted.internet.task import Clock
+
+
+class error(Exception):
+    """``pywintypes.error``: number, function, words."""
+
+    def __init__(self, winerror: int, funcname: str, strerror: str) -> None:
+        super().__init__(winerror, funcname, strerror)
+        self.winerror, self.funcname, self.strerror = winerror, funcname, strerror
+
+
+@dataclass
+class Overlapped:
+    """``OVERLAPPED``."""
+
+    hEvent: Any = None
+
+
+@dataclass
+class ComStat:
+    """``COMSTAT``."""
+
+    cbInQue: int = 0
+
+
+@dataclass
+class ComPort:
+    """A COM port as Windows has it: what came in, what went out, and whether somebody pulled its plug."""
+
+    incoming: bytes = b""
+    outgoing: list[bytes] = field(default_factory=list)
+    unplugged: bool = False
+    reading: int = 0
+    closed: bool = False
+
+    def check(self, function: str) -> None:
+        """Fail as Windows does without a device behind the port."""
+        if self.unplugged:
+            raise error(22, function, "The device does not recognize the command.")
+        if self.closed:
+            raise error(6, function, "The handle is invalid.")
+
+
+def modules() -> dict[str, ModuleType]:
+    """``pywintypes``, ``win32event`` and ``win32file``, as far as COM ports need them."""
+    pywintypes, win32event, win32file = (ModuleType(name) for name in ("pywintypes", "win32event", "win32file"))
+
+    def create_event(attributes: object, manual: int, state: int, name: object, /) -> object:
+        return object()
+
+    def reset_event(event: object, /) -> None:
+        return None
+
+    def clear(handle: ComPort, /) -> tuple[int, ComStat]:
+        handle.check("ClearCommError")
+        return 0, ComStat(len(handle.incoming))
+
+    def read(handle: ComPort, buffer: int, overlapped: Overlapped, /) -> tuple[int, bytearray]:
+        handle.check("ReadFile")
+        taken, handle.incoming = handle.incoming[:buffer], handle.incoming[buffer:]
+        handle.reading = len(taken)
+        return 0, bytearray(taken.ljust(buffer, b"\0"))
+
+    def write(handle: ComPort, data: bytes, overlapped: Overlapped, /) -> tuple[int, int]:
+        handle.check("WriteFile")
+        handle.outgoing.append(data)
+        return 997, 0
+
+    def result(handle: ComPort, overlapped: Overlapped, wait: int, /) -> int:
+        handle.check("GetOverlappedResult")
+        return handle.reading
+
+    given: dict[ModuleType, dict[str, Any]] = {
+        pywintypes: {"error": error},
+        win32event: {"CreateEvent": create_event, "ResetEvent": reset_event},
+        win32file: {
+            "OVERLAPPED": Overlapped,
+            "AllocateReadBuffer": lambda size, /: size,
+            "ClearCommError": clear,
+            "ReadFile": read,
+            "WriteFile": write,
+            "GetOverlappedResult": result,
+        },
+    }
+    for module, names in given.items():
+        module.__dict__.update(names)
+    return {module.__name__: module for module in given}
+
+
+def installed() -> dict[str, ModuleType]:
+    """`sys.modules` with the stand-ins, and without what was imported without them."""
+    ours = {**sys.modules, **modules()}
+    ours.pop("twisted.internet._win32serialport", None)
+    return ours
+
+
+class CompletionPorts(Clock):
+    """A reactor of completion ports: it knows events, and neither readers nor writers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: dict[object, tuple[Any, str]] = {}
+
+    def addEvent(self, event: object, fd: Any, action: str) -> None:
+        """Watch ``event``."""
+        self.events[event] = fd, action
+
+    def removeEvent(self, event: object) -> None:
+        """Watch it no more."""
+        del self.events[event]
+
+    def happen(self, action: str) -> None:
+        """Let the event of that name happen."""
+        for fd, name in list(self.events.values()):
+            if name == action:
+                getattr(fd, name)()
