@@ -20,9 +20,9 @@ A crash at any moment leaves a step done or not done; the next look begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from twisted.internet.defer import CancelledError, Deferred
@@ -31,6 +31,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
+from dmtwisted.pace import Pace
 from dmtwisted.registers import totals
 from dmtwisted.registers.documents import Z
 from dmtwisted.service_settings import ServiceSettings
@@ -41,14 +42,11 @@ from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
 EVERY = 3600.0
 """Seconds between two looks."""
 
-STEP = 50
-"""Operations that one step removes, and seals that it drops: a few milliseconds of the database."""
+MOST = 500
+"""Operations that one step removes at most, and seals that it drops; below what makes MS SQL lock a whole table."""
 
-PAGE = 200
-"""Operations that are looked at together."""
-
-REST, LONGEST_REST = 3.0, 1.0
-"""How much longer than a step the pause after it is, and how many seconds at most."""
+PAGE, SEALS = 500, 1000
+"""Operations, and seals, that are looked at together."""
 
 DAY = 86_400_000
 """Milliseconds."""
@@ -62,6 +60,8 @@ BATCHES = frozenset({"pkg"})
 """Kinds of operations (`dmtwisted.store.schema`)."""
 
 ENDED = frozenset({State.DONE, State.REFUSED})
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -154,13 +154,15 @@ def ages(now: int, receipts: int, payments: int) -> Rules:
 class Retention:
     """Looks for what has grown old, and removes it.
 
-    :param step: how much at once.
+    :param most: how much at once.
     """
 
     log = Logger()
 
-    def __init__(self, store: IStore, settings: ServiceSettings, clock: ServiceClock, step: int = STEP) -> None:
-        self._store, self._settings, self._clock, self._step = store, settings, clock, step
+    def __init__(self, store: IStore, settings: ServiceSettings, clock: ServiceClock, most: int = MOST) -> None:
+        self._store, self._settings, self._clock = store, settings, clock
+        self._pace = Pace(most)
+        self._anchors: dict[int, bytes] = {}
         self._loop = LoopingCall(self._look)
         self._loop.clock = clock
         self._working: Deferred[Any] | None = None
@@ -220,14 +222,22 @@ class Retention:
 
         :raises StoreFailed: when the store fails; what is not removed is so at the next look.
         """
+        begun = self._clock.seconds()
         rules = await self._rules()
         removed, passed = await self._operations(rules)
         if removed:
-            self.log.info("{n} operations had grown old and were removed", n=removed)
-            await self._seals(passed)
+            seals = await self._seals(passed)
+            spent = self._clock.seconds() - begun
+            self.log.info(
+                "{n} operations had grown old and were removed in {spent:.0f} s, with {seals} seals",
+                n=removed,
+                seals=seals,
+                spent=spent,
+            )
         for device_n, needs in rules.registers.items():
-            while needs is not None and not self._stopping and await self._store.forget_codes(device_n, needs.shift):
-                await self._rest(0.002)
+            while needs is not None and not self._stopping:
+                if not await self._step(self._store.forget_codes(device_n, needs.shift)):
+                    break
         return removed
 
     async def _rules(self) -> Rules:
@@ -246,74 +256,102 @@ class Retention:
     async def _operations(self, rules: Rules) -> tuple[int, int]:
         """Remove operations; how many, and the number of the first one that was too young to be looked at."""
         after = removed = 0
+        found: dict[int, list[int]] = {}
+        self._anchors = {}
         while not self._stopping:
-            begun = self._clock.seconds()
-            rows = await self._store.aged(after, PAGE)
+            rows = await self._step(self._store.aged(after, PAGE))
             # The clock may have been set back meanwhile: one young row among old ones says nothing.
             if not rows or all(rules.young(row) for row in rows):
+                removed += await self._remove(found, 1)
                 return removed, rows[0].n if rows else after + 1
             after = rows[-1].n
-            await self._rest(self._clock.seconds() - begun)
-            for device_n, operations in _by_device((row.device_n, row.n) for row in rows if rules.goes(row)):
-                removed += await self._remove(device_n, operations)
+            for row in rows:
+                if rules.goes(row):
+                    found.setdefault(row.device_n, []).append(row.n)
+            removed += await self._remove(found)
         return removed, 0
 
-    async def _remove(self, device_n: int, operations: list[int]) -> int:
+    async def _remove(self, found: dict[int, list[int]], least: int = 0) -> int:
+        """Remove of what was found in whole steps, or in steps of ``least`` operations or more; how many that was."""
         removed = 0
-        for start in range(0, len(operations), self._step):
-            if self._stopping:
-                break
-            anchor = await self._anchor(device_n)
-            if anchor is None:
-                break
-            begun = self._clock.seconds()
-            part = operations[start : start + self._step]
-            if await self._store.cut(Cut(device_n, anchor, part)):
-                removed += len(part)
-            reached("retention.operations-cut")
-            await self._rest(self._clock.seconds() - begun)
+        for device_n, numbers in found.items():
+            while not self._stopping and len(numbers) >= (least or self._pace.size):
+                part = numbers[: self._pace.size]
+                del numbers[: len(part)]
+                if await self._cut(device_n, part, [], {}):
+                    removed += len(part)
+                reached("retention.operations-cut")
         return removed
 
-    async def _anchor(self, device_n: int) -> bytes | None:
-        return next((each.anchor for each in await self._store.chains() if each.device_n == device_n), None)
+    async def _cut(self, device_n: int, operations: list[int], dropped: list[int], renewed: dict[int, bytes]) -> bool:
+        """One step at a device; whether it was done."""
+        if device_n not in self._anchors:
+            self._anchors = {chain.device_n: chain.anchor for chain in await self._store.chains()}
+        anchor = self._anchors.get(device_n)
+        if anchor is None:
+            return False
+        cut = Cut(device_n, anchor, operations, dropped, renewed)
+        done = await self._step(self._store.cut(cut), len(operations) + len(dropped))
+        if not done:
+            # Another service was quicker: the chain begins elsewhere by now.
+            del self._anchors[device_n]
+        return done
 
-    async def _seals(self, passed: int) -> None:
-        """Drop the oldest seals, up to that of an operation that is too young, ``passed`` or later."""
-        chains = await self._store.chains()
-        left = sum(chain.count - chain.removed for chain in chains)
-        while left > 0 and not self._stopping:
-            begun = self._clock.seconds()
-            seals = await self._store.seals(0, min(self._step, left))
+    async def _seals(self, passed: int) -> int:
+        """Drop the oldest seals, up to that of an operation that is too young, ``passed`` or later; how many."""
+        left = sum(chain.count - chain.removed for chain in await self._store.chains())
+        after = dropped = 0
+        while left > dropped and not self._stopping:
+            seals = await self._step(self._store.seals(after, min(SEALS, left - dropped)))
             old = list(_old(seals, passed))
-            for device_n, numbers in _by_device((seal.device_n, seal.n) for seal in old):
-                anchor = await self._anchor(device_n)
-                renewed = {
-                    seal.operation_n: seal.content for seal in old if seal.device_n == device_n and _stays(seal)
-                }
-                if anchor is None or not await self._store.cut(Cut(device_n, anchor, [], numbers, renewed)):
-                    return
-                reached("retention.seals-cut")
-            left -= len(old)
+            for device_n, places in _by_device(old):
+                done = await self._drop(device_n, places)
+                dropped += done
+                if done < len(places):
+                    return dropped
             if len(old) < len(seals) or not seals:
-                return
-            await self._rest(self._clock.seconds() - begun)
+                break
+            after = seals[-1].n
+        return dropped
 
-    async def _rest(self, spent: float) -> None:
-        """Leave the database to the tills for a while."""
+    async def _drop(self, device_n: int, seals: list[SealRow]) -> int:
+        """Drop these, the oldest of a device, in steps; how many that was."""
+        dropped = 0
+        while dropped < len(seals) and not self._stopping:
+            part = seals[dropped : dropped + self._pace.size]
+            renewed = {seal.operation_n: seal.content for seal in part if _stays(seal)}
+            if not await self._cut(device_n, [], [seal.n for seal in part], renewed):
+                break
+            self._anchors[device_n] = part[-1].chain
+            dropped += len(part)
+            reached("retention.seals-cut")
+        return dropped
+
+    async def _step(self, asked: Awaitable[T], count: int = 0) -> T:
+        """Ask for a step, and leave the database to the tills for a while after it.
+
+        :param count: how much it removes; 0 when that is not for us to choose.
+        """
+        begun = self._clock.seconds()
+        value = await asked
+        now = self._clock.seconds()
+        await self._rest(self._pace.rest(now, now - begun, count, self._store.intents))
+        return value
+
+    async def _rest(self, seconds: float) -> None:
         if self._stopping:
             return
-        # Between our looks at it somebody may have moved the clock.
-        self._pause = deferLater(self._clock, min(max(REST * spent, 0.0), LONGEST_REST))
+        self._pause = deferLater(self._clock, seconds)
         try:
             await self._pause
         finally:
             self._pause = None
 
 
-def _by_device(numbers: Iterable[tuple[int, int]]) -> list[tuple[int, list[int]]]:
-    found: dict[int, list[int]] = {}
-    for device_n, n in numbers:
-        found.setdefault(device_n, []).append(n)
+def _by_device(seals: Iterable[SealRow]) -> list[tuple[int, list[SealRow]]]:
+    found: dict[int, list[SealRow]] = {}
+    for seal in seals:
+        found.setdefault(seal.device_n, []).append(seal)
     return list(found.items())
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, LogEvent, Logger, formatEvent
+from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
+from dmtwisted.clock import ServiceClock
 from dmtwisted.commands.bench import BenchOptions
 from dmtwisted.commands.bench_history import REGISTERS, SHORT, History, Report, as_json, tag_of, words
+from dmtwisted.commands.bench_removal import ENDED, Removal, Sales
+from dmtwisted.commands.bench_removal import words as removal_words
+from dmtwisted.retention import DAY, Retention
+from dmtwisted.secrets import Secrets
+from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.verification import verify
 from tests.shop import Shop
 
@@ -51,6 +61,56 @@ class HistoryTests(SynchronousTestCase):
         self.assertIn(f"5 receipts against {SHORT}", words(report))
         self.assertIn("/list, ms: 2.0 against 1.0", words(report))
         self.assertEqual(as_json(report)["removed"], 7)
+
+
+class RemovalTests(SynchronousTestCase):
+    """``dmtwisted bench history --remove``"""
+
+    def test_options(self) -> None:
+        """Eight tills with eighty sales a second, unless it is said otherwise; 0 is as many as there can be."""
+        options: Any = BenchOptions()
+        options.parseOptions(["history", "--remove"])
+        chosen = options.subOptions
+        self.assertEqual((chosen["remove"], chosen["tills"], chosen["rate"]), (1, 8, 80))
+        options.parseOptions(["history", "--remove", "--tills", "4", "--rate", "0"])
+        self.assertEqual((options.subOptions["tills"], options.subOptions["rate"]), (4, 0.0))
+        self.assertRaises(UsageError, options.parseOptions, ["history", "--remove", "--rate", "-1"])
+
+    def test_end(self) -> None:
+        """It knows the end of a removal by what the service tells of it."""
+        told: list[LogEvent] = []
+
+        @implementer(ILogObserver)
+        def observe(event: LogEvent) -> None:
+            told.append(event)
+
+        self.patch(Retention, "log", Logger(observer=observe))
+        shop = Shop(self)
+        shop.add("history-0")
+        shop.open_shift("history-0")
+        for tag in ("first", "second"):
+            receipt = {"sum": 10, "rows": [ROW], "pays": [PAY]}
+            self.assertEqual(shop.fiscal(1, tag, "history-0", receipt=receipt)["res"], 0)
+        self.assertEqual(shop.fiscal(11, device="history-0")["res"], 0)
+        clock = Clock()
+        clock.advance(shop.clock.seconds() + 50 * DAY / 1000)
+        removing = Deferred.fromCoroutine(
+            Retention(shop.store, ServiceSettings(shop.store, Secrets(None)), ServiceClock(clock)).remove()
+        )
+        clock.pump([0.01] * 100)
+        self.successResultOf(removing)
+        [ended] = [ENDED.search(formatEvent(event)) for event in told]
+        assert ended is not None
+        self.assertGreaterEqual(int(ended[1]), 1)
+        self.assertEqual(ended[2], "0")
+
+    def test_words(self) -> None:
+        """The report tells the ratio, and what it is made of."""
+        alone, beside = Sales(2400, 80.0, 2.0, 5.0, 9.0), Sales(48_000, 79.5, 3.0, 8.0, 70.0)
+        told = removal_words(Removal(500_000, 510_000, 600, 8, 80.0, alone, beside, alone, 12.0, 1.6))
+        self.assertIn("500000 operations and 510000 seals removed in 600 s beside 8 tills with 80 sales/s", told)
+        self.assertIn("beside: 48000 sales, 80/s, p50 3.0 ms, p99 8.0 ms", told)
+        self.assertIn("1.60 of that alone", told)
 
 
 ROW = {"code": "1", "name": "Хліб", "cnt": 1, "price": 10, "cost": 10, "taxgrp": 1}

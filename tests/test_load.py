@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
+from contextlib import closing
+from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands.load import Load, Sale, answer_end, is_success, percentile, summary
+from dmtwisted.commands.load import Load, Sale, answer_end, drive_at, is_success, percentile, summary
 from dmtwisted.requests import read_json, read_task
 
 DONE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{"ver":6,"res":0,1'
@@ -90,3 +94,45 @@ class SummaryTests(SynchronousTestCase):
         load = summary([], 0.0, 3, [], 0.1)
         self.assertEqual((load.count, load.failures), (0, 3))
         self.assertEqual((load.rate, load.p99_ms, load.cpu_us), (0, 0, 0))
+
+
+class AppointedTests(SynchronousTestCase):
+    """Sales at a constant rate, at a server in a thread."""
+
+    def sell(self, answers: int, slow: float, rate: float, seconds: float) -> tuple[Load, list[int]]:
+        """Sell on one connection of a server that answers so often, the first time after ``slow`` seconds."""
+        with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+            thread = Thread(target=self.serve, args=(listening, answers, slow), daemon=True)
+            thread.start()
+            found = drive_at("127.0.0.1", listening.getsockname()[1], [Sale("bench-0", "salt")], seconds, rate)
+            thread.join(20)
+        return found
+
+    @staticmethod
+    def serve(listening: socket.socket, answers: int, slow: float) -> None:
+        """Answer so many requests, then close."""
+        wire, _ = listening.accept()
+        with closing(wire):
+            for n in range(answers):
+                if not wire.recv(1 << 16):
+                    return
+                time.sleep(0 if n else slow)
+                wire.sendall(DONE)
+
+    def test_rate(self) -> None:
+        """So many are sold as were meant."""
+        load, spent = self.sell(10, 0.0, 200, 0.05)
+        self.assertEqual((load.count, load.failures, len(spent)), (10, 0, 10))
+        self.assertGreaterEqual(load.seconds, 0.045)
+
+    def test_waiting_counts(self) -> None:
+        """Whoever has to wait because the one before is slow waits from the appointed moment on."""
+        load, spent = self.sell(5, 0.2, 200, 0.025)
+        self.assertEqual(load.count, 5)
+        self.assertGreater(min(spent), 0.15e9)
+        self.assertGreater(load.p50_ms, 150)
+
+    def test_broken(self) -> None:
+        """A connection that breaks fails what was under way on it and all that was to come."""
+        load, _ = self.sell(2, 0.0, 500, 0.02)
+        self.assertEqual((load.count, load.failures), (2, 8))

@@ -561,12 +561,16 @@ class FrameTests(SynchronousTestCase):
             self.assertEqual(list(one_by_one.feed(stream[cut - 1 : cut])), whole[-1:] if cut in ends else [])
 
 
+NO_VERBS = ("open", "open_damaged", "close", "damage", "intents")
+"""What of the interface is not asked of the writer."""
+
+
 class VerbTests(_DatabaseCase):
     """The verbs on the wire."""
 
     def test_whole_interface(self) -> None:
         """Every verb of the interface but opening and closing can be asked, by a number that fits into a byte."""
-        verbs = {name for name in IStore.names() if name not in ("open", "open_damaged", "close", "damage")}
+        verbs = {name for name in IStore.names() if name not in NO_VERBS}
         self.assertEqual((set(VERBS), set(BY_NAME), set(ARGUMENTS)), (verbs, verbs, verbs))
         self.assertTrue(set(READS) < verbs)
         self.assertEqual([verb.index for verb in TABLE], list(range(len(verbs))))

@@ -83,9 +83,17 @@ def _tax(folder: Path, chosen: Any) -> str:
 
 
 def _history(folder: Path, chosen: Any) -> str:
+    def tell(text: str) -> None:
+        print(f"{text} ...", file=sys.stderr)
+
+    if chosen["remove"]:
+        from dmtwisted.commands import bench_removal
+
+        removal = bench_removal.measure(folder, chosen["receipts"], chosen["tills"], chosen["rate"], tell)
+        return json.dumps(asdict(removal)) if chosen["json"] else bench_removal.words(removal)
     from dmtwisted.commands.bench_history import as_json, measure, words
 
-    report = measure(folder, chosen["receipts"], lambda text: print(f"{text} ...", file=sys.stderr))
+    report = measure(folder, chosen["receipts"], tell)
     return json.dumps(as_json(report)) if chosen["json"] else words(report)
 
 

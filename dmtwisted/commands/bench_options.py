@@ -31,6 +31,10 @@ def _count(text: str) -> int:
     return numbers(text)[0]
 
 
+def _rate(text: str) -> float:
+    return 0.0 if float(text) == 0 else _positive(text)
+
+
 class SalesOptions(usage.Options):
     """``dmtwisted bench sales``"""
 
@@ -116,8 +120,13 @@ class HistoryOptions(usage.Options):
     optParameters = [  # noqa: RUF012
         ["receipts", "n", 100_000, "Receipts of the long history.", _count],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+        ["tills", "t", 8, "With --remove: how many tills sell.", _count],
+        ["rate", "r", 80.0, "With --remove: sales a second in all; 0: as many as there can be.", _rate],
     ]
-    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+    optFlags = [  # noqa: RUF012
+        ["json", "j", "Print the figures as JSON."],
+        ["remove", None, "Only the removal, with what tills feel of it: before, beside and after."],
+    ]
 
 
 class BenchOptions(usage.Options):

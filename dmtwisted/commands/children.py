@@ -170,9 +170,13 @@ class Child:
         finally:
             wire.close()
 
+    def log_text(self) -> str:
+        """All that it wrote."""
+        return self._log.read_text(errors="replace")
+
     def last_words(self) -> str:
         """The last line that it wrote."""
-        lines = self._log.read_text(errors="replace").strip().splitlines()
+        lines = self.log_text().strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
     def kill(self) -> None:

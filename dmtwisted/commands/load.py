@@ -1,4 +1,7 @@
-"""Closed load on the service: each connection has one sale under way and sends the next when it is answered.
+"""Load on the service: each connection has one sale under way and sends the next when it is answered.
+
+With ``--rate`` it sends the next at its appointed time, or as soon after it as the answer before it has come, and
+what it tells is the time from the appointed moment: who has to wait because another one was slow counts as well.
 
 A load generator shares the machine with what it measures, so this one does next to nothing: bare sockets that
 stay open, requests that were built beforehand and get only their ``tag`` anew, answers that are searched for
@@ -14,6 +17,7 @@ import selectors
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -126,11 +130,11 @@ def summary(spent: list[int], seconds: float, failures: int, samples: list[str],
 class _Line:
     """One connection and the request under way on it."""
 
-    __slots__ = ("asked_at", "make", "n", "rest", "wire")
+    __slots__ = ("asked_at", "busy", "make", "n", "rest", "wire")
 
     def __init__(self, wire: socket.socket, make: Maker) -> None:
         self.wire, self.make = wire, make
-        self.n, self.asked_at, self.rest = 0, 0, b""
+        self.n, self.asked_at, self.rest, self.busy = 0, 0, b"", False
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         wire.setblocking(False)
 
@@ -161,10 +165,10 @@ class _Line:
         return data[:end]
 
 
-def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: int = 0) -> Load:
+def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: int = 0) -> tuple[Load, list[int]]:
     """Load ``host`` with a connection for each of ``makers``: so long, or so many requests (0: any number).
 
-    A connection that breaks counts as a failure and is not opened again.
+    Also tells the nanoseconds of each success. A connection that breaks counts as a failure and is not opened again.
 
     :raises OSError: when a connection cannot be opened.
     """
@@ -215,7 +219,70 @@ def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: 
                     failures += 1
                     samples.append(str(error))
                 del samples[SAMPLES:]
-    return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu)
+    return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu), spent
+
+
+def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate: float) -> tuple[Load, list[int]]:
+    """Load ``host`` with ``rate`` requests a second in all, one connection after the other, for so many seconds.
+
+    Also tells the nanoseconds of each success, from its appointed moment. A connection that breaks counts as a
+    failure, and so does all that was to come on it.
+
+    :raises OSError: when a connection cannot be opened.
+    """
+    spent: list[int] = []
+    samples: list[str] = []
+    failures = 0
+    clock = time.perf_counter_ns
+    with ExitStack() as stack:
+        selector = stack.enter_context(selectors.DefaultSelector())
+        lines = []
+        for make in makers:
+            line = _Line(stack.enter_context(socket.create_connection((host, port), GRACE)), make)
+            lines.append(line)
+            selector.register(line.wire, selectors.EVENT_READ, line)
+        begun, cpu = clock(), time.process_time()
+        total = max(1, round(seconds * rate))
+        waiting: list[deque[int]] = [deque() for _ in lines]
+        for n in range(total):
+            waiting[n % len(lines)].append(begun + int(n * 1e9 / rate))
+        ended, left, last_heard = begun, total, begun
+        while left and clock() - last_heard < GRACE * 1e9:
+            now = clock()
+            soonest = now + int(GRACE * 1e9)
+            for line, due in zip(lines, waiting, strict=True):
+                if due and not line.busy:
+                    if due[0] <= now:
+                        appointed, line.busy = due.popleft(), True
+                        line.ask()
+                        line.asked_at = appointed
+                    else:
+                        soonest = min(soonest, due[0])
+            for key, _ in selector.select(max(0, soonest - clock()) / 1e9):
+                line = key.data
+                try:
+                    answer = line.hear()
+                    if not answer:
+                        continue
+                    ended = last_heard = clock()
+                    left, line.busy = left - 1, False
+                    if is_success(answer):
+                        spent.append(ended - line.asked_at)
+                    else:
+                        failures += 1
+                        samples.append(answer.decode(errors="replace"))
+                except (OSError, ValueError) as error:
+                    selector.unregister(line.wire)
+                    due = waiting[lines.index(line)]
+                    lost = line.busy + len(due)
+                    due.clear()
+                    left, failures = left - lost, failures + lost
+                    samples.append(str(error))
+                del samples[SAMPLES:]
+        if left:
+            failures += left
+            samples.append(f"{left} requests were not answered")
+    return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu), spent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -226,16 +293,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--connections", type=int, default=1, help="each sells on a register of its own")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--limit", type=int, default=0, help="end after so many sales; 0: only by time")
+    parser.add_argument("--rate", type=float, default=0.0, help="sales a second in all; 0: as soon as answered")
+    parser.add_argument("--times", action="store_true", help="tell the microseconds of each sale as well")
     parser.add_argument("--prefix", default="bench-", help="the registers' names without their numbers")
     parser.add_argument("--salt", default="load", help="the beginning of every tag, new for each run")
     options = parser.parse_args(arguments)
     makers = [Sale(f"{options.prefix}{n}", f"{options.salt}-{n}") for n in range(options.connections)]
     try:
-        load = drive(options.host, options.port, makers, options.seconds, options.limit)
+        if options.rate:
+            load, spent = drive_at(options.host, options.port, makers, options.seconds, options.rate)
+        else:
+            load, spent = drive(options.host, options.port, makers, options.seconds, options.limit)
     except OSError as error:
         print(f"no load on {options.host}:{options.port}: {error}", file=sys.stderr)
         return 1
-    print(json.dumps(asdict(load), ensure_ascii=False))
+    times = {"spent_us": [each // 1000 for each in spent]} if options.times else {}
+    print(json.dumps({**asdict(load), **times}, ensure_ascii=False))
     return 0
 
 

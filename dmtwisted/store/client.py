@@ -31,6 +31,9 @@ class Verbs:
     damage = ""
     """Why the database can be read at best; empty while all is well."""
 
+    intents = 0
+    """How many intents were asked to be kept: who works beside the tills sees that they sell."""
+
     async def open_damaged(self, damage: str) -> None:
         """Serve what can be read; of a database that is never told damaged there is nothing to serve."""
         raise StoreFailed(damage)
@@ -67,6 +70,7 @@ class Verbs:
 
     async def reserve(self, intent: Intent) -> Reserved:
         """Keep an intent before its effect."""
+        self.intents += 1
         reserved: Reserved = await self._ask("reserve", intent)
         return reserved
 

@@ -36,6 +36,7 @@ class IStore(Interface):
     """A database."""
 
     damage = Attribute("Why the database can be read at best; empty while all is well.")
+    intents = Attribute("How many intents it was asked to keep: who works beside the tills sees that they sell.")
 
     async def open() -> None:
         """Make the store ready: schema brought up to date, file or server reachable.

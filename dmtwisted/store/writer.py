@@ -26,6 +26,7 @@ from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
 from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
+from dmtwisted.store.write_back import LONG, WriteBack
 
 READS = frozenset(
     {
@@ -94,9 +95,11 @@ def main(path: str, reading: bool = False) -> int:
         return 1
     rarely_collect()
     lists = lists_of(db, path)
-    _serve(db, lists)
-    if lists is not None:
-        lists.finish()
+    write_back = write_back_of(db, path)
+    _serve(db, lists, write_back)
+    for beside in (lists, write_back):
+        if beside is not None:
+            beside.finish()
     db.close()
     lock.close()
     return 0
@@ -116,13 +119,24 @@ def lists_of(db: sqlite3.Connection, path: str) -> Lists | None:
     return Lists(path, run_batch, _write) if db.execute("PRAGMA journal_mode").fetchone() == ("wal",) else None
 
 
-def _serve(db: sqlite3.Connection, lists: Lists | None) -> None:
+def write_back_of(db: sqlite3.Connection, path: str) -> WriteBack | None:
+    """Whoever writes the log of a file back; `None` where it has none."""
+    if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        return None
+    # SQLite's own way, in which a sale waits for it, is for a disk that does not keep up.
+    db.execute(f"PRAGMA wal_autocheckpoint={4 * LONG}").fetchall()
+    return WriteBack(path)
+
+
+def _serve(db: sqlite3.Connection, lists: Lists | None, write_back: WriteBack | None = None) -> None:
     _write(frame(READY, DONE, b""))
     deframer = Deframer()
     while data := os.read(0, 1 << 20):
         batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
         if batch:
             serve_batch(db, lists, batch, _write)
+            if write_back is not None:
+                write_back.written()
 
 
 def serve_batch(

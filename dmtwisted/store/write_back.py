@@ -1,0 +1,136 @@
+"""The write-ahead log goes back into the SQLite file beside the queue: no sale waits while pages are written.
+
+SQLite by itself writes the log back within the commit that made it long, and whoever waits for that commit waits for
+thousands of pages and a flush of the whole file. Here a thread does it with a connection of its own, while the writer
+goes on. Only what came meanwhile is written in a moment in which the writer is kept out, and only when the log would
+not begin anew otherwise.
+
+How long the log is by now is read from its own frames (https://sqlite.org/fileformat2.html#walformat): those behind
+the last one of this life of the log still bear another salt. The file of the log has none of SQLite's locks, so we
+may open and close it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from contextlib import closing, suppress
+from threading import Event, Thread
+from typing import IO
+
+PORTION = 4000
+"""Pages of the log, 16 MB, that are worth writing back."""
+
+LONG = 16_000
+"""Pages at which the log has to begin anew. It stays below the `journal_size_limit` of the writer."""
+
+FEW = 200
+"""Pages for which the writer may be kept out: a few milliseconds."""
+
+TRIES = 8
+"""How often what came meanwhile is written, until it is few."""
+
+PAUSE = 0.05
+"""Seconds between two looks at the log while the writer writes."""
+
+PATIENCE = 50
+"""Milliseconds for which a reader of an older moment may keep the writer out."""
+
+_HEAD, _FRAME, _SALT = 32, 24, 8
+"""Bytes of the head of the log and of each frame, and of the salt in both."""
+
+_SIZE = struct.Struct(">I")
+
+
+class WriteBack:
+    """The log of the file ``path``, written back by a thread from its first use until `finish`."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._wake, self._end = Event(), Event()
+        self._thread: Thread | None = None
+
+    def written(self) -> None:
+        """The writer has committed something."""
+        if not self._wake.is_set():
+            self._wake.set()
+            if self._thread is None:
+                self._thread = Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    def finish(self) -> None:
+        """Return when the file is let go of."""
+        self._end.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        log = Log(self._path)
+        while not self._end.wait(PAUSE):
+            self._wake.clear()
+            # A disk that is full or a file that is gone: the writer hears of it by itself.
+            with suppress(OSError, sqlite3.Error):
+                write_back(self._path, log)
+            self._wake.wait()
+
+
+class Log:
+    """The write-ahead log of the file ``path``: how much of it there is, and how much was written back."""
+
+    def __init__(self, path: str) -> None:
+        self._path = f"{path}-wal"
+        self._salt = b""
+        self.done = 0
+
+    def look(self) -> int:
+        """How many pages there are."""
+        try:
+            with open(self._path, "rb", buffering=0) as stream:
+                return self._count(stream)
+        except FileNotFoundError:
+            return 0
+
+    def _count(self, stream: IO[bytes]) -> int:
+        head = stream.read(_HEAD)
+        if len(head) < _HEAD:
+            return 0
+        (page,) = _SIZE.unpack_from(head, 8)
+        salt = head[16 : 16 + _SALT]
+        if salt != self._salt:
+            self._salt, self.done = salt, 0
+        each = _FRAME + page
+        low, high = self.done, (os.fstat(stream.fileno()).st_size - _HEAD) // each
+        while low < high:
+            middle = (low + high) // 2
+            stream.seek(_HEAD + middle * each + 8)
+            if stream.read(_SALT) == salt:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def write_back(path: str, log: Log) -> None:
+    """Bring the log into the file when it has grown; begin it anew when it is long."""
+    pages = log.look()
+    if pages - log.done < PORTION:
+        return
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"PRAGMA busy_timeout={PATIENCE}").fetchall()
+        db.execute("PRAGMA synchronous=FULL").fetchall()
+        for _ in range(TRIES):
+            log.done = _checkpoint(db, "PASSIVE")
+            pages = log.look()
+            if pages - log.done <= FEW:
+                break
+        if pages >= LONG:
+            # The next commit begins at the begin of the log, if nobody reads an older moment in it.
+            _checkpoint(db, "FULL")
+
+
+def _checkpoint(db: sqlite3.Connection, how: str) -> int:
+    """Write back; how many pages of the log are in the file by now."""
+    _, _, done = db.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+    return max(int(done), 0)
