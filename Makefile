@@ -23,6 +23,7 @@ lint: $(VENV)/.tested            ## ruff and strict mypy
 docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m dmtwisted.config > docs/configuration.md
 	$(BIN)/python -m dmtwisted.result_page > docs/result-codes.md
+	$(BIN)/python -m dmtwisted.result_page uk > docs/uk/result-codes.md
 	$(BIN)/python -m tests.traceability
 	$(BIN)/python -m tests.terminal_matrix
 	$(BIN)/python -m tests.conformance_levels

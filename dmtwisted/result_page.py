@@ -2,10 +2,14 @@
 
 The catalogue tells what a code means and what to do. This module adds how a till's author can meet it: on the
 training register and terminal, or, while nothing of the service leads to it, what it comes with. ``python -m
-dmtwisted.result_page`` prints the page.
+dmtwisted.result_page`` prints the page, ``python -m dmtwisted.result_page uk`` the Ukrainian one, which is for those
+who stand at a till and leaves that out.
 """
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable
 
 from dmtwisted.results import Group, Res
 
@@ -230,17 +234,64 @@ _HEAD = """\
 """
 
 
+_UKRAINIAN_TITLES: dict[Group, str] = {
+    "general": "Усі пристрої",
+    "cash_register": "Каси",
+    "terminal": "Термінали",
+    "printer": "Принтери",
+    "warning": "Попередження",
+}
+
+_UKRAINIAN_PREFACE = """\
+# Коди результатів
+
+Цю сторінку пише `python -m dmtwisted.result_page uk` із самого каталогу; не змінюйте її вручну. Як побачити кожен код
+на навчальній касі й терміналі, сказано на [англійській сторінці](../result-codes.md).
+
+Кожна відповідь на завдання називає свій підсумок у `res`. 0 означає успіх; усе інше, крім попереджень, це відповідь
+із `task_status` 3, порожнім `info`, текстом у `errortxt` і, в `res_action`, з тим, що може зробити касова програма:
+
+| res_action | що це означає |
+|---|---|
+| 0 | виконано |
+| 1 | не вийшло, і нічого не сталося; той самий запит із тим самим `tag` можна повторити |
+| 2 | підсумок невідомий; його з’ясує наступне завдання, а той самий запит із тим самим `tag` повторювати безпечно |
+| 3 | не вийшло і не вийде, доки не виправлено запит, налаштування чи несправність |
+
+`errortxt` буває українською або англійською: як просить `Accept-Language`, а без нього як налаштовано сервіс. На місці
+`%s` і `%d` відповідь називає подробиці; після двокрапки їх може бути більше.
+"""
+
+_UKRAINIAN_HEAD = """\
+| res | текст | res_action | касовій програмі | касиру |
+|---|---|---|---|---|
+"""
+
+
 def page() -> str:
     """The whole page."""
-    parts = [_PREFACE]
-    for group, title in _TITLES.items():
+    return _whole(_PREFACE, _HEAD, _TITLES, _english_row)
+
+
+def ukrainian_page() -> str:
+    """The whole page in Ukrainian."""
+    return _whole(_UKRAINIAN_PREFACE, _UKRAINIAN_HEAD, _UKRAINIAN_TITLES, _ukrainian_row)
+
+
+def _whole(preface: str, head: str, titles: dict[Group, str], row: Callable[[Res], tuple[str, ...]]) -> str:
+    parts = [preface]
+    for group, title in titles.items():
         lines = sorted((res for res in Res if res.group == group), key=lambda res: res.code)
-        parts.append(f"## {title}\n\n{_HEAD}" + "\n".join(map(_row, lines)) + "\n")
+        parts.append(f"## {title}\n\n{head}" + "\n".join(_line(row(res)) for res in lines) + "\n")
     return "\n".join(parts)
 
 
-def _row(res: Res) -> str:
-    cells = (
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _english_row(res: Res) -> tuple[str, ...]:
+    return (
         str(res.code),
         res.text.en or "(empty)",
         res.text.uk or "(empty)",
@@ -249,8 +300,11 @@ def _row(res: Res) -> str:
         f"{res.cashier.en}<br>{res.cashier.uk}",
         SEEN[res] if res in SEEN else f"Not yet: {NOT_YET[res]}",
     )
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _ukrainian_row(res: Res) -> tuple[str, ...]:
+    return str(res.code), res.text.uk or "(порожньо)", str(int(res.action)), res.caller.uk, res.cashier.uk
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(ukrainian_page() if sys.argv[1:] == ["uk"] else page(), end="")

@@ -19,7 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import QueueWay
 from dmtwisted.registers import totals
-from dmtwisted.result_page import NOT_YET, SEEN, page
+from dmtwisted.result_page import NOT_YET, SEEN, page, ukrainian_page
 from dmtwisted.results import Action, Refused, Res
 from protocols.errors import LineLost
 from protocols.printers.profiles import PROFILES
@@ -854,6 +854,17 @@ class PageTests(SynchronousTestCase):
     def test_current(self) -> None:
         """`docs/result-codes.md` says what the catalogue says now."""
         self.assertEqual((ROOT / "docs" / "result-codes.md").read_text(encoding="utf-8"), page())
+
+    def test_ukrainian(self) -> None:
+        """`docs/uk/result-codes.md` has every code in Ukrainian, with what the program and the cashier do."""
+        shown = (ROOT / "docs" / "uk" / "result-codes.md").read_text(encoding="utf-8")
+        self.assertEqual(shown, ukrainian_page())
+        rows = re.findall(
+            r"^\| (\d{1,4}) \| (.+) \| (\d) \| (.+) \| (.+) \|$", shown.partition("\n## ")[2], re.MULTILINE
+        )
+        self.assertEqual(sorted(int(row[0]) for row in rows), sorted(res.code for res in Res))
+        for code, *_, caller, cashier in rows:
+            self.assertEqual((caller, cashier), (Res.by_code(int(code)).caller.uk, Res.by_code(int(code)).cashier.uk))
 
     def test_rows(self) -> None:
         """Each code has one row, in its group and in the order of numbers, with seven cells, none empty."""
