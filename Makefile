@@ -21,7 +21,8 @@ lint: $(VENV)/.tested            ## ruff and strict mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/.tested            ## the pages that are made from the code
-	$(BIN)/python -m dmtwisted.config > docs/configuration.md
+	$(BIN)/python -m dmtwisted.config_page > docs/configuration.md
+	$(BIN)/python -m dmtwisted.config_page uk > docs/uk/configuration.md
 	$(BIN)/python -m dmtwisted.result_page > docs/result-codes.md
 	$(BIN)/python -m dmtwisted.result_page uk > docs/uk/result-codes.md
 	$(BIN)/python -m tests.traceability

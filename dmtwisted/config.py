@@ -1,7 +1,7 @@
 """The configuration file: what has to be known before the service can start, read and checked once.
 
 One TOML file, every key of it optional. Each key of the dataclasses below carries its documentation with it,
-so that ``docs/configuration.md`` is printed from here by ``python -m dmtwisted.config``. What a person
+so that `dmtwisted.config_page` prints ``docs/configuration.md`` from here. What a person
 changes while the service runs lives in the database, not here.
 """
 
@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -122,8 +122,8 @@ class DatabaseConfig:
 
     url: str = option(
         "",
-        "`sqlite:///FILE` or `postgresql://…`; empty is the SQLite file `dmtwisted.db` in the state folder."
-        " `docs/databases.md` tells how to choose and set up.",
+        "`sqlite:///FILE`, `postgresql://…` or `mssql://…`; empty is the SQLite file `dmtwisted.db` in the state"
+        " folder. `docs/databases.md` tells how to choose and set up.",
         "postgresql://till:secret@db.example/tills",
         is_secret=True,
     )
@@ -325,7 +325,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _database_url(reader: _Reader, url: str, folder: Path) -> str:
     if url and not url.startswith(DATABASES):
         # Not shown: the rest of a URL may hold a password.
-        raise reader.error(f"[database] url: one that begins with {_listed(DATABASES)} is expected")
+        raise reader.error(f"[database] url: one that begins with {listed_words(DATABASES)} is expected")
     if not url.startswith(SQLITE):
         return url
     file = url.removeprefix(SQLITE)
@@ -349,7 +349,7 @@ class _Reader:
         for name, value in self._tables.items():
             if name in SECTIONS:
                 if not isinstance(value, dict):
-                    raise self.error(f"[{name}]: a section is expected, not {_shown(value)}")
+                    raise self.error(f"[{name}]: a section is expected, not {as_shown(value)}")
             elif isinstance(value, dict):
                 raise self.error(f"unknown section [{_name(name)}]{_hint(name, SECTIONS, '[{}]')}")
             else:
@@ -370,23 +370,23 @@ class _Reader:
             value = default
             if key_name in table:
                 value = self._value(f"[{name}] {key_name}: ", spec, table[key_name])
-            if _about(spec).is_path and (value or default):
+            if about_key(spec).is_path and (value or default):
                 value = os.path.abspath(folder / (value or default))
             values[key_name] = value
         return cls(**values)
 
     def _value(self, where: str, spec: Field[Any], value: Any) -> Any:
-        about = _about(spec)
-        shown = "" if about.is_secret else f", not {_shown(value)}"
+        about = about_key(spec)
+        shown = "" if about.is_secret else f", not {as_shown(value)}"
         kind: type = spec.default.__class__
         if not (_is(value, kind) or (kind is float and _is(value, int))):
-            raise self.error(f"{where}{_KINDS[kind]} is expected{shown}")
+            raise self.error(f"{where}{KINDS[kind]} is expected{shown}")
         if about.bounds and not about.bounds[0] <= value <= about.bounds[1]:
             least, greatest = about.bounds
             raise self.error(f"{where}a number from {least} to {greatest} is expected{shown}")
         if about.choices and value not in about.choices:
             hint = _hint(value, about.choices, "{}")
-            raise self.error(f"{where}{_listed(about.choices)} is expected{shown}{hint}")
+            raise self.error(f"{where}{listed_words(about.choices)} is expected{shown}{hint}")
         if about.pattern and value and not re.fullmatch(about.pattern, value):
             raise self.error(f"{where}{about.pattern_text} is expected{shown}")
         if kind is str and "\0" in value:
@@ -394,7 +394,7 @@ class _Reader:
         return kind(value)
 
 
-_KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _is(value: object, kind: type) -> bool:
@@ -406,30 +406,32 @@ def _keys(cls: type[Any]) -> dict[str, Field[Any]]:
     return {spec.name: spec for spec in fields(cls)}
 
 
-def _about(spec: Field[Any]) -> About:
+def about_key(spec: Field[Any]) -> About:
+    """What there is to know of the key behind a field."""
     about = spec.metadata["about"]
     assert isinstance(about, About)
     return about
 
 
-def _shown(value: Any) -> str:
+def as_shown(value: Any) -> str:
     """``value`` as a person would find it in the file, when it is short."""
     if isinstance(value, dict):
         return "a section"
     if isinstance(value, list):
         return "an array"
     if isinstance(value, bool | str | int | float):
-        text = _toml(value)
+        text = as_toml(value)
         return text if len(text) <= 60 else f"{text[:56]}…"
     return "a date or time"
 
 
 def _name(given: str) -> str:
     """A name as it stands in the file: with quotes where it is no bare word."""
-    return given if re.fullmatch(r"[A-Za-z0-9_-]+", given) else _toml(given)
+    return given if re.fullmatch(r"[A-Za-z0-9_-]+", given) else as_toml(given)
 
 
-def _toml(value: str | int | float | bool) -> str:
+def as_toml(value: str | int | float | bool) -> str:
+    """``value`` as it is written in the file."""
     # A text in JSON is one in TOML too.
     return json.dumps(value, ensure_ascii=False)
 
@@ -439,51 +441,6 @@ def _hint(name: str, known: Iterable[str], form: str) -> str:
     return f"; did you mean {form.format(near[0])}?" if near else ""
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-_PREFACE = """\
-# Configuration
-
-This page is written by `python -m dmtwisted.config` from the keys themselves; do not edit it by hand.
-
-The service reads one TOML file: `dmtwisted run --config FILE`, or `twistd -n dmtwisted --config FILE`. Every
-key may be left out, and so may the whole file. An unknown section or key, or a value that does not fit, stops
-the start with one line that says where it stands. Relative paths in the file, the default of `state`
-included, lie beside the file; without a file, and on the command line, in the current folder. On Windows
-paths are written with `/`, or in single quotes.
-"""
-
-
-def reference() -> str:
-    """The page of all keys: kind of value, default, effect, example."""
-    parts = [_PREFACE]
-    whole = []
-    for name, cls in SECTIONS.items():
-        rows = ["| key | value | default | effect | example |", "|---|---|---|---|---|"]
-        lines = [f"[{name}]"]
-        for spec in fields(cls):
-            about = _about(spec)
-            line = f"{spec.name} = {_toml(about.example)}"
-            lines.append(line)
-            value, default = _value_text(spec), _shown(spec.default)
-            rows.append(f"| `{spec.name}` | {value} | `{default}` | {about.effect} | `{line}` |")
-        parts.append(f"## `[{name}]`\n\n{cls.__doc__}\n\n" + "\n".join(rows) + "\n")
-        whole.append("\n".join(lines) + "\n")
-    parts.append("## A file with every key\n\n```toml\n" + "\n".join(whole) + "```\n")
-    return "\n".join(parts)
-
-
-def _value_text(spec: Field[Any]) -> str:
-    about = _about(spec)
-    if about.choices:
-        return _listed(tuple(f"`{choice}`" for choice in about.choices))
-    if about.is_path:
-        return "a path"
-    text = _KINDS[spec.default.__class__]
-    return f"{text} from {about.bounds[0]} to {about.bounds[1]}" if about.bounds else text
-
-
-if __name__ == "__main__":
-    print(reference(), end="")
+def listed_words(words: Sequence[str], last: str = "or") -> str:
+    """``words`` as a sentence lists them, with ``last`` before the last one."""
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -21,8 +21,8 @@ from dmtwisted.config import (
     ServiceConfig,
     TlsConfig,
     load,
-    reference,
 )
+from dmtwisted.config_page import UKRAINIAN, reference
 from tests.specification import promises
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
@@ -308,8 +308,14 @@ class ReferenceTests(_WithFile):
     """The page of all keys."""
 
     def test_page(self) -> None:
-        """``docs/configuration.md`` is what ``python -m dmtwisted.config`` prints."""
+        """``docs/configuration.md`` is what ``python -m dmtwisted.config_page`` prints."""
         self.assertEqual(PAGE.read_text("utf-8"), reference())
+
+    def test_ukrainian_page(self) -> None:
+        """``docs/uk/configuration.md`` is what ``… uk`` prints, and tells of every key."""
+        self.assertEqual((PAGE.parent / "uk" / PAGE.name).read_text("utf-8"), reference(UKRAINIAN))
+        self.assertEqual(set(UKRAINIAN.sections), set(SECTIONS))
+        self.assertEqual(set(UKRAINIAN.effects), {spec.name for cls in SECTIONS.values() for spec in fields(cls)})
 
     def test_every_key(self) -> None:
         """Every key of every section has a default, an effect and an example, and stands on the page."""
