@@ -60,6 +60,54 @@ def _peers(folder: Path, chosen: Any) -> str:
     return _told(folder, [asdict(row) for row in rows], table(rows), chosen)
 
 
+def _tasks(which: str) -> Part:
+    def part(folder: Path, chosen: Any) -> str:
+        from dmtwisted.commands import bench_tasks
+
+        measure = {"look-ups": bench_tasks.look_ups, "busy": bench_tasks.busy, "payments": bench_tasks.payments}
+        asked = (chosen["connections"], chosen["seconds"], chosen["rounds"], chosen["database"])
+        rows = measure[which](folder, *asked)
+        return _told(folder, [asdict(row) for row in rows], bench_tasks.table(rows), chosen)
+
+    return part
+
+
+def _open(folder: Path, chosen: Any) -> str:
+    from dmtwisted.commands.bench_tasks import open_load, table
+
+    asked = (chosen["rates"], chosen["connections"], chosen["seconds"], chosen["rounds"], chosen["database"])
+    rows = open_load(folder, *asked)
+    return _told(folder, [asdict(row) for row in rows], table(rows, "sales/s due"), chosen)
+
+
+def _steps(folder: Path, chosen: Any) -> str:
+    from dmtwisted.commands.bench_steps import steps_report, table
+
+    reports = steps_report(folder, chosen["connections"], chosen["seconds"])
+    return _told(folder, [asdict(one) for one in reports], table(reports), chosen)
+
+
+def _tls(folder: Path, chosen: Any) -> str:
+    from dmtwisted.commands.bench_tls import table, tls_report
+
+    rows = tls_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return _told(folder, [asdict(row) for row in rows], table(rows), chosen)
+
+
+def _idle(folder: Path, chosen: Any) -> str:
+    from dmtwisted.commands.bench_idle import as_json, idle_report, words
+
+    report = idle_report(folder, chosen["devices"], chosen["seconds"], chosen["sales"])
+    return json.dumps(as_json(report)) if chosen["json"] else words(report)
+
+
+def _start(folder: Path, chosen: Any) -> str:
+    from dmtwisted.commands.bench_idle import as_json, start_report, start_words
+
+    report = start_report(folder, chosen["devices"], chosen["rounds"])
+    return json.dumps(as_json(report)) if chosen["json"] else start_words(report)
+
+
 def _told(folder: Path, rows: Any, words: str, chosen: Any) -> str:
     disk = filesystem(folder)
     if chosen["json"]:
@@ -100,6 +148,14 @@ def _history(folder: Path, chosen: Any) -> str:
 PARTS: Mapping[str, Part] = {
     "sales": _sales,
     "peers": _peers,
+    "open": _open,
+    "steps": _steps,
+    "look-ups": _tasks("look-ups"),
+    "busy": _tasks("busy"),
+    "payments": _tasks("payments"),
+    "tls": _tls,
+    "idle": _idle,
+    "start": _start,
     "writer": _writer,
     "tax": _tax,
     "history": _history,

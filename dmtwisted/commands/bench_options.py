@@ -129,6 +129,108 @@ class HistoryOptions(usage.Options):
     ]
 
 
+_ROUNDS = ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count]
+_SECONDS = ["seconds", "s", 5.0, "How long each measurement takes.", _positive]
+_STATE = ["state", "d", None, "Make the temporary folder in this one: the disk to measure."]
+_DATABASE = ["database", None, "", "The URL of an empty PostgreSQL database to measure, instead of a SQLite file."]
+_JSON = ["json", "j", "Print the figures as JSON."]
+
+
+def _connections(default: list[int]) -> list[Any]:
+    return ["connections", "c", default, "Numbers of connections, separated by commas.", numbers]
+
+
+class LookUpsOptions(usage.Options):
+    """``dmtwisted bench look-ups``"""
+
+    synopsis = "Usage: dmtwisted bench look-ups [options]"
+    longdesc = "Look-ups by tag of receipts that were just made, next to the plain resource."
+    optParameters: ClassVar[list[Any]] = [_connections([1, 8, 64]), _SECONDS, _ROUNDS, _DATABASE, _STATE]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class BusyOptions(usage.Options):
+    """``dmtwisted bench busy``"""
+
+    synopsis = "Usage: dmtwisted bench busy [options]"
+    longdesc = "What everybody hears of registers in the middle of a sale (1105), next to the plain resource."
+    optParameters: ClassVar[list[Any]] = [_connections([1, 8, 64]), _SECONDS, _ROUNDS, _DATABASE, _STATE]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class PaymentsOptions(usage.Options):
+    """``dmtwisted bench payments``"""
+
+    synopsis = "Usage: dmtwisted bench payments [options]"
+    longdesc = "Payments at simulated terminals, each in a process of its own, whose customers take no time."
+    optParameters: ClassVar[list[Any]] = [_connections([1, 4]), _SECONDS, _ROUNDS, _DATABASE, _STATE]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class OpenOptions(usage.Options):
+    """``dmtwisted bench open``"""
+
+    synopsis = "Usage: dmtwisted bench open [options]"
+    longdesc = (
+        "Open load: sales at constant rates, whether the service keeps up or not; a time counts from the moment at "
+        "which the sale was due."
+    )
+    optParameters: ClassVar[list[Any]] = [
+        ["rates", None, [100, 500, 1000], "Sales a second, separated by commas.", numbers],
+        ["connections", "c", 64, "Over how many connections and registers.", _count],
+        _SECONDS,
+        _ROUNDS,
+        _DATABASE,
+        _STATE,
+    ]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class TlsOptions(usage.Options):
+    """``dmtwisted bench tls``"""
+
+    synopsis = "Usage: dmtwisted bench tls [options]"
+    longdesc = "Sales over HTTPS next to HTTP, on connections that are kept and on a new one for each sale."
+    optParameters: ClassVar[list[Any]] = [_connections([8]), _SECONDS, _ROUNDS, _STATE]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class IdleOptions(usage.Options):
+    """``dmtwisted bench idle``"""
+
+    synopsis = "Usage: dmtwisted bench idle [options]"
+    longdesc = "Memory and processor time while nobody sells: registers, terminals and printers, all simulated."
+    optParameters: ClassVar[list[Any]] = [
+        ["devices", "n", 50, "How many devices there are.", _count],
+        ["sales", None, 4, "Sales on each register beforehand.", _count],
+        ["seconds", "s", 20.0, "How long the processor is watched.", _positive],
+        _STATE,
+    ]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class StartOptions(usage.Options):
+    """``dmtwisted bench start``"""
+
+    synopsis = "Usage: dmtwisted bench start [options]"
+    longdesc = "How soon the service is ready, on the data of an earlier run."
+    optParameters: ClassVar[list[Any]] = [
+        ["devices", "n", 50, "How many devices there are.", _count],
+        ["rounds", "r", 5, "How often it is started.", _count],
+        _STATE,
+    ]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
+class StepsOptions(usage.Options):
+    """``dmtwisted bench steps``"""
+
+    synopsis = "Usage: dmtwisted bench steps [options]"
+    longdesc = "Where a sale's time goes, step by step, as a till waits for it."
+    optParameters: ClassVar[list[Any]] = [_connections([1, 8, 64]), _SECONDS, _STATE]
+    optFlags: ClassVar[list[Any]] = [_JSON]
+
+
 class BenchOptions(usage.Options):
     """``dmtwisted bench``"""
 
@@ -136,6 +238,14 @@ class BenchOptions(usage.Options):
     subCommands: ClassVar[list[Any]] = [
         ["sales", None, SalesOptions, "Durable sales over HTTP, next to their ceilings."],
         ["peers", None, PeersOptions, "Durable sales next to the same written with other frameworks."],
+        ["open", None, OpenOptions, "Sales that come at constant rates."],
+        ["steps", None, StepsOptions, "Where a sale's time goes, step by step."],
+        ["look-ups", None, LookUpsOptions, "Receipts asked for by their tags."],
+        ["busy", None, BusyOptions, "Answers of registers that work."],
+        ["payments", None, PaymentsOptions, "Payments at simulated terminals."],
+        ["tls", None, TlsOptions, "Sales over HTTPS next to HTTP."],
+        ["idle", None, IdleOptions, "Memory and processor time at rest."],
+        ["start", None, StartOptions, "How soon the service is ready."],
         ["writer", None, WriterOptions, "The store's writer alone."],
         ["sign", None, SignOptions, "Signing a receipt for the tax service."],
         ["tax", None, TaxOptions, "Registers at a slow tax service."],

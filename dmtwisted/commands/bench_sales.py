@@ -115,8 +115,7 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
     with service(state, free_port()) as selling:
         for n in range(max(connections)):
             make_register(selling, f"{PREFIX}{n}")
-        answer = folder / "answer.json"
-        answer.write_bytes(execute(selling, sale_body(f"{PREFIX}0", "the-one-for-the-plain-resource")))
+        answer = _answer(folder, selling)
         kept = sizes_kept(state / "dmtwisted.db")
         with (
             _peer(folder, "plain resource", answer) as plain,
@@ -136,6 +135,17 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
         row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
         for number in sorted(set(connections))
     ]
+
+
+def plain_peer(folder: Path, selling: Child) -> Child:
+    """The same HTTP resource that answers everything with a sale of ``selling``."""
+    return _peer(folder, "plain resource", _answer(folder, selling))
+
+
+def _answer(folder: Path, selling: Child) -> Path:
+    answer = folder / "answer.json"
+    answer.write_bytes(execute(selling, sale_body(f"{PREFIX}0", "the-one-for-the-plain-resource")))
+    return answer
 
 
 def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> Child:

@@ -111,8 +111,8 @@ class Child:
     start_patience = START_PATIENCE
 
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path) -> None:
-        self.name, self.port = name, port
-        self._command, self._log = [sys.executable, "-m", *command], log
+        self.name, self.port, self.log = name, port, log
+        self.command = list(command)
         self._process: Process | None = None
 
     @property
@@ -120,6 +120,11 @@ class Child:
         """Its process, while it runs."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         """Start it and wait until it is ready.
@@ -131,9 +136,10 @@ class Child:
 
     def spawn(self) -> None:
         """Start it."""
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
+            whole = [sys.executable, "-m", *self.command]
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+                whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
             )
 
     def wait_until_ready(self) -> None:
@@ -172,7 +178,7 @@ class Child:
 
     def log_text(self) -> str:
         """All that it wrote."""
-        return self._log.read_text(errors="replace")
+        return self.log.read_text(errors="replace")
 
     def last_words(self) -> str:
         """The last line that it wrote."""
@@ -206,10 +212,35 @@ class Child:
         self.stop()
 
 
-def service(state: Path, port: int) -> Child:
-    """The real service in training mode, on the folder ``state``."""
-    command = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(port), "--training"]
+def service_command(state: Path, port: int) -> list[str]:
+    """The module and the words that start the real service in training mode on the folder ``state``."""
+    return ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(port), "--training"]
+
+
+def service(state: Path, port: int, database: str = "") -> Child:
+    """The real service in training mode, on the folder ``state``.
+
+    :param database: the URL of its database; empty is a SQLite file in the folder.
+    """
+    command = service_command(state, port)
+    if database:
+        config = state.parent / f"{state.name}.toml"
+        config.write_text(f"[database]\nurl = {json.dumps(database)}\n")
+        command += ["--config", str(config)]
     return Child("service", command, port, state.parent / f"{state.name}.log")
+
+
+def make_device(child: Child, name: str, kind: str, driver: str, settings: dict[str, object]) -> str:
+    """Make a device; return its ``dev_id``.
+
+    :raises BenchFailed: when the service does not.
+    """
+    wanted = {"device": name, "kind": kind, "driver": driver, "settings": settings}
+    status, body = child.ask("POST", "/dm/api/v3/devices", wanted)
+    if status != 201:
+        raise BenchFailed(f"no {kind} could be made: {status} {body.decode(errors='replace')[:300]}")
+    dev_id: str = json.loads(body)["dev_id"]
+    return dev_id
 
 
 def make_register(child: Child, name: str) -> str:
@@ -217,12 +248,8 @@ def make_register(child: Child, name: str) -> str:
 
     :raises BenchFailed: when the service does not.
     """
-    wanted = {"device": name, "kind": "register", "driver": "training", "settings": {}}
-    status, body = child.ask("POST", "/dm/api/v3/devices", wanted)
-    if status != 201:
-        raise BenchFailed(f"no register could be made: {status} {body.decode(errors='replace')[:300]}")
+    dev_id = make_device(child, name, "register", "training", {})
     execute(child, opening_body(name))
-    dev_id: str = json.loads(body)["dev_id"]
     return dev_id
 
 

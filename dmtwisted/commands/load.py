@@ -15,6 +15,7 @@ import argparse
 import json
 import selectors
 import socket
+import ssl
 import sys
 import time
 from collections import deque
@@ -31,6 +32,12 @@ GRACE = 30.0
 
 SAMPLES = 5
 """How many of the answers that were no success are kept."""
+
+KNOWN = 20
+"""Sales of each register that are looked up."""
+
+SUCCESS = b'"res":0'
+"""What an answer holds that tells of success."""
 
 _RECEIVE = 1 << 16
 
@@ -54,20 +61,55 @@ class Load:
         return self.count / self.seconds if self.seconds else 0.0
 
 
-class Sale:
-    """The sales of one register as HTTP requests; they differ in nothing but the ``tag``."""
+class Numbered:
+    """HTTP requests to the task endpoint that differ in nothing but ten digits.
 
-    def __init__(self, device: str, salt: str) -> None:
-        body = sale_body(device, f"{salt}-{'#' * 10}").encode()
+    :param body: the request, with ten ``#`` in their place.
+    :param most: how many different ones there are; then they begin anew. 0: any number.
+    """
+
+    def __init__(self, body: str, most: int = 0) -> None:
+        encoded = body.encode()
         head = (
             "POST /dm/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
+            f"Content-Length: {len(encoded)}\r\n\r\n"
         )
-        self._before, self._after = (head.encode() + body).split(b"#" * 10)
+        self._before, self._after = (head.encode() + encoded).split(NUMBER.encode())
+        self._most = most
 
     def __call__(self, n: int) -> bytes:
         """The request with the number ``n``."""
-        return b"%b%010d%b" % (self._before, n, self._after)
+        return b"%b%010d%b" % (self._before, n % self._most if self._most else n, self._after)
+
+
+NUMBER = "#" * 10
+"""What stands for the digits in the body of `Numbered`."""
+
+
+class Sale(Numbered):
+    """The sales of one register; they differ in nothing but the ``tag``."""
+
+    def __init__(self, device: str, salt: str) -> None:
+        super().__init__(sale_body(device, f"{salt}-{NUMBER}"))
+
+
+class LookUp(Numbered):
+    """Questions for the first ``most`` sales that were made on a register with this ``salt``."""
+
+    def __init__(self, device: str, salt: str, most: int = KNOWN) -> None:
+        super().__init__(json.dumps({"ver": 6, "device": device, "type": 0, "tag": f"{salt}-{NUMBER}"}), most)
+
+
+class Payment(Numbered):
+    """Purchases by card at one terminal; they differ in nothing but the ``transaction_id``."""
+
+    def __init__(self, device: str, salt: str) -> None:
+        asked = {"ver": 6, "source": "bench", "device": device, "type": 3, "transaction_id": f"{salt}-{NUMBER}"}
+        super().__init__(json.dumps({**asked, "pay": {"task": 1, "sum": 19.95}}))
+
+
+KINDS: dict[str, Callable[[str, str], Maker]] = {"sale": Sale, "look-up": LookUp, "payment": Payment}
+"""What can be asked for, by name: makers out of a device and the beginning of its tags."""
 
 
 def sale_body(device: str, tag: str) -> str:
@@ -100,9 +142,9 @@ def answer_end(data: bytes) -> int:
     return end if end <= len(data) else 0
 
 
-def is_success(answer: bytes) -> bool:
-    """Whether a whole answer says that the task succeeded."""
-    return answer.startswith(b"HTTP/1.1 200") and b'"res":0' in answer
+def is_success(answer: bytes, wanted: bytes = SUCCESS) -> bool:
+    """Whether a whole answer says that the task succeeded, or whatever else is ``wanted``."""
+    return answer.startswith(b"HTTP/1.1 200") and wanted in answer
 
 
 def percentile(ordered: Sequence[int], share: float) -> int:
@@ -127,7 +169,7 @@ def summary(spent: list[int], seconds: float, failures: int, samples: list[str],
     )
 
 
-class _Line:
+class Line:
     """One connection and the request under way on it."""
 
     __slots__ = ("asked_at", "busy", "make", "n", "rest", "wire")
@@ -138,14 +180,15 @@ class _Line:
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         wire.setblocking(False)
 
-    def ask(self) -> None:
+    def ask(self, due_at: int = 0) -> None:
         """Send the next request.
 
+        :param due_at: when it should have been sent, in nanoseconds; 0 is now.
         :raises OSError: when the connection does not take it.
         """
         request = self.make(self.n)
         self.n += 1
-        self.asked_at = time.perf_counter_ns()
+        self.asked_at = due_at or time.perf_counter_ns()
         if self.wire.send(request) != len(request):
             raise OSError("the connection takes no more")
 
@@ -155,7 +198,10 @@ class _Line:
         :raises OSError: when the connection is gone.
         :raises ValueError: when what comes is no answer.
         """
-        data = self.wire.recv(_RECEIVE)
+        try:
+            data = self.wire.recv(_RECEIVE)
+        except ssl.SSLWantReadError:
+            return b""  # a part of what TLS takes at once
         if not data:
             raise OSError("the connection was closed")
         if self.rest:
@@ -165,11 +211,30 @@ class _Line:
         return data[:end]
 
 
-def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: int = 0) -> tuple[Load, list[int]]:
+def connect(stack: ExitStack, host: str, port: int, trusted: ssl.SSLContext | None) -> socket.socket:
+    """A connection that ends with ``stack``, over TLS when somebody is ``trusted``.
+
+    :raises OSError: when it cannot be opened.
+    """
+    wire = stack.enter_context(socket.create_connection((host, port), GRACE))
+    return wire if trusted is None else stack.enter_context(trusted.wrap_socket(wire, server_hostname="localhost"))
+
+
+def drive(
+    host: str,
+    port: int,
+    makers: Sequence[Maker],
+    seconds: float,
+    limit: int = 0,
+    wanted: bytes = SUCCESS,
+    trusted: ssl.SSLContext | None = None,
+) -> tuple[Load, list[int]]:
     """Load ``host`` with a connection for each of ``makers``: so long, or so many requests (0: any number).
 
     Also tells the nanoseconds of each success. A connection that breaks counts as a failure and is not opened again.
 
+    :param wanted: what an answer has to hold.
+    :param trusted: whose certificate is taken, over TLS.
     :raises OSError: when a connection cannot be opened.
     """
     spent: list[int] = []
@@ -180,8 +245,8 @@ def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: 
         selector = stack.enter_context(selectors.DefaultSelector())
         lines = []
         for make in makers:
-            wire = stack.enter_context(socket.create_connection((host, port), GRACE))
-            lines.append(_Line(wire, make))
+            wire = connect(stack, host, port, trusted)
+            lines.append(Line(wire, make))
             selector.register(wire, selectors.EVENT_READ, lines[-1])
         begun, cpu = clock(), time.process_time()
         ended = begun
@@ -203,7 +268,7 @@ def drive(host: str, port: int, makers: Sequence[Maker], seconds: float, limit: 
                     if not answer:
                         continue
                     ended = clock()
-                    if is_success(answer):
+                    if is_success(answer, wanted):
                         spent.append(ended - line.asked_at)
                     else:
                         failures += 1
@@ -238,7 +303,7 @@ def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate
         selector = stack.enter_context(selectors.DefaultSelector())
         lines = []
         for make in makers:
-            line = _Line(stack.enter_context(socket.create_connection((host, port), GRACE)), make)
+            line = Line(connect(stack, host, port, None), make)
             lines.append(line)
             selector.register(line.wire, selectors.EVENT_READ, line)
         begun, cpu = clock(), time.process_time()
@@ -285,25 +350,41 @@ def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate
     return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu), spent
 
 
+def trust(path: str | None) -> ssl.SSLContext | None:
+    """Who is trusted by the certificate in ``path``; nobody without one, and no TLS either."""
+    return ssl.create_default_context(cafile=path) if path else None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Sell on the registers ``PREFIX0``, ``PREFIX1`` ...; print what was seen; 1 when nobody listens."""
+    """Ask the devices ``PREFIX0``, ``PREFIX1`` ...; print what was seen; 1 when nobody listens."""
     parser = argparse.ArgumentParser(prog="python -m dmtwisted.commands.load", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--connections", type=int, default=1, help="each sells on a register of its own")
+    parser.add_argument("--connections", type=int, default=1, help="each asks a device of its own")
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--limit", type=int, default=0, help="end after so many sales; 0: only by time")
-    parser.add_argument("--rate", type=float, default=0.0, help="sales a second in all; 0: as soon as answered")
-    parser.add_argument("--times", action="store_true", help="tell the microseconds of each sale as well")
-    parser.add_argument("--prefix", default="bench-", help="the registers' names without their numbers")
+    parser.add_argument("--limit", type=int, default=0, help="end after so many requests; 0: only by time")
+    parser.add_argument("--times", action="store_true", help="tell the microseconds of each success as well")
+    parser.add_argument("--prefix", default="bench-", help="the devices' names without their numbers")
     parser.add_argument("--salt", default="load", help="the beginning of every tag, new for each run")
+    parser.add_argument("--kind", choices=sorted(KINDS), default="sale", help="what is asked for")
+    parser.add_argument("--wanted", default=SUCCESS.decode(), help="what an answer has to hold")
+    parser.add_argument("--trusted", help="TLS, by this certificate")
+    parser.add_argument("--fresh", action="store_true", help="a new connection for each request")
+    parser.add_argument("--rate", type=float, default=0, help="open load: so many requests a second")
     options = parser.parse_args(arguments)
-    makers = [Sale(f"{options.prefix}{n}", f"{options.salt}-{n}") for n in range(options.connections)]
+    make = KINDS[options.kind]
+    makers = [make(f"{options.prefix}{n}", f"{options.salt}-{n}") for n in range(options.connections)]
+    wanted, trusted = options.wanted.encode(), trust(options.trusted)
+    where = (options.host, options.port, makers)
     try:
-        if options.rate:
-            load, spent = drive_at(options.host, options.port, makers, options.seconds, options.rate)
+        if options.fresh:
+            from dmtwisted.commands.load_fresh import drive_fresh
+
+            load, spent = drive_fresh(*where, options.seconds, wanted, trusted)
+        elif options.rate:
+            load, spent = drive_at(*where, options.seconds, options.rate)
         else:
-            load, spent = drive(options.host, options.port, makers, options.seconds, options.limit)
+            load, spent = drive(*where, options.seconds, options.limit, wanted, trusted)
     except OSError as error:
         print(f"no load on {options.host}:{options.port}: {error}", file=sys.stderr)
         return 1

@@ -67,7 +67,7 @@ class Grown(Child):
 
     def spawn(self) -> None:
         """Start it."""
-        self._process = self._parent.fork(self._arguments, self._log)
+        self._process = self._parent.fork(self._arguments, self.log)
 
 
 class FarEnd(Grown):
