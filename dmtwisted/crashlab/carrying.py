@@ -11,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.commands.children import BenchFailed, execute, free_port
+from dmtwisted.commands.children import BenchFailed, environment, execute, free_port
 from dmtwisted.crashlab.books import Findings
 from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.rounds import Tally
@@ -81,6 +82,31 @@ def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, l
     return found
 
 
+def of_first_schema(file: Path, into: Path) -> None:
+    """Make a database of the first schema that holds the rows of ``file``, as far as it had a place for them.
+
+    :raises BenchFailed: when that fails.
+    """
+    making = "import sys; from dmtwisted.store.migrate import upgrade; upgrade(sys.argv[1], '0001')"
+    made = subprocess.run(
+        [sys.executable, "-c", making, f"sqlite:///{into}"],
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+        timeout=LATEST,
+    )
+    if made.returncode:
+        raise BenchFailed(f"no database of the first schema: {made.stderr.decode(errors='replace').strip()[-300:]}")
+    with closing(sqlite3.connect(into, isolation_level=None)) as db:
+        db.execute("ATTACH ? AS whole", (str(file),))
+        tables = db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            if table != "alembic_version" and not table.startswith("sqlite_"):
+                columns = [f'"{column[1]}"' for column in db.execute(f'PRAGMA main.table_info("{table}")')]
+                names = ", ".join(columns)
+                db.execute(f'INSERT INTO main."{table}" ({names}) SELECT {names} FROM whole."{table}"')
+
+
 class Commands:
     """Runs our commands, each in a process of its own."""
 
@@ -115,7 +141,7 @@ class Keeping:
     def __init__(self, parent: Parent, folder: Path) -> None:
         self._parent, self._folder = parent, folder
         self._commands = Commands(parent, folder)
-        self._whole = folder / "days"
+        self._whole, self._first = folder / "days", folder / "first.db"
         self._young: list[tuple[int, int]] = []
         self._last_old = 0
         self._n = 0
@@ -188,11 +214,9 @@ class Keeping:
     def _migration(self, state: Path, point: str) -> tuple[bool, Findings]:
         """A database of the first schema, brought up by a start of the service during which that is killed."""
         file = state / "dmtwisted.db"
-        with closing(sqlite3.connect(file, isolation_level=None)) as db:
-            # What the second revision has made is taken away again.
-            db.execute("DROP TABLE seal")
-            db.execute("DROP TABLE chain")
-            db.execute("UPDATE alembic_version SET version_num = '0001'")
+        if not self._first.exists():
+            of_first_schema(file, self._first)
+        shutil.copy(self._first, file)
         before = rows_of(file)
         service = Doomed(self._parent, state, free_port(), "--training")
         service.order(point)
