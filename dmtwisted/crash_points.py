@@ -28,6 +28,7 @@ POINTS: Mapping[str, str] = {
     "document.submitted": "The far end has answered; nobody has kept what.",
     "document.first-accepted": "Of the two documents of a Z the first one's acceptance is durable.",
     "document.outcome-stored": "Outcome, answer and the register's state are durable; nobody was told.",
+    "document.doubt-stored": "That nobody knows what became of the document is durable; nobody was told.",
     "document.refusal-stored": "That the document was refused is durable; nobody was told.",
     "task.before-answer": "A task is done, its paper too; the answer is about to leave.",
     # What became of a document whose answer was lost
@@ -38,6 +39,11 @@ POINTS: Mapping[str, str] = {
     "offline.begun": "The begin of the session is durable; the document is not drawn up anew yet.",
     "offline.package-sent": "The far end has taken a package of documents; nobody has noted it.",
     "offline.ended": "The end of the session is durable; nobody was told.",
+    # A document whose answer was lost, made again offline (dmtwisted/registers/lost_online.py)
+    "offline.let-go": "The lost operation's tag and number are free, and that is durable; no session has begun.",
+    "offline.taken-back": "After that and a start: the lost operation is open again, and that is durable.",
+    "offline.made-again": "The document is made again offline; nobody was told.",
+    "offline.copy-noted": "What became of the online copy is durable; the begin of the session has not left.",
     # Payments, on every wire (dmtwisted/terminals/service.py)
     "payment.intent-stored": "The intent is durable; the terminal was asked nothing.",
     "payment.snapshot-asked": "The terminal has told its last operation; that is not kept yet.",
@@ -46,11 +52,15 @@ POINTS: Mapping[str, str] = {
     "payment.verdict-heard": "The wire's exchange is over; its end is not stored.",
     "payment.outcome-stored": "Verdict and answer are durable; nobody was told.",
     "payment.asked-after": "The terminal has told what became of a lost operation; that is not stored.",
+    "payment.never-taken": "That the terminal never took it is durable; nobody was told.",
+    "payment.never-sent": "After a start: that the request never left is durable.",
+    "payment.doubt-stored": "That nobody knows the end is durable; nobody was told.",
     # Paper (dmtwisted/printing/service.py)
     "print.before-job": "The paper is composed; nothing is kept.",
     "print.job-stored": "The job is durable; no byte has left.",
     "print.delivered": "The printer's verdict is there; it is not stored.",
     "print.outcome-stored": "What became of the paper is durable; nobody was told.",
+    "print.left-open": "After a start: that nobody knows what of a job is on paper is durable.",
     # Card and receipt as one act (dmtwisted/batch/service.py)
     "batch.intent-stored": "The saga is durable; the terminal was asked nothing by it.",
     "batch.paid": "The terminal's verdict is there; the saga does not know it.",
@@ -59,12 +69,17 @@ POINTS: Mapping[str, str] = {
     "batch.ended": "The saga's end is durable; nobody was told.",
     "batch.back-noted": "That the money is to be given back is durable; the terminal was not asked.",
     "batch.back-given": "The terminal has given it back; the saga does not know it.",
+    "batch.back-ended": "The end of a saga whose money went back is durable; nobody was told.",
+    "batch.declined": "The end of a saga without a payment is durable; nobody was told.",
+    "batch.never-paid": "After a start: that the saga never got to its payment is durable.",
+    "batch.stays-open": "That the saga is paid and has no receipt yet is durable; nobody was told.",
     # The store itself (dmtwisted/store/writer.py); here it is the writer that dies
     "writer.before-commit": "A batch of verbs is run; its transaction is open.",
     "writer.committed": "The transaction is durable; nobody was answered.",
     # What goes on beside the tasks
     "retention.operations-cut": "A step of old operations is removed, with the seals that tell of it.",
     "retention.seals-cut": "A step of old seals is dropped.",
+    "retention.codes-forgotten": "Item codes of an old shift are forgotten.",
     "migration.begun": "The database's lock is taken; no revision has run.",
     "migration.in-transaction": "The statements of a revision have run; its transaction is open.",
     "migration.done": "All revisions have run; whoever waits was not told.",

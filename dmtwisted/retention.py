@@ -238,6 +238,7 @@ class Retention:
             while needs is not None and not self._stopping:
                 if not await self._step(self._store.forget_codes(device_n, needs.shift)):
                     break
+                reached("retention.codes-forgotten")
         return removed
 
     async def _rules(self) -> Rules:

@@ -26,6 +26,70 @@ def named() -> Iterator[object]:
                         yield point.value if isinstance(point, ast.Constant) else ast.dump(point)
 
 
+VERBS = frozenset({"reserve", "conclude", "note", "accept_document", "cut", "forget_codes"})
+"""Verbs of the store by which something of a task becomes durable."""
+
+STEPS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("registers/bookkeeping.py", "_do"): ("document.before-intent", "document.intent-stored"),
+    ("registers/bookkeeping.py", "_hand_in"): ("document.submitted", "document.first-accepted"),
+    ("registers/bookkeeping.py", "_complete"): ("document.outcome-stored",),
+    ("registers/bookkeeping.py", "_conclude"): (
+        "document.refusal-stored",
+        "document.doubt-stored",
+        "collision.voided",
+        "offline.let-go",
+        "offline.taken-back",
+    ),
+    ("registers/lost_online.py", "_note"): ("offline.copy-noted",),
+    ("terminals/kept.py", "begin"): ("payment.intent-stored",),
+    ("terminals/kept.py", "sent"): ("payment.send-noted",),
+    ("terminals/kept.py", "hold"): ("payment.verdict-kept",),
+    ("terminals/kept.py", "_conclude"): (
+        "payment.outcome-stored",
+        "payment.never-taken",
+        "payment.never-sent",
+        "payment.doubt-stored",
+    ),
+    # After these two only who asks for an old answer hears of it: the answer itself is stored.
+    ("terminals/kept.py", "heard"): (),
+    ("terminals/kept.py", "_hand_in"): (),
+    ("printing/jobs.py", "begin"): ("print.before-job", "print.job-stored"),
+    ("printing/jobs.py", "end"): ("print.delivered", "print.outcome-stored", "print.left-open"),
+    ("batch/saga.py", "begin"): ("batch.intent-stored",),
+    ("batch/saga.py", "note"): ("batch.payment-noted", "batch.back-noted"),
+    ("batch/saga.py", "end"): (
+        "batch.ended",
+        "batch.back-ended",
+        "batch.declined",
+        "batch.never-paid",
+        "batch.stays-open",
+    ),
+    ("retention.py", "remove"): ("retention.codes-forgotten",),
+    ("retention.py", "_cut"): ("retention.operations-cut", "retention.seals-cut"),
+}
+"""Every such call by its module and function, with the points that lie around it."""
+
+
+def durable_calls() -> Iterator[tuple[str, str]]:
+    """Where our code calls one of `VERBS` of a store: module and function."""
+    rooms = HOME / "dmtwisted"
+    for path in rooms.rglob("*.py"):
+        place = path.relative_to(rooms)
+        # The store itself has the writer's points; the rest are tools that fill databases for measuring.
+        if place.parts[0] in ("store", "commands", "crashlab"):
+            continue
+        text = path.read_text("utf-8")
+        if "store." not in text:
+            continue
+        for function in ast.walk(ast.parse(text)):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                        of = ast.unparse(node.func.value)
+                        if node.func.attr in VERBS and of.rpartition(".")[2].lstrip("_") == "store":
+                            yield str(place.as_posix()), function.name
+
+
 class RegistryTests(SynchronousTestCase):
     """The points by their names."""
 
@@ -36,6 +100,18 @@ class RegistryTests(SynchronousTestCase):
     def test_every_point_is_of_the_lab(self) -> None:
         """The lab kills at every point, and at no other: each scene and each thing beside the tasks names its own."""
         self.assertEqual({point for scene in SCENES for point in scene.points} | set(BESIDE), set(POINTS))
+
+    def test_behind(self) -> None:
+        """What is reached after a start only names the point of the kill before, of the same scene."""
+        for scene in SCENES:
+            self.assertLessEqual(set(scene.behind) | set(scene.behind.values()), set(POINTS), scene.name)
+            self.assertLessEqual(set(scene.behind), set(scene.points), scene.name)
+
+    def test_every_durable_step(self) -> None:
+        """Each call by which tasks or what goes on beside them make something durable has its points, or a reason."""
+        self.assertEqual(set(durable_calls()), set(STEPS))
+        for point in {point for points in STEPS.values() for point in points}:
+            self.assertIn(point, POINTS)
 
     def test_told(self) -> None:
         """Each point says what is durable there, in a sentence."""

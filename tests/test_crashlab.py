@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -17,13 +19,14 @@ from twisted.trial.unittest import SynchronousTestCase
 import dmtwisted.crashlab.crew as crew_module
 from dmtwisted.commands.children import BenchFailed, NotStarted
 from dmtwisted.commands.crashlab import CrashlabOptions, run
-from dmtwisted.crashlab.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, compare_shop
-from dmtwisted.crashlab.carrying import OLD_SALES, Rows, compare_kept, compare_rows
+from dmtwisted.crashlab.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, accepted, compare_shop
+from dmtwisted.crashlab.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
 from dmtwisted.crashlab.carrying import POINTS as BESIDE
 from dmtwisted.crashlab.crew import Crew, Part, parts
 from dmtwisted.crashlab.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.crashlab.rounds import Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.crashlab.shop import Shop
+from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]
 DEEDS = [
@@ -130,6 +133,40 @@ class CompareRowsTests(SynchronousTestCase):
         self.assertFalse(compare_kept([(900, 7)], before, after, OLD_SALES))
         self.assertEqual(len(compare_kept([(900, 7)], before, Rows(frozenset(), 1), OLD_SALES).lost), 1)
         self.assertEqual(len(compare_kept([(900, 7)], before, before, OLD_SALES).other), 1)
+
+
+class LedgerTests(SynchronousTestCase):
+    """What the tax service took."""
+
+    def test_revoked(self) -> None:
+        """An online copy that an offline begin revoked does not count, nor does the entry that says so."""
+        entries = [
+            {"kind": "sale", "status": "accepted", "number": "301", "sum": 5, "ref": "7"},
+            {"kind": "sale", "status": "refused", "number": "", "sum": 6, "ref": "8"},
+            {"kind": "offline_begin", "status": "accepted", "number": "9.1.2", "sum": 0, "ref": "7"},
+            {"kind": "storno", "status": "accepted", "number": "9.1.2", "sum": 0, "ref": "301"},
+            {"kind": "sale", "status": "accepted", "number": "9.2.3", "sum": 5, "ref": "8"},
+        ]
+        taken = [Entry("offline_begin", 7, "9.1.2", 0), Entry("sale", 8, "9.2.3", 5)]
+        self.assertEqual(accepted(entries), taken)
+
+
+class FirstSchemaTests(SynchronousTestCase):
+    """The lab's old database."""
+
+    def test_rows(self) -> None:
+        """It has the first schema, however many there are by now, and the rows; and it can be brought up to date."""
+        folder = folder_of(self)
+        whole, first = folder / "whole.db", folder / "first.db"
+        upgrade(f"sqlite:///{whole}")
+        with closing(sqlite3.connect(whole)) as db, db:
+            db.execute("INSERT INTO device (dev_id, name, kind, driver, settings) VALUES ('a', 'b', 'c', 'd', '')")
+        of_first_schema(whole, first)
+        self.assertEqual(sqlite_revision(first), "0001")
+        upgrade(f"sqlite:///{first}")
+        self.assertEqual(sqlite_revision(first), head())
+        with closing(sqlite3.connect(first)) as db:
+            self.assertEqual(db.execute("SELECT dev_id, name FROM device").fetchall(), [("a", "b")])
 
 
 class PlanTests(SynchronousTestCase):

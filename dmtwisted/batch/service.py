@@ -294,6 +294,7 @@ class Batch:
                 return await self._paid(device, request, n, saga, verdict)
             never = Refused(Res.REQUEST_NOT_TAKEN) if verdict is None else verdict.refused()
             await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, never)
+            reached("batch.never-paid")
             return None
         if saga.step is Step.TAKING_BACK:
             cancelled = Refused(Res.OPERATION_CANCELLED, aq_errortxt=saga.why)
@@ -317,6 +318,7 @@ class Batch:
             # Nothing was paid, so the same tag may pay anew (design 10).
             declined = verdict.refused()
             await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, declined)
+            reached("batch.declined")
             raise declined
         return await self._paid(device, request, n, saga, verdict)
 
@@ -382,6 +384,7 @@ class Batch:
         if undone.sum and saga.paid.sum and undone.sum != saga.paid.sum:
             raise await self._stays_open(device, request, n, saga, refused)
         await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, refused)
+        reached("batch.back-ended")
         raise refused
 
     async def _stays_open(
@@ -389,6 +392,7 @@ class Batch:
     ) -> Refused:
         """Keep that a saga is not at its end; what its till hears of that."""
         await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN, refused)
+        reached("batch.stays-open")
         note = ": ".join(part for part in (refused.note, UNFINISHED) if part)
         return Refused(
             refused.res, *refused.details, action=Action.COLLISION, aq_errortxt=refused.aq_errortxt, note=note

@@ -93,12 +93,19 @@ def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], 
 
 
 def accepted(entries: Iterable[Mapping[str, Any]]) -> list[Entry]:
-    """What a tax service took, in its order, out of its ledger."""
+    """What a tax service took, in its order, out of its ledger; without online copies that a begin revoked."""
+    taken = [entry for entry in entries if entry["status"] == "accepted"]
+    # The reversal bears the number of the offline begin that ordered it, and names the copy.
+    revoked = {entry["ref"] for entry in taken if _is_revocation(entry)}
     return [
         Entry(entry["kind"], int(entry["ref"]), entry["number"], entry["sum"])
-        for entry in entries
-        if entry["status"] == "accepted"
+        for entry in taken
+        if not _is_revocation(entry) and entry["number"] not in revoked
     ]
+
+
+def _is_revocation(entry: Mapping[str, Any]) -> bool:
+    return entry["kind"] == "storno" and ".1." in entry["number"]
 
 
 Rows = Callable[[str], Iterable[tuple[Any, ...]]]

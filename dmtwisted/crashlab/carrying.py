@@ -31,7 +31,7 @@ LONG_AGO_S = -100 * 86_400.0
 LATEST = 60.0
 """Seconds for a step beside the tasks, on a busy machine."""
 
-RETENTION = ("retention.operations-cut", "retention.seals-cut")
+RETENTION = ("retention.operations-cut", "retention.seals-cut", "retention.codes-forgotten")
 MIGRATION = ("migration.begun", "migration.in-transaction", "migration.done")
 MOVE = ("move.portion-carried", "move.carried", "move.compared")
 BACKUP = ("backup.written", "backup.named")
@@ -193,8 +193,11 @@ class Keeping:
         return killed, found
 
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
-        before = rows_of(state / "dmtwisted.db")
         with Doomed(self._parent, state, free_port(), "--training") as service:
+            # Another shift has begun, so that the codes of this one are no more of use.
+            _do(service, 11, "z-now")
+            _do(service, 0, "open-again")
+            before = rows_of(state / "dmtwisted.db")
             self._days(service, 40)
             service.order(point)
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})

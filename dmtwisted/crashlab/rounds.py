@@ -137,6 +137,8 @@ class Lab:
     def __init__(self, shop: Shop, tallies: list[Tally], stop: threading.Event) -> None:
         self._shop, self._tallies, self._stop = shop, tallies, stop
         self._scenes = {scene.name: scene for scene in SCENES}
+        self._then = ""
+        """The point to die at after the start that comes next."""
 
     def at_points(self, rounds: Sequence[Round]) -> None:
         """Play rounds; those of one point follow each other. What is found ends it."""
@@ -154,7 +156,12 @@ class Lab:
     def _one(self, turn: Round, tally: Tally) -> None:
         shop, scene = self._shop, self._scenes[turn.scene]
         shop.calm()
-        shop.service.order(turn.point, turn.count)
+        first = scene.behind.get(turn.point)
+        if first is not None:
+            shop.service.order(first)
+            self._then = turn.point
+        else:
+            shop.service.order(turn.point, turn.count)
         faults = Findings()
         with ThreadPoolExecutor(1) as threads:
             playing = threads.submit(scene.play, shop)
@@ -164,7 +171,8 @@ class Lab:
         while shop.service.waits and time.monotonic() < deadline:
             time.sleep(0.02)
         tally.rounds += 1
-        tally.killed += shop.service.struck()
+        tally.killed += shop.service.struck() and not self._then
+        self._then = ""
         self._raise_up(faults)
         self._close(tally, faults)
 
@@ -178,7 +186,14 @@ class Lab:
             faults.other.append(f"{type(fault).__name__}: {fault}")
 
     def _raise_up(self, faults: Findings, wait: bool = True) -> None:
+        if not self._shop.service.dead:
+            return
         try:
+            if self._then:
+                # It died at the point before, and is to die once more in what it does then.
+                self._shop.service.struck()
+                self._shop.service.order(self._then)
+                self._then = ""
             self._shop.revive(wait)
         except (NotStarted, OSError) as error:
             faults.other.append(str(error))

@@ -6,7 +6,7 @@ import http.client
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -32,11 +32,13 @@ class Scene:
     """One kind of task.
 
     :param points: the points that it comes to, each with how often at least.
+    :param behind: points that it comes to after a start only: each with the point of the kill before that.
     """
 
     name: str
     play: Play
     points: Mapping[str, int]
+    behind: Mapping[str, str] = field(default_factory=dict)
 
 
 def _pause() -> None:
@@ -133,13 +135,40 @@ def offline(shop: Shop) -> None:
     finally:
         shop.link.mend()
 
-    def home() -> bool:
-        try:
-            return shop.online()
-        except (OSError, http.client.HTTPException, BenchFailed):
-            return False
+    shop.wait(partial(_home, shop), PATIENCE, "the register did not come back online")
 
-    shop.wait(home, PATIENCE, "the register did not come back online")
+
+def _home(shop: Shop) -> bool:
+    try:
+        return shop.online()
+    except (OSError, http.client.HTTPException, BenchFailed):
+        return False
+
+
+def made_again(shop: Shop) -> None:
+    """The answer to a receipt is lost and then nobody is there: it is made again offline, its copy is revoked."""
+    _changed(shop, "revoke")
+    # Every second one had arrived.
+    arrived = "lost_after" if shop.next_sum() % 2 else "lost_before"
+    shop.far["tax"].rules({"on": "sale", "then": arrived})
+
+    def again() -> None:
+        shop.link.cut()
+        _pause()
+
+    try:
+        _sell(shop, again)
+    finally:
+        shop.link.mend()
+        shop.far["tax"].rules()
+    shop.wait(partial(_home, shop), PATIENCE, "the register did not come back online")
+    _changed(shop, "wait")
+
+
+def _changed(shop: Shop, after_lost_answer: str) -> None:
+    """Set what the register does when an answer is lost."""
+    changes = {"settings": {"offline_after_lost_answer": after_lost_answer}}
+    _patiently(partial(shop.ask, "PATCH", f"/dm/api/v3/devices/{shop.ids[REGISTER]}", changes))
 
 
 def paper(shop: Shop) -> None:
@@ -169,6 +198,15 @@ def payment(shop: Shop, wire: str) -> None:
 def lost_payment(shop: Shop, wire: str) -> None:
     """A payment whose answer is lost: the terminal is asked what became of it."""
     shop.far[wire].rules({"on": "payment", "then": "lost_after"})
+    try:
+        payment(shop, wire)
+    finally:
+        shop.far[wire].rules()
+
+
+def untaken_payment(shop: Shop, wire: str) -> None:
+    """A payment whose request is lost: the terminal never took it, and says so."""
+    shop.far[wire].rules({"on": "payment", "then": "lost_before"})
     try:
         payment(shop, wire)
     finally:
@@ -243,6 +281,21 @@ def batch_back(shop: Shop) -> None:
         shop.far["tax"].rules()
 
 
+def batch_declined(shop: Shop) -> None:
+    """A batch whose card is refused."""
+    shop.far[BATCH_TERMINAL].rules({"on": "payment", "then": "refuse", "code": "51"})
+    try:
+        batch(shop)
+    finally:
+        shop.far[BATCH_TERMINAL].rules()
+
+
+def batch_open(shop: Shop) -> None:
+    """A batch that is paid, and the answer to its receipt is lost."""
+    shop.far["tax"].rules({"on": "sale", "then": "lost_after"})
+    batch(shop)
+
+
 DOCUMENT = {
     f"document.{step}": 1
     for step in ("before-intent", "intent-stored", "before-submit", "submitted", "outcome-stored")
@@ -259,7 +312,7 @@ STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted
 SCENES: tuple[Scene, ...] = (
     Scene("receipt", sale, {**DOCUMENT, "task.before-answer": 1, "writer.before-commit": 2, "writer.committed": 2}),
     Scene("receipt refused", refusal, {"document.refusal-stored": 1}),
-    Scene("answer lost", lost_answer, {"collision.asked": 1}),
+    Scene("answer lost", lost_answer, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt lost", lost_receipt, {"collision.voided": 1}),
     Scene("shift", shift, {"document.first-accepted": 1}),
     Scene(
@@ -268,15 +321,29 @@ SCENES: tuple[Scene, ...] = (
         {"offline.refused": 1, "offline.begun": 1, "offline.package-sent": 1, "offline.ended": 1},
     ),
     Scene(
+        "made again offline",
+        made_again,
+        {"offline.let-go": 1, "offline.taken-back": 1, "offline.made-again": 1, "offline.copy-noted": 1},
+        {"offline.taken-back": "offline.let-go"},
+    ),
+    Scene(
         "paper",
         paper,
-        {"print.before-job": 1, "print.job-stored": 1, "print.delivered": 1, "print.outcome-stored": 1},
+        {
+            "print.before-job": 1,
+            "print.job-stored": 1,
+            "print.delivered": 1,
+            "print.outcome-stored": 1,
+            "print.left-open": 1,
+        },
+        {"print.left-open": "print.job-stored"},
     ),
     *(
         Scene(
             f"payment {wire}",
             partial(payment, wire=wire),
-            {**PAYMENT, **({"payment.verdict-kept": 1} if wire in KEEPING else {})},
+            {**PAYMENT, "payment.never-sent": 1, **({"payment.verdict-kept": 1} if wire in KEEPING else {})},
+            {"payment.never-sent": "payment.intent-stored"},
         )
         for wire in WIRES
     ),
@@ -285,8 +352,19 @@ SCENES: tuple[Scene, ...] = (
         for wire in WIRES
         if wire not in NOBODY_TO_ASK
     ),
-    Scene("batch", batch, STEPS),
-    Scene("batch given back", batch_back, {"batch.back-noted": 1, "batch.back-given": 1}),
+    *(
+        Scene(f"answer of {wire} lost", partial(lost_payment, wire=wire), {"payment.doubt-stored": 1})
+        for wire in sorted(NOBODY_TO_ASK)
+    ),
+    *(
+        Scene(f"request to {wire} lost", partial(untaken_payment, wire=wire), {"payment.never-taken": 1})
+        for wire in WIRES
+        if wire not in NOBODY_TO_ASK
+    ),
+    Scene("batch", batch, {**STEPS, "batch.never-paid": 1}, {"batch.never-paid": "batch.intent-stored"}),
+    Scene("batch declined", batch_declined, {"batch.declined": 1}),
+    Scene("batch left open", batch_open, {"batch.stays-open": 1}),
+    Scene("batch given back", batch_back, {"batch.back-noted": 1, "batch.back-given": 1, "batch.back-ended": 1}),
 )
 """Every kind of task of the service, with the points that are the matter of its scene."""
 

@@ -14,6 +14,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.printing.doccmd import LONGEST_TEXT, read_doccmd, write_doccmd
 from dmtwisted.printing.model import Element, Line, Pair
 from dmtwisted.printing.told import AGAIN, RESTART, Fate, Told
@@ -171,3 +172,4 @@ class Jobs:
         for row in await self._store.unresolved(self._n):
             if row.state is State.INTENDED and row.n != under_way:
                 await self.end(row.n, decode_job(row.request), "unknown", RESTART)
+                reached("print.left-open")

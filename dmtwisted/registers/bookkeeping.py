@@ -128,6 +128,7 @@ class Books:
         copy = with_copy(operation.request, OnlineCopy(again=operation.documents[0].number + 1))
         code = Res.TAX_SERVICE_UNAVAILABLE.code
         await self._conclude(operation.n, State.REFUSED, code, totals.encode(after), copy)
+        reached("offline.let-go")
         self._state = after
 
     async def _take_back(self, lost: LostOnline, unresolved: list[OperationRow]) -> list[OperationRow]:
@@ -138,6 +139,7 @@ class Books:
         self._state.lost = None
         kept = totals.encode(self._state)
         await self._conclude(lost.operation, State.UNKNOWN, Res.TAX_SERVICE_UNAVAILABLE.code, kept, lost.request)
+        reached("offline.taken-back")
         return await self._unresolved()
 
     async def _make_again(self) -> None:
@@ -330,6 +332,7 @@ class Books:
                 why = outcome.why if isinstance(outcome, Unknown) else outcome.refused.errortxt("uk")
                 self._stored = None
                 await self._conclude(n, State.UNKNOWN, Res.TAX_SERVICE_UNAVAILABLE.code, request=_way_of(papers))
+                reached("document.doubt-stored")
                 self.log.warn(
                     "{device}: nobody knows what became of document {number}: {why}",
                     device=self._name,

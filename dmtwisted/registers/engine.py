@@ -327,6 +327,7 @@ class SoftwareRegister(Books):
             return
         again = self._drafting.again(documents.decode(lost.value), self._state)
         done = await self._do([await self._paper(again)], lost.kind, lost.key, lost.fingerprint, "uk")
+        reached("offline.made-again")
         assert isinstance(done, bytes), "the tag of a document that is made again was freed"
         told = {"device": self._name, "lost": offline.first, "again": again.number}
         self.log.warn("{device}: document {lost}, whose answer was lost, was made again offline as {again}", **told)

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from dmtwisted.crash_points import reached
 from dmtwisted.registers import documents
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel
 from dmtwisted.registers.documents import CASH_IN, CASH_OUT, RETURN, SALE, WITHDRAWAL, Document
@@ -152,6 +153,7 @@ async def _note(store: IStore, n: int, copy: OnlineCopy) -> None:
         noted = with_copy(operation.request, copy)
         if operation.request != noted:
             await store.note(n, noted)
+            reached("offline.copy-noted")
 
 
 def told(request: bytes, language: str) -> dict[str, Any] | None:

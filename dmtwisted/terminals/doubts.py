@@ -79,6 +79,7 @@ class Doubts:
         for operation in await self._journal.open_ones():
             if not operation.kept.sent:
                 await self._journal.close(operation, Refused(Res.REQUEST_NOT_TAKEN))
+                reached("payment.never-sent")
                 continue
             found = await self.find_out(operation, None, LATER_ASKING)
             if isinstance(found, Refused) and found.action is Action.COLLISION:
@@ -159,6 +160,7 @@ class Doubts:
         if isinstance(found, NeverStarted):
             refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error) if error is not None else "")
             await self._journal.close(operation, refused)
+            reached("payment.never-taken")
             return refused
         refused = broken_off(error, self._driver.wait_s, Action.COLLISION, found.why)
         if not self._closed:
@@ -170,6 +172,7 @@ class Doubts:
             )
             if operation.state is not State.UNKNOWN:
                 await self._journal.doubt(operation, refused)
+                reached("payment.doubt-stored")
         return refused
 
     async def settle(self, operation: Operation, approved: bool) -> None:
