@@ -120,7 +120,8 @@ class Page:
         for block in self.blocks:
             above = [heading for heading in self.headings if heading.line < block.line]
             if not (above and above[-1].english_only):
-                blocks.append((block.info, block.text))
+                # What has no language is a drawing, with words of its own in each language.
+                blocks.append((block.info, block.text if block.info else ""))
         return [heading.level for heading in self.headings if not heading.english_only], blocks
 
     @property
@@ -169,6 +170,8 @@ def contents() -> list[Part]:
 
 
 def in_both_languages() -> Iterator[tuple[Page, Page | None]]:
-    """Each page of the user's part, with the Ukrainian one when it is there."""
-    for name in ("index", *(page for part in contents() if part.both for page in part.pages)):
+    """Each page of the user's part, with the Ukrainian one when it is there; and every other one that is there."""
+    wanted = {"index", *(page for part in contents() if part.both for page in part.pages)}
+    there = {name[len("docs/uk/") : -len(".md")] for name in pages() if name.startswith("docs/uk/")}
+    for name in sorted(wanted | there):
         yield pages()[f"docs/{name}.md"], pages().get(f"docs/uk/{name}.md")

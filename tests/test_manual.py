@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
+from dmtwisted.requests import read_json, read_task
 from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
 from tests.site import build
 from web.openapi.paths import ENTRIES
@@ -139,6 +140,22 @@ class BlockTests(SynchronousTestCase):
                 except ValueError as error:
                     self.fail(f"{block.where}: {error}")
                 text = text[end:].strip()
+
+    def test_tasks(self) -> None:
+        """Every task in a JSON block, and in a command with `curl`, is one that the service can read."""
+        count = 0
+        for block in self.blocks("json", "sh"):
+            for text in (
+                [block.text] if block.language == "json" else re.findall(r"-d '(.*?)'", block.text, re.DOTALL)
+            ):
+                try:
+                    body = json.loads(text)
+                except ValueError:
+                    continue  # several answers, or a variable of the shell within
+                if isinstance(body, dict) and {"device", "type"} <= set(body) and "res" not in body:
+                    count += 1
+                    read_task(read_json(text.encode()))
+        self.assertGreater(count, 20)
 
     def test_toml(self) -> None:
         """Every TOML block is a configuration that the service takes."""
