@@ -24,6 +24,8 @@ within() { nsenter --target "$first" --mount --pid --uts --ipc --cgroup --net --
   HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 port="$port" OPEN="$OPEN" SALE="$SALE" "$@"; }
 functions() { declare -f fail task member ready first_sale same_sale; }
 ours() { within bash -euo pipefail -c "$(functions); $1"; }
+processes() { within sh -c 'grep -lza dmtwisted /proc/[0-9]*/cmdline 2> /dev/null | cut -d/ -f3 | while read -r process; do
+  [ "$process" = $$ ] || [ ! -e "/proc/$process/exe" ] || readlink "/proc/$process/exe" | grep -q python && echo "$process"; done' || true; }
 main_pid() { within systemctl show -p MainPID --value dmtwisted; }
 
 say "with systemd: the tree is booted"
@@ -44,8 +46,9 @@ within systemctl start dmtwisted
 ours 'curl -sf http://127.0.0.1:$port/health/ready > /dev/null || fail "systemd calls it started, and it is not ready"'
 within systemctl show -p StatusText -p NotifyAccess -p WatchdogUSec -p NRestarts dmtwisted
 number=$(ours first_sale | tee /dev/stderr | cut -d' ' -f2)
-within sh -c 'for p in $(systemctl show -p MainPID --value dmtwisted) $(pgrep -f dmtwisted.store.writer); do
-  echo "$(stat -c %U /proc/$p) $(grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/$p/status | tr -s "\n\t" " ")"; done'
+for process in $(processes); do
+  within sh -c 'echo "$(stat -c %U /proc/$1): $(grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/$1/status | tr -s "\n\t" " ")"' sh "$process"
+done
 within systemd-analyze security --no-pager dmtwisted | tail -1
 
 say "what it needs works in there"
@@ -99,7 +102,7 @@ within dpkg-query -W dmtwisted
 
 say "removed, and purged with a yes"
 within apt-get remove -y -qq dmtwisted > /dev/null 2>&1
-! within pgrep -f dmtwisted.store.writer > /dev/null || fail "it still runs"
+[ -z "$(processes)" ] || fail "it still runs"
 [ -s "$work/tree/var/lib/dmtwisted/dmtwisted.db" ] || fail "the receipts went with the package"
 echo 'dmtwisted dmtwisted/purge-data boolean true' | within debconf-set-selections
 within apt-get purge -y -qq dmtwisted > /dev/null 2>&1

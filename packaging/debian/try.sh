@@ -5,7 +5,8 @@
 # started, as its user, by the command that the unit names; a receipt is made by curl; a higher version is installed and
 # finds the receipt; the package is removed and purged, which leaves the shop's data until somebody says otherwise, and
 # nothing afterwards. The same a second time with systemd as the first process of the tree, in name spaces of its own, where
-# the kernel lets us: started, hardened, restarted after a kill, drained at the upgrade. DEB_TRY_SYSTEMD=no leaves that out.
+# the kernel lets us: started, hardened, restarted after a kill, drained at the upgrade. DEB_TRY_SYSTEMD=no leaves that out, only
+# leaves out the rest.
 set -euo pipefail
 package=$(realpath "$1")
 suite=${2:-bookworm}
@@ -96,13 +97,14 @@ listing() { # what there is of ours, or has changed because of us
     -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./root \) -prune -o -print | grep -v -e __pycache__ -e '/etc/.*-$' | sort)
 }
 
+[ "${DEB_TRY_SYSTEMD:-}" != only ] || { . "$here/try-systemd.sh"; exit 0; }
 say "without systemd: installed by apt"
 fresh_tree
 inside apt-get update -qq
 # What it needs comes first, so that only our own part is compared afterwards.
-inside apt-get install -y -qq --no-install-recommends curl python3 adduser ca-certificates > /dev/null 2>&1
+inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends curl python3 adduser ca-certificates > /dev/null 2>&1
 listing > "$work/before"
-inside apt-get install -y -qq --no-install-recommends /root/first.deb 2>&1 | grep -v -e '^Selecting' -e '^(Reading' -e '^Preparing' -e '^Unpacking' -e '^debconf:'
+inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends /root/first.deb 2>&1 | grep -v -e '^Selecting' -e '^(Reading' -e '^Preparing' -e '^Unpacking' -e '^debconf:'
 inside id dmtwisted
 inside dmtwisted --version
 configure_training
@@ -123,7 +125,7 @@ first_sale
 inside setpriv --reuid dmtwisted --regid dmtwisted --init-groups dmtwisted doctor --config /etc/dmtwisted/dmtwisted.toml --language en > "$work/doctor.log" || [ $? = 1 ] || fail "$(cat "$work/doctor.log")"
 stop
 say "a higher version"
-inside apt-get install -y -qq --no-install-recommends /root/higher.deb > /dev/null 2>&1
+inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends /root/higher.deb > /dev/null 2>&1
 inside dpkg-query -W dmtwisted
 grep -q '^training = true' "$work/tree/etc/dmtwisted/dmtwisted.toml" || fail "the configuration was not kept"
 start
@@ -150,7 +152,7 @@ inside apt-get remove -y -qq dmtwisted > /dev/null 2>&1
 inside apt-get purge -y -qq dmtwisted 2>&1 | grep kept
 [ -s "$work/tree/var/lib/dmtwisted/dmtwisted.db" ] || fail "the receipts went without anybody's word"
 say "installed again: it goes on with the receipts"
-inside apt-get install -y -qq --no-install-recommends /root/first.deb > /dev/null 2>&1
+inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends /root/first.deb > /dev/null 2>&1
 configure_training
 start
 same_sale "$number"
