@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench venv clean
+.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -63,6 +63,12 @@ tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax servic
 bench: $(VENV)/.tested           ## what a sale costs, also beside the same written with other frameworks
 	$(BIN)/dmtwisted bench sales --connections 1,8,64
 	$(BIN)/dmtwisted bench peers
+
+deb:                             ## the package for Debian and Ubuntu, in dist/
+	PYTHON="$(PYTHON)" packaging/debian/build.sh dist
+
+deb-try: deb                     ## the package in an empty Debian tree: needs root, debootstrap and a mirror of Debian
+	packaging/debian/try.sh "$$(ls -t dist/dmtwisted_*.deb | head -1)"
 
 venv: $(VENV)/.installed
 

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import namedtuple
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
@@ -21,7 +21,9 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import doctor as command
+from dmtwisted.commands import ready
 from dmtwisted.commands.doctor import DoctorOptions
+from dmtwisted.commands.ready import ReadyOptions
 from dmtwisted.config import Config, DatabaseConfig, LogConfig, ServerConfig, ServiceConfig, TlsConfig
 from dmtwisted.doctor import clock, database, devices, files, port, tls
 from dmtwisted.doctor.findings import Finding, Fix, Level
@@ -385,6 +387,24 @@ class PortFaultTests(FaultCase):
         with serving("ok") as number:
             found, runs = self.found(number, "0.0.0.0")
         self.assertEqual(([one.level for one in found], runs), ([Level.GOOD], True))
+
+    def test_command(self) -> None:
+        """``dmtwisted ready`` ends with 0 while tasks are taken, else with 1 and one line."""
+        statuses = []
+        for said in ("ok", "not ready"):
+            with serving(said) as number:
+                statuses.append(self.ready(number))
+        self.assertEqual([*statuses, self.ready(number)], [0, 1, 1])
+
+    def ready(self, number: int) -> int:
+        """The status of the command for a port."""
+        options = ReadyOptions()
+        options.parseOptions(["--port", str(number)])
+        told = StringIO()
+        with redirect_stderr(told):
+            status = ready.run(options)
+        self.assertEqual(told.getvalue().count("\n"), status)
+        return status
 
     def test_nobody(self) -> None:
         """Nobody: the service is to be started."""

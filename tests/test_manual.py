@@ -68,7 +68,10 @@ def _of_line(where: str, line: str) -> Iterator[tuple[str, list[str]]]:
     line = re.sub(r"\s#\s.*", "", f" {line}").strip()
     if "twistd" in line.replace("dmtwisted", ""):
         return
-    found = re.search(r"(?:^|[\s;&|(/\"'=])dmtwisted(?:\.exe)? +((?:[a-z]|--)[^;&|)]*)", line)
+    # The user and the container have our name too, and so has the question of the package.
+    found = re.search(
+        r"(?:^|[\s;&|(/\"'=])(?:dmtwisted +)?dmtwisted(?:\.exe)? +(?!dmtwisted\b)((?:[a-z]|--)[^;&|)]*)", line
+    )
     if not found or re.match(r"(?:/\S*: )?\w+[.,:]", found[1]):
         return
     try:

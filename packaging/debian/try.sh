@@ -6,7 +6,7 @@
 # finds the receipt; the package is removed and purged, which leaves the shop's data until somebody says otherwise, and
 # nothing afterwards. The same a second time with systemd as the first process of the tree, in name spaces of its own, where
 # the kernel lets us: started, hardened, restarted after a kill, drained at the upgrade. DEB_TRY_SYSTEMD=no leaves that out, only
-# leaves out the rest.
+# leaves out the rest; DEB_TRY_BASE is a tree that debootstrap made before.
 set -euo pipefail
 package=$(realpath "$1")
 suite=${2:-bookworm}
@@ -79,10 +79,12 @@ higher() {
 }
 
 say "an empty tree of Debian $suite"
-debootstrap --variant=minbase ${DEB_TRY_CACHE:+--cache-dir="$DEB_TRY_CACHE"} "$suite" "$work/base" "$mirror" > "$work/debootstrap.log" 2>&1 ||
-  { tail -5 "$work/debootstrap.log"; fail "no tree"; }
+if [ -n "${DEB_TRY_BASE:-}" ]; then
+  cp -a "$DEB_TRY_BASE" "$work/base"
+else
+  debootstrap --variant=minbase "$suite" "$work/base" "$mirror" > "$work/debootstrap.log" 2>&1 || { tail -5 "$work/debootstrap.log"; fail "no tree"; }
+fi
 for file in resolv.conf hosts; do cp -L "/etc/$file" "$work/base/etc/"; done
-if [ -n "${DEB_TRY_CERTIFICATES:-}" ]; then cp "$DEB_TRY_CERTIFICATES" "$work/base/etc/"; fi
 cp "$package" "$work/base/root/first.deb"
 higher "$work/base/root/higher.deb"
 fresh_tree() {
