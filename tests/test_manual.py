@@ -19,6 +19,7 @@ from dmtwisted.config import load
 from dmtwisted.requests import read_json, read_task
 from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
 from tests.site import build
+from tests.test_manual_walk import walked
 from web.openapi.paths import ENTRIES
 from web.pages.site import PageSite
 
@@ -202,6 +203,37 @@ class BlockTests(SynchronousTestCase):
                     self.assertTrue(known.fullmatch(path) or "…" in path, f"{page.name}: {path}")
 
 
+class CheckTests(SynchronousTestCase):
+    """What the checks themselves find."""
+
+    def page(self, text: str) -> Page:
+        """A page that says ``text``."""
+        page = Page("made-up.md")
+        page.__dict__["text"] = text
+        return page
+
+    def test_commands(self) -> None:
+        """A command or an option that does not exist is named; one that exists is not."""
+        right = ("db status --json", "backup --to FILE --state var", "tls authority --name a --name b", "run -c x")
+        for words in right:
+            self.assertEqual(complaint(words.split()), "", words)
+        wrong = {"bd status": "bd", "db stat": "stat", "run --potr 1": "--potr", "run -x": "-x"}
+        for words, named in wrong.items():
+            self.assertIn(named, complaint(words.split()))
+
+    def test_where_commands_are(self) -> None:
+        """They are found in blocks, over several lines, behind others, and in sentences; names of modules are none."""
+        text = "`dmtwisted run`, `dmtwisted.client`.\n\n```sh\ncd x && dmtwisted \\\n  db check  # it reads\n```\n"
+        self.assertEqual([words for _, words in commands(self.page(text))], [["db", "check"], ["run"]])
+
+    def test_headings(self) -> None:
+        """Anchors are those of code hosts; what is English only ends with its section; code has no headings."""
+        text = "# A\n## Who is `it`?\n### B\n## B\n<!-- English only -->\n### C\n```sh\n# no\n```\n## Д, є!\n"
+        page = self.page(text)
+        self.assertEqual([each.anchor for each in page.headings], ["a", "who-is-it", "b", "b-1", "c", "д-є"])
+        self.assertEqual(page.shared, ([1, 2, 3, 2], []))
+
+
 class LinkTests(SynchronousTestCase):
     """Links between pages, on a code host and in the site alike."""
 
@@ -253,6 +285,16 @@ class LanguageTests(SynchronousTestCase):
         for name in pages():
             if name.startswith("docs/uk/"):
                 self.assertIn(name.replace("docs/uk/", "docs/"), pages())
+
+
+class OpenTests(SynchronousTestCase):
+    """What ``docs/documentation.md`` says of the pages."""
+
+    def test_executed(self) -> None:
+        """It names every page whose commands are executed, and no other."""
+        text = pages()["docs/documentation.md"].text.partition("Executed pages:")[2].partition("**Only checked**")[0]
+        named = {f"docs/{page}" for page in re.findall(r"\]\(([\w-]+\.md)\)", text)}
+        self.assertEqual(named, set(walked()))
 
 
 class SiteTests(SynchronousTestCase):
