@@ -222,7 +222,7 @@ class CheckTests(SynchronousTestCase):
             self.assertIn(named, complaint(words.split()))
 
     def test_where_commands_are(self) -> None:
-        """They are found in blocks, over several lines, behind others, and in sentences; names of modules are none."""
+        """They are found in blocks, over lines, behind others, and in sentences; names of modules are none."""
         text = "`dmtwisted run`, `dmtwisted.client`.\n\n```sh\ncd x && dmtwisted \\\n  db check  # it reads\n```\n"
         self.assertEqual([words for _, words in commands(self.page(text))], [["db", "check"], ["run"]])
 
