@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone, ConnectionRefusedError
+from twisted.internet.error import ConnectionDone, ConnectionRefusedError, UserError
 from twisted.internet.interfaces import IDelayedCall, IProtocol, IProtocolFactory, IReactorTime
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
@@ -121,6 +121,22 @@ class FarPipe(Pipe):
             self._weather.pass_on(self, bytes(data), super().write)
 
 
+class Connector:
+    """A call that is being made."""
+
+    stopped = False
+
+    def stopConnecting(self) -> None:
+        """Call no more."""
+        self.stopped = True
+
+    disconnect = stopConnecting
+
+    def getDestination(self) -> InProcessAddress:
+        """Who is called."""
+        return InProcessAddress()
+
+
 class World(Clock):
     """The time of one desk, and every line on it."""
 
@@ -184,14 +200,18 @@ class DeskReactor:
         self, host: str, port: int, factory: Any, timeout: float = 30, bindAddress: object = None
     ) -> object:
         """As a reactor's: a call to anywhere."""
-        connector = object()
+        connector = Connector()
 
         def connect() -> None:
+            if connector.stopped:
+                factory.clientConnectionFailed(connector, Failure(UserError()))
+                return
             near = self._open(factory, InProcessAddress(), lambda why: factory.clientConnectionLost(connector, why))
             if near is None:
                 factory.clientConnectionFailed(connector, Failure(ConnectionRefusedError()))
 
         factory.doStart()
+        factory.startedConnecting(connector)
         # A line that was closed just now is gone at its far end before the next one is there.
         self.callLater(CONNECTING, connect)
         return connector

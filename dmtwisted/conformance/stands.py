@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from dmtwisted.conformance.desk import FarEnd, Stand
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.drivers import TERMINAL, Driver
+from dmtwisted.devices.drivers import PRINTER, TERMINAL, Driver
 from protocols.simulators.terminal import Terminal
 
 WAIT = 20.0
@@ -134,6 +134,49 @@ def _training_terminal() -> tuple[Stand, ...]:
     return (Stand(DRIVER, {"wait_s": WAIT}, wrong=(({"wait_s": 1}, "settings.wait_s"),)),)
 
 
+def with_printer(profile: str) -> Callable[[World], FarEnd]:
+    """A far end with a simulated printer of a family."""
+
+    def far(world: World) -> FarEnd:
+        from protocols.simulators.printer import simulated_printer
+        from protocols.simulators.printer_port import PrinterPort
+
+        printer = simulated_printer(profile, clock=world)
+        return FarEnd(printer, PrinterPort(printer))
+
+    return far
+
+
+PRINTER_WRONG: Wrong = (
+    *NO_HOST,
+    ({"job_ttl_s": 1}, "settings.job_ttl_s"),
+    ({"profile": "no such family"}, "settings.profile"),
+)
+
+
+def _escpos() -> tuple[Stand, ...]:
+    from dmtwisted.printing.drivers.escpos import DRIVER
+
+    serial = {"interface": "serial", "serial_port": "COM3", "profile": "epson"}
+    network = {"host": "192.0.2.1", "profile": "epson"}
+    return (
+        Stand(DRIVER, network, with_printer("epson"), wrong=PRINTER_WRONG, shape="TCP"),
+        Stand(DRIVER, serial, with_printer("epson"), shape="serial"),
+    )
+
+
+def _star() -> tuple[Stand, ...]:
+    from dmtwisted.printing.drivers.star import DRIVER
+
+    return (Stand(DRIVER, {"host": "192.0.2.1"}, with_printer("star"), wrong=PRINTER_WRONG),)
+
+
+def _training_printer() -> tuple[Stand, ...]:
+    from dmtwisted.printing.drivers.training import DRIVER
+
+    return (Stand(DRIVER, {}, wrong=PRINTER_WRONG[1:]),)
+
+
 STANDS: dict[tuple[str, str], Callable[[], tuple[Stand, ...]]] = {
     (TERMINAL, "privatbank-json"): _privatbank,
     (TERMINAL, "ssi-json"): _ssi,
@@ -143,5 +186,8 @@ STANDS: dict[tuple[str, str], Callable[[], tuple[Stand, ...]]] = {
     (TERMINAL, "concert-v2"): _concert_v2,
     (TERMINAL, "nexo"): _nexo,
     (TERMINAL, "training"): _training_terminal,
+    (PRINTER, "escpos"): _escpos,
+    (PRINTER, "star"): _star,
+    (PRINTER, "training"): _training_printer,
 }
 """What makes the stands of each driver; one for each of its shapes."""

@@ -8,11 +8,11 @@ from dmtwisted.conformance.stands import OPERATION
 from dmtwisted.conformance.suite import RECOVERS, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULES = "terminals.md, the recovery rules"
+RULES = "docs/terminals.md, rule"
 LINE = ("line",)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3")
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
 def lost_approval_is_found(desk: TerminalDesk) -> None:
     """The line breaks after the approval: the terminal is asked, and the caller hears of it with its number."""
     desk.sold()
@@ -28,7 +28,7 @@ def lost_approval_is_found(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3")
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
 def lost_request_is_found(desk: TerminalDesk) -> None:
     """The line breaks before the terminal took the request: asked, it knows of nothing, and a repeat may come."""
     desk.sold()
@@ -39,7 +39,7 @@ def lost_request_is_found(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3")
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
 def silence_is_asked_after(desk: TerminalDesk) -> None:
     """A terminal that took nothing and said nothing is asked at the end, and that is told for good."""
     desk.sold()
@@ -50,7 +50,7 @@ def silence_is_asked_after(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3", needs=LINE)
 def break_while_the_customer_pays(desk: TerminalDesk) -> None:
     """The line breaks while the customer pays: how that ended is found out."""
     desk.sold()
@@ -63,7 +63,7 @@ def break_while_the_customer_pays(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 1 and 3")
+@check(TERMINAL, level=RECOVERS, source=RULES + " 1 and 3")
 def restart_asks(desk: TerminalDesk) -> None:
     """A service that died while a payment ran asks at its next start, before anybody repeats anything."""
     desk.sold()
@@ -78,7 +78,7 @@ def restart_asks(desk: TerminalDesk) -> None:
     same(state == "done", desk.taken(amount) == 1, "the journal against the bank")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3 and 5", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3 and 5", needs=LINE)
 def doubt_ends_by_itself(desk: TerminalDesk) -> None:
     """A terminal that was away tells as soon as it is back; the repeat gets that, and the terminal is free."""
     desk.sold()
@@ -91,7 +91,7 @@ def doubt_ends_by_itself(desk: TerminalDesk) -> None:
     expect(desk.taken(amount) <= 1, "the payment was taken twice")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 6", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=RULES + " 6", needs=LINE)
 def another_receipt_is_not_ours(desk: TerminalDesk) -> None:
     """What the terminal did before under the same sum is never taken for the payment whose answer was lost."""
     amount = 55.55
@@ -103,7 +103,7 @@ def another_receipt_is_not_ours(desk: TerminalDesk) -> None:
     same(desk.pay(label=label, search=2, sum=amount)["res"], answer["res"], "its stored answer")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + ", 3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=RULES + " 3", needs=LINE)
 def two_faults_in_a_row(desk: TerminalDesk) -> None:
     """The answer is lost, and the first question after it too: the next question finds out."""
     desk.sold()

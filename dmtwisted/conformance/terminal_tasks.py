@@ -35,7 +35,7 @@ def refund_gives_back_once(desk: TerminalDesk) -> None:
     same(given, [round(amount * 100)], "what was given back")
 
 
-@check(TERMINAL, level=WHOLE, source="terminals.md, the recovery rules, 16", needs=("cancel",))
+@check(TERMINAL, level=WHOLE, source="docs/terminals.md, rule 16", needs=("cancel",))
 def cancel_takes_back(desk: TerminalDesk) -> None:
     """A cancel of the last payment takes it back, and that is told."""
     sold = desk.sold()
@@ -45,7 +45,7 @@ def cancel_takes_back(desk: TerminalDesk) -> None:
     same((len(desk.entries("cancel")), desk.taken(amount)), (1, 0), "what was taken back")
 
 
-@check(TERMINAL, level=WHOLE, source="terminals.md, the recovery rules, 16", needs=("cancel",))
+@check(TERMINAL, level=WHOLE, source="docs/terminals.md, rule 16", needs=("cancel",))
 def cancel_of_nothing_gives_nothing(desk: TerminalDesk) -> None:
     """A cancel that the terminal refuses is refused, and nothing is given back in another way."""
     desk.sold()
@@ -63,7 +63,7 @@ def general_report_closes_the_batch(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=WHOLE, source="terminals.md, the recovery rules, 14", needs=("settlement",))
+@check(TERMINAL, level=WHOLE, source="docs/terminals.md, rule 14", needs=("settlement",))
 def lost_report_is_not_made_twice(desk: TerminalDesk) -> None:
     """A general report whose answer was lost is asked after or stays unknown; it is never made again by itself."""
     desk.sold()
@@ -113,7 +113,7 @@ def card_first_then_given_up(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=WHOLE, source="terminals.md, the recovery rules, 9")
+@check(TERMINAL, level=WHOLE, source="docs/terminals.md, rule 9")
 def a_part_is_told_as_a_part(desk: TerminalDesk) -> None:
     """A bank that approves less than was asked: the sum that was taken is told, or nobody knows; never the whole."""
     desk.rule("payment", "accept", "partial:4000")
@@ -136,7 +136,7 @@ def reasons_of_the_bank_are_told(desk: TerminalDesk) -> None:
     same(len(told), 3, f"different answers to three refusals ({sorted(told)})")
 
 
-@check(TERMINAL, level=WHOLE, source="terminals.md, the recovery rules, 11", needs=("line",))
+@check(TERMINAL, level=WHOLE, source="docs/terminals.md, rule 11", needs=("line",))
 def progress_is_told(desk: TerminalDesk) -> None:
     """While a payment runs the service tells that the terminal is at work, and afterwards that it is idle."""
     same(desk.built.status()["state"], "idle", "a terminal with nothing to do")

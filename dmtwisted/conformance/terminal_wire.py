@@ -11,7 +11,7 @@ from dmtwisted.conformance.stands import WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULES = "terminals.md, the recovery rules"
+RULES = "docs/terminals.md, rule"
 LINE = ("line",)
 
 NOISE = b"\x00\xff\x13~garbage~"
@@ -55,7 +55,7 @@ class Endless(Protocol):
         self.gone = True
 
 
-@check(TERMINAL, level=SAFE, source="style guide, the codec", needs=LINE)
+@check(TERMINAL, level=SAFE, source="docs/drivers.md, what has to be true", needs=LINE)
 def one_byte_at_a_time(desk: TerminalDesk) -> None:
     """Frames are put together from any pieces: a payment goes well though each byte arrives on its own."""
     desk.weather.one_by_one = True
@@ -63,7 +63,7 @@ def one_byte_at_a_time(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 2", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 2", needs=LINE)
 def cut_anywhere(desk: TerminalDesk) -> None:
     """The line breaks after any byte of the terminal: caller, journal and bank agree all the same."""
     desk.sold()
@@ -77,7 +77,7 @@ def cut_anywhere(desk: TerminalDesk) -> None:
         desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 18", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 18", needs=LINE)
 def words_heard_twice(desk: TerminalDesk) -> None:
     """Whatever the terminal says is heard twice: one payment, and never the answer to the next one."""
     desk.sold()
@@ -95,7 +95,7 @@ def words_heard_twice(desk: TerminalDesk) -> None:
         same((answer["info"]["sum"], desk.taken(amount)), (amount, 1), "the payment")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 18", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 18", needs=LINE)
 def late_words_are_nobodys(desk: TerminalDesk) -> None:
     """What the terminal says after its time is no answer to the next payment."""
     desk.sold()
@@ -108,7 +108,7 @@ def late_words_are_nobodys(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 2 and 18", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 2 and 18", needs=LINE)
 def noise_before_a_word(desk: TerminalDesk) -> None:
     """Noise on the line before the terminal's words, early or late in a payment, never makes a wrong answer."""
     desk.sold()
@@ -120,7 +120,7 @@ def noise_before_a_word(desk: TerminalDesk) -> None:
         desk.honest(desk.answer(due), label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 17", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 17", needs=LINE)
 def somebody_else_on_the_port(desk: TerminalDesk) -> None:
     """What listens there instead of a terminal is told within the payment's time, and no doubt stays."""
     desk.sold()
@@ -149,7 +149,7 @@ def endless_words_are_given_up(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + ", 6", needs=LINE)
+@check(TERMINAL, level=SAFE, source=RULES + " 6", needs=LINE)
 def a_line_comes_back(desk: TerminalDesk) -> None:
     """After a line that broke between two payments the next payment opens another, and goes well."""
     for _ in range(3):

@@ -1,0 +1,200 @@
+"""The driver that is written on docs/drivers.md: it is what the page says, and its faulty sisters are found out."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from dmtwisted.conformance.desk import Stand
+from dmtwisted.conformance.suite import Report, report, stands_of
+from dmtwisted.devices.drivers import TERMINAL, find_drivers
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.interface import Approved, Declined, NeverStarted
+from protocols.errors import WireError
+from tests.test_conformance import SuiteCase
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "drivers.md"
+FILE = re.compile(r"```(?:python|ini)\n# (\S+)\n(.*?)```", re.DOTALL)
+
+
+class PageCase(SuiteCase):
+    """Tests with the package of the page installed."""
+
+    def setUp(self) -> None:
+        """Write the files of the page, as somebody who follows it would."""
+        folder = Path(self.mktemp()).absolute()
+        files = dict(FILE.findall(PAGE.read_text("utf-8")))
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        project = files["pyproject.toml"]
+        told = folder / "tiny_terminal-1.0.dist-info"
+        told.mkdir()
+        (told / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-terminal\nVersion: 1.0\n")
+        [entry] = re.findall(r'^tiny = "(\S+)"$', project, re.MULTILINE)
+        (told / "entry_points.txt").write_text(f"[dmtwisted.drivers]\ntiny = {entry}\n")
+        self.patch(sys, "path", [str(folder), *sys.path])
+        self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tiny")])
+        importlib.invalidate_caches()
+        self.driver = find_drivers()[TERMINAL, "tiny"]
+        [self.stand] = stands_of(self.driver)
+
+    def with_fault(self, name: str, faulty: Callable[..., Any], *checks: str) -> Report:
+        """What the suite finds when a method of the driver is another one."""
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        self.patch(tiny, name, faulty)
+        return report(self.stand, checks)
+
+
+class PageTests(PageCase):
+    """The driver as the page has it."""
+
+    def test_level(self) -> None:
+        """It has the level that the page says, announced by its package."""
+        found = report(self.stand)
+        self.assertEqual(self.driver.origin, "tiny-terminal 1.0")
+        self.assertEqual([(one.check.name, one.wrong) for one in found.failed if one.check.level < 3], [])
+        self.assertIn(f"`terminal tiny: level {found.level} (recovers), suite 1`", PAGE.read_text("utf-8"))
+
+
+class FaultyTests(PageCase):
+    """Drivers with the faults that cost money: none of them is level 1."""
+
+    def broken(self, found: Report) -> set[str]:
+        """The checks that were broken."""
+        self.assertEqual(found.level, 0, [one.check.name for one in found.failed])
+        return {one.check.name for one in found.failed if one.check.level == 1}
+
+    def test_repeats_a_payment(self) -> None:
+        """A driver that sends a payment again when its answer was lost."""
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        perform = tiny.perform
+
+        async def again(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
+            try:
+                return await perform(self, order, snapshot, keep)
+            except WireError:
+                return await perform(self, order, snapshot, keep)
+
+        self.assertLessEqual({"lost-approval-is-honest", "garbage-is-no-answer"}, self.broken(self.faulty(again)))
+
+    def faulty(self, perform: Callable[..., Any]) -> Report:
+        """What the suite finds when payments are made in another way."""
+        return self.with_fault("perform", perform)
+
+    def test_tells_a_break_as_refused(self) -> None:
+        """A driver that tells a lost answer as a refusal."""
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        perform = tiny.perform
+
+        async def refuses(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
+            try:
+                return await perform(self, order, snapshot, keep)
+            except WireError as error:
+                raise Refused(Res.TERMINAL_CONNECT) from error
+
+        self.assertIn("lost-approval-is-honest", self.broken(self.faulty(refuses)))
+
+    def test_believes_itself(self) -> None:
+        """A driver that tells an approval over what was asked for, whatever the terminal says."""
+
+        async def believes(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
+            return Approved(sum=order.wanted, auth_code="1")
+
+        self.assertIn("approval-is-told-whole", self.broken(self.faulty(believes)))
+
+    def test_finds_nothing_ever(self) -> None:
+        """A driver that says of every lost payment that it was never taken."""
+
+        async def never(*_: Any) -> Any:
+            return NeverStarted()
+
+        broken = self.broken(self.with_fault("find_out", never))
+        self.assertLessEqual({"lost-approval-is-honest", "restart-is-honest", "cut-anywhere"}, broken)
+
+    def test_takes_any_reply(self) -> None:
+        """A line that takes the reply to another payment for its own, on a line that stays open."""
+        wire = importlib.import_module("tiny.wire")
+        terminal = importlib.import_module("tiny.terminal")
+        lines: list[Any] = []
+
+        async def one_line(self: Any, question: str, name: str, patience: float) -> Any:
+            if not lines or lines[0]._ended is not None:
+                lines[:] = [await self._endpoint.connect(terminal._Lines(self._clock))]
+            return await lines[0].ask(question, name, patience)
+
+        def takes(self: Any, line: bytes) -> None:
+            reply = wire.Reply.decode(line)
+            if self._due is not None:
+                due, self._due = self._due, None
+                due.callback(reply)
+
+        self.patch(wire.TinyLine, "lineReceived", takes)
+        self.patch(terminal.TinyTerminal, "close", lambda self: lines and lines[0].drop())
+        found = self.with_fault("_exchange", one_line, "words-heard-twice", "approval-is-told-whole")
+        self.assertIn("words-heard-twice", {one.check.name for one in found.failed})
+
+    def test_waits_for_ever(self) -> None:
+        """A driver without a deadline."""
+
+        def no_end(self: Any, question: str, name: str, patience: float) -> Any:
+            self._due = due = Deferred[Any]()
+            self._name = name
+            self.transport.write(question.encode() + b"\n")
+            return due
+
+        self.patch(importlib.import_module("tiny.wire").TinyLine, "ask", no_end)
+        found = report(self.stand, ("silence-ends-in-time", "somebody-else-on-the-port"))
+        self.assertEqual({one.check.name for one in found.failed}, {"silence-ends-in-time"})
+
+    def test_counts_in_floats(self) -> None:
+        """A driver that loses a kopeck on the way."""
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        perform = tiny.perform
+
+        async def rounds(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
+            import msgspec
+
+            wrong = msgspec.structs.replace(order, sum=int(order.sum / 100 * 100))
+            return await perform(self, wrong, snapshot, keep)
+
+        self.assertIn("kopecks-are-exact", self.broken(self.faulty(rounds)))
+
+    def test_tells_the_card(self) -> None:
+        """A driver that logs a whole card number in a way that no mask knows."""
+        from twisted.logger import Logger
+
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        exchange, log = tiny._exchange, Logger()
+
+        async def talks(self: Any, *arguments: Any) -> Any:
+            reply = await exchange(self, *arguments)
+            log.info("heard {what}", what=reply.encode().hex())
+            return reply
+
+        found = self.with_fault("_exchange", talks, "card-numbers-stay-in", "approval-is-told-whole")
+        self.assertEqual({one.check.name for one in found.failed}, {"card-numbers-stay-in"})
+
+    def test_claims_too_much(self) -> None:
+        """A driver that claims a task that it does not have, and settings that nobody describes."""
+        claims = replace(self.driver, capabilities=("payment", "refund", "stored"))
+        stand: Stand = replace(self.stand, driver=claims)
+        found = report(stand, ("capabilities-tell-the-truth", "refund-gives-back-once"))
+        self.assertEqual(len(found.failed), 2)
+
+    def test_refusals_are_definite(self) -> None:
+        """A driver that tells a refusal of the bank as something that may be repeated."""
+
+        def repeats(self: Any, order: Any, reply: Any) -> Any:
+            return Declined.of(Res.TERMINAL_CONNECT)
+
+        found = self.with_fault("_verdict", repeats, "bank-refusal-is-definite")
+        self.assertEqual(found.level, 0)
