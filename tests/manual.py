@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from textwrap import dedent
 
 HOME = Path(__file__).parent.parent
 DOCS = HOME / "docs"
@@ -22,6 +23,7 @@ ENGLISH_ONLY = "<!-- English only -->"
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.DOTALL | re.MULTILINE
 )
+_INDENTED = re.compile(r"\n\n((?: {4}\S.*\n)+)")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
@@ -90,6 +92,14 @@ class Page:
             )
             found.append(Block(self, match["info"].strip(), text, self.text.count("\n", 0, match.start()) + 1))
         return found
+
+    @property
+    def indented(self) -> list[Block]:
+        """Its blocks that are set off by four blanks: text, requests and commands, none of a language."""
+        return [
+            Block(self, "", dedent(match[1]), self.prose.count("\n", 0, match.start(1)) + 1)
+            for match in _INDENTED.finditer(self.prose)
+        ]
 
     @cached_property
     def prose(self) -> str:

@@ -7,8 +7,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from unittest import SkipTest
 
 from twisted.python import usage
@@ -17,9 +19,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
 from dmtwisted.requests import read_json, read_task
+from dmtwisted.results import Res
 from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
 from tests.site import build
 from tests.test_manual_walk import walked
+from tests.web_case import WebCase
 from web.openapi.paths import ENTRIES
 from web.pages.site import PageSite
 
@@ -52,7 +56,7 @@ SHELLS = frozenset({"sh", "console", "powershell", "bat", "cmd", "service", "ini
 
 def commands(page: Page) -> Iterator[tuple[str, list[str]]]:
     """Each ``dmtwisted`` command of a page, in its blocks and within its sentences, with its place."""
-    for block in page.blocks:
+    for block in [*page.blocks, *page.indented]:
         if block.language in SHELLS:
             # A command goes on in the next line behind a backslash, and within a quoted text.
             text = re.sub(r"(\\|\^|`)\n\s*", " ", block.text)
@@ -112,8 +116,12 @@ def targets() -> set[str]:
 def paths() -> re.Pattern[str]:
     """Every path of the interface and of the web interface, as one pattern."""
     known = {key.split(" ", 1)[1] for key in ENTRIES} | {str(rule) for rule in PageSite.app.url_map.iter_rules()}
-    parts = [re.sub(r"(\\\{\w+\\\}|<(?:\w+:)?\w+>)", r"[^/]+", re.escape(path)) for path in known]
-    return re.compile(rf"(?:{'|'.join(parts)})/?")
+    return re.compile(rf"(?:{'|'.join(map(pattern, known))})/?")
+
+
+def pattern(path: str) -> str:
+    """A pattern of ``path``, whatever stands in its places to fill in."""
+    return re.sub(r"(\\\{\w+\\\}|<(?:\w+:)?\w+>)", r"[^/]+", re.escape(path))
 
 
 class BlockTests(SynchronousTestCase):
@@ -122,7 +130,11 @@ class BlockTests(SynchronousTestCase):
     def blocks(self, *languages: str) -> Iterator[Block]:
         """Every block in one of these languages."""
         for page in pages().values():
-            yield from (block for block in page.blocks if not languages or block.language in languages)
+            yield from self.blocks_of(page, *languages)
+
+    def blocks_of(self, page: Page, *languages: str) -> list[Block]:
+        """Likewise, of one page."""
+        return [block for block in page.blocks if not languages or block.language in languages]
 
     def test_languages(self) -> None:
         """A block of an unknown kind is found; so is a mark that no test knows."""
@@ -157,6 +169,23 @@ class BlockTests(SynchronousTestCase):
                     count += 1
                     read_task(read_json(text.encode()))
         self.assertGreater(count, 20)
+
+    def test_requests(self) -> None:
+        """Every request that is shown whole has a method and a path of the interface, and a body of JSON."""
+        known = [(key.split(" ", 1)[0], pattern(key.split(" ", 1)[1])) for key in ENTRIES]
+        count = 0
+        for page in pages().values():
+            for block in [*self.blocks_of(page, "http"), *page.indented]:
+                head, _, body = block.text.partition("\n")
+                found = re.fullmatch(r"(GET|POST|PUT|PATCH|DELETE) (\S+)", head)
+                self.assertTrue(found or block.language != "http", block.where)
+                if found:
+                    count += 1
+                    right = any(found[1] == method and re.fullmatch(path, found[2]) for method, path in known)
+                    self.assertTrue(right, f"{block.where}: {head}")
+                    if body.strip() and "device" in json.loads(body) and "type" in json.loads(body):
+                        read_task(read_json(body.encode()))
+        self.assertGreater(count, 2)
 
     def test_toml(self) -> None:
         """Every TOML block is a configuration that the service takes."""
@@ -194,7 +223,7 @@ class BlockTests(SynchronousTestCase):
         for page in pages().values():
             if page.name.endswith(NO_PATHS):
                 continue
-            for text in [*page.spans, *(block.text for block in page.blocks)]:
+            for text in [*page.spans, *(block.text for block in [*page.blocks, *page.indented])]:
                 for path in _PATH.findall(text):
                     path = path.rstrip(".:-{")
                     self.assertTrue(known.fullmatch(path) or "…" in path, f"{page.name}: {path}")
@@ -229,6 +258,56 @@ class CheckTests(SynchronousTestCase):
         page = self.page(text)
         self.assertEqual([each.anchor for each in page.headings], ["a", "who-is-it", "b", "b-1", "c", "д-є"])
         self.assertEqual(page.shared, ([1, 2, 3, 2], []))
+
+
+FAMILIES = {"register": "registers", "terminal": "card-terminals", "printer": "receipt-printers"}
+"""The page of each family of devices."""
+
+
+class FamilyTests(WebCase):
+    """The pages of registers, terminals and printers, in both languages."""
+
+    def test_settings_and_drivers(self) -> None:
+        """Each setting in their tables is one of a driver of that kind, with its default; each driver is named."""
+        drivers = self.request("GET", "/dm/api/v3/drivers").json["drivers"]
+        for kind, name in FAMILIES.items():
+            known: dict[str, set[str]] = {}
+            for driver in drivers:
+                if driver["kind"] == kind:
+                    for setting, default in _defaults(driver["settings_schema"]):
+                        known.setdefault(setting, set()).add(default)
+            named = {driver["driver"] for driver in drivers if driver["kind"] == kind}
+            for page in (pages()[f"docs/{name}.md"], pages()[f"docs/uk/{name}.md"]):
+                before = page.text.rpartition("\n## ")[0]  # the last section is about faults
+                rows = re.findall(r"^\| (`[a-z_`, ]+`) \| ([^|]*) \| [^|]* \|$", before, re.MULTILINE)
+                self.assertGreater(len(rows), 5, page.name)
+                for settings, shown in rows:
+                    each = re.findall(r"`(\w+)`", settings)
+                    self.assertEqual(set(each) - set(known), set(), page.name)
+                    for setting, default in zip(each, shown.replace("`", "").split(", "), strict=False):
+                        if re.fullmatch(r"[\d.]+|true|false", default):
+                            self.assertIn(default, known[setting], f"{page.name}: {setting}")
+                self.assertTrue(named <= set(page.spans) | {"prro", "escpos", "star", "training"}, page.name)
+
+    def test_codes(self) -> None:
+        """Each code in their tables of faults is in the catalogue, and both languages have the same ones."""
+        for name in FAMILIES.values():
+            found = []
+            for page in (pages()[f"docs/{name}.md"], pages()[f"docs/uk/{name}.md"]):
+                cells = re.findall(r"^\| (\d{3,4}[^|]*) \|", page.text, re.MULTILINE)
+                found.append([int(code) for cell in cells for code in re.findall(r"\b\d{3,4}\b", cell)])
+            self.assertGreater(len(found[0]), 2)
+            self.assertEqual(found[0], found[1])
+            for code in found[0]:
+                self.assertEqual(Res.by_code(code).code, code)
+
+
+def _defaults(schema: Any) -> Iterator[tuple[str, str]]:
+    """Each setting of a driver's JSON Schema, with its default as a page shows it."""
+    for name, each in schema["$defs"][schema["$ref"].rpartition("/")[2]]["properties"].items():
+        default = each.get("default")
+        is_number = isinstance(default, int | Decimal) and not isinstance(default, bool)
+        yield name, f"{float(default):g}" if is_number else str(default).lower()
 
 
 class LinkTests(SynchronousTestCase):
