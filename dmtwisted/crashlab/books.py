@@ -164,6 +164,7 @@ class Deed:
     :param terminal: the terminal that was to take the money, if any.
     :param receipt: local and fiscal number as the till heard them; `None` when there was to be no receipt.
     :param paper: what became of its paper; empty when none was asked for.
+    :param why: the answer by which it was left to a person.
     """
 
     kopecks: int
@@ -172,6 +173,7 @@ class Deed:
     tag: str = ""
     receipt: tuple[int, str] | None = None
     paper: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,20 @@ from dmtwisted.crashlab.shop import Doomed
 
 OLD_SALES, NEW_SALES = 120, 5
 LONG_AGO_S = -100 * 86_400.0
+AHEAD = (
+    "alembic.command",
+    "dmtwisted.commands.backup",
+    "dmtwisted.commands.database",
+    "dmtwisted.store.carry.backing_up",
+    "dmtwisted.store.carry.checking",
+    "dmtwisted.store.carry.looking",
+    "dmtwisted.store.carry.moving",
+    "dmtwisted.store.carry.restoring",
+    "dmtwisted.store.carry.upgrading",
+    "sqlalchemy.dialects.sqlite",
+)
+"""What the commands import."""
+
 LATEST = 60.0
 """Seconds for a step beside the tasks, on a busy machine."""
 
@@ -305,7 +319,7 @@ def at_keeping_points(folder: Path, turns: Sequence[str], tallies: list[Tally], 
     :param tallies: where the counts are put.
     :param stop: when it is set, no further round begins.
     """
-    with Parent(folder / "orders", folder / "parent.log") as parent:
+    with Parent(folder / "orders", folder / "parent.log", AHEAD) as parent:
         keeping = Keeping(parent, folder)
         keeping.fill()
         for point in turns:

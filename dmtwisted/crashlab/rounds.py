@@ -209,9 +209,10 @@ class Lab:
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")
         by_hand, looked = shop.left_to_a_person()
-        tally.by_hand += by_hand - shop.by_hand
+        tally.by_hand += len(by_hand) - shop.by_hand
+        tally.found += by_hand[shop.by_hand :]
         tally.looked += looked - shop.looked
-        shop.by_hand, shop.looked = by_hand, looked
+        shop.by_hand, shop.looked = len(by_hand), looked
         fresh = Findings(
             *(
                 [sentence for sentence in now if sentence not in then]

@@ -186,10 +186,10 @@ def payment(shop: Shop, wire: str) -> None:
     kopecks = shop.next_sum()
     asking = shop.wire()
     try:
-        heard = _pay(shop, asking, wire, kopecks)
+        heard, why = _pay(shop, asking, wire, kopecks)
     finally:
         asking.close()
-    shop.add(Deed(kopecks, heard, terminal=wire))
+    shop.add(Deed(kopecks, heard, terminal=wire, why=why))
     if heard == PERSON:
         # The terminal takes nothing else before somebody has looked.
         _patiently(partial(shop.settle, wire))
@@ -227,7 +227,8 @@ def _patiently(ask: Callable[[], object]) -> None:
             return
 
 
-def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> str:
+def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, str]:
+    """What the till heard in the end, and the answer by which it was left to a person."""
     key = label = str(uuid.uuid4())
     deadline = time.monotonic() + PATIENCE
     unclear = 0.0
@@ -240,25 +241,28 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> str:
             answer = asking.ask("POST", "/dm/execute", body if stored else {**body, "transaction_search": 2})
         except (OSError, http.client.HTTPException):
             # The customer may have paid: first ask what became of it, and only then ask for money.
-            stored = True
+            stored, unclear = True, 0.0
             _pause()
             continue
         res = answer["res"]
         if res == 0:
-            return DONE
+            return DONE, ""
         if stored and res == NO_SUCH_OPERATION:
             stored = False
         elif res == NOT_TAKEN:
             # Certainly never taken: anew, under a label that follows from the first.
             label, stored = str(uuid.uuid5(uuid.UUID(label), "again")), False
+        elif res == NOT_STORED:
+            # The service has no database just now, so it could not ask either. What may be stored is not paid anew.
+            stored, unclear = stored or answer["res_action"] == 2, 0.0
         elif answer["res_action"] == 2:
             stored = True
             unclear = unclear or time.monotonic()
             patience = UNCLEAR_HERE if terminal in NOBODY_TO_ASK else UNCLEAR
             if time.monotonic() > unclear + patience:
-                return PERSON
+                return PERSON, shown(answer)
         elif res not in TELLS_NOTHING and answer["res_action"] == 3:
-            return REFUSED
+            return REFUSED, ""
         _pause()
     raise BenchFailed(f"the payment {key} at {terminal} had no end in {PATIENCE:.0f} s: {shown(answer)}")
 

@@ -198,7 +198,7 @@ class Shop:
         self.link: Link
         self.found = Findings()
         self.by_hand = self.looked = 0
-        """How many deeds were left to a person by the last look, see `left_to_a_person`."""
+        """How much was left to a person by the last look, see `left_to_a_person`."""
         self._held = ExitStack()
         self._papers: dict[int, int] = {}
         self._kopecks = 1000
@@ -342,19 +342,19 @@ class Shop:
                 os.kill(writer, signal.SIGKILL)
         return whom == "service" or writer is not None
 
-    def left_to_a_person(self) -> tuple[int, int]:
-        """How many deeds wait for a person's word: those that we could know of, and those that only eyes can tell.
+    def left_to_a_person(self) -> tuple[list[str], int]:
+        """What waits for a person's word: deeds that we could know of, in sentences, and how many only eyes can tell.
 
         Only eyes can: a slip, where the wire has no question for a lost operation, and a paper on its way.
         """
-        by_hand = looked = 0
+        by_hand, looked = [], 0
         for deed in self.deeds:
             looked += deed.paper == PERSON
             if deed.heard == PERSON:
                 if deed.terminal in NOBODY_TO_ASK:
                     looked += 1
                 else:
-                    by_hand += 1
+                    by_hand.append(f"by hand: {deed.terminal}, {deed.kopecks}: {deed.why}")
         return by_hand, looked
 
     # The books
