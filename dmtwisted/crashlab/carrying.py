@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.commands.children import BenchFailed, environment, execute, free_port
+from dmtwisted.commands.children import BenchFailed, environment, execute
 from dmtwisted.crashlab.books import Findings
 from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.rounds import Tally
-from dmtwisted.crashlab.shop import Doomed
+from dmtwisted.crashlab.shop import Doomed, lasting_port
 
 OLD_SALES, NEW_SALES = 120, 5
 LONG_AGO_S = -100 * 86_400.0
@@ -163,7 +163,7 @@ class Keeping:
     def fill(self) -> None:
         """Sell long ago and now, for all rounds."""
         self._whole.mkdir()
-        with Doomed(self._parent, self._whole, free_port(), "--training") as service:
+        with Doomed(self._parent, self._whole, lasting_port(), "--training") as service:
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": LONG_AGO_S})
             for n in range(2):
                 _do(service, 0, f"open-{n}")
@@ -207,7 +207,7 @@ class Keeping:
         return killed, found
 
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
-        with Doomed(self._parent, state, free_port(), "--training") as service:
+        with Doomed(self._parent, state, lasting_port(), "--training") as service:
             # Another shift has begun, so that the codes of this one are no more of use.
             _do(service, 11, "z-now")
             _do(service, 0, "open-again")
@@ -235,7 +235,7 @@ class Keeping:
             of_first_schema(file, self._first)
         shutil.copy(self._first, file)
         before = rows_of(file)
-        service = Doomed(self._parent, state, free_port(), "--training")
+        service = Doomed(self._parent, state, lasting_port(), "--training")
         service.order(point)
         service.spawn()
         # It is a process of the service's that dies; the service says why it cannot start.
@@ -270,11 +270,11 @@ class Keeping:
     def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, archive = rows_of(state / "dmtwisted.db"), self._folder / f"{state.name}.tar.gz"
         self._commands.run("backup", "--state", str(state), "--to", str(archive))
-        with Doomed(self._parent, state, free_port(), "--training") as service:
+        with Doomed(self._parent, state, lasting_port(), "--training") as service:
             _sell(service, "too-late", 3333)
         killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
         # Decided or not, that is for the next start to see; then the same command brings all of it.
-        with Doomed(self._parent, state, free_port(), "--training"):
+        with Doomed(self._parent, state, lasting_port(), "--training"):
             pass
         self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         archive.unlink()

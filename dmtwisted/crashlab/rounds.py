@@ -274,9 +274,6 @@ def as_json(seed: int, tallies: Sequence[Tally]) -> dict[str, Any]:
         "seed": seed,
         "good": all(tally.good for tally in tallies),
         "kills": sum(tally.killed for tally in tallies),
-        **{
-            count: sum(getattr(tally, count) for tally in tallies)
-            for count in ("lost", "doubled", "by_hand", "looked")
-        },
+        **{count: sum(getattr(tally, count) for tally in tallies) for count in COUNTS[2:]},
         "points": [{**asdict(tally), "good": tally.good} for tally in tallies],
     }

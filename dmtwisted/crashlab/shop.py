@@ -9,6 +9,7 @@ import base64
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -19,7 +20,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from dmtwisted.commands.children import HOST, BenchFailed, Child, family, free_port, is_writer
+from dmtwisted.commands.children import HOST, BenchFailed, Child, family, is_writer
 from dmtwisted.crashlab.books import PERSON, Books, Deed, Findings, accepted, compare_shop, net_payments, read_journal
 from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.wire import Wire
@@ -32,6 +33,9 @@ OPERATION = 0.02
 
 LATEST_START = 120.0
 """Seconds for a process to be ready: a dozen of them start at once."""
+
+PORTS = range(15_000, 32_000)
+"""Below those that systems give to outgoing calls, above those of known services."""
 
 WRITER_PATIENCE = 3.0
 """Seconds within which a running service has a writer."""
@@ -54,6 +58,24 @@ BATCH_TERMINAL = "privatbank-json"
 
 PAPER = re.compile(r"LAB(\d+)")
 """How a sale is known on paper: by the name of what was sold."""
+
+
+_given: set[int] = set()
+
+
+def lasting_port() -> int:
+    """A port that stays ours while whoever listens there is dead: no outgoing call is given one of these numbers.
+
+    :raises BenchFailed: when there is none.
+    """
+    for port in random.SystemRandom().sample(PORTS, 500):
+        if port not in _given:
+            with suppress(OSError), socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((HOST, port))
+                _given.add(port)
+                return port
+    raise BenchFailed("no port is free")
 
 
 class Grown(Child):
@@ -99,7 +121,7 @@ class Link:
     """The way to the tax service, which can be cut: then nobody listens there, as behind a router without a line."""
 
     def __init__(self, target: int) -> None:
-        self.port = free_port()
+        self.port = lasting_port()
         self._target = target
         self._listening: socket.socket | None = None
 
@@ -207,7 +229,7 @@ class Shop:
         state.mkdir()
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log")
-        self.service = Hurried(self.parent, state, free_port())
+        self.service = Hurried(self.parent, state, lasting_port())
         self.far: dict[str, FarEnd] = {}
         self.ids: dict[str, str] = {}
         self.labels: dict[str, int] = {}
@@ -238,7 +260,7 @@ class Shop:
     # Opening
 
     def _far_end(self, name: str, *command: str) -> int:
-        port, control = free_port(), free_port()
+        port, control = lasting_port(), lasting_port()
         whole = ["simulate", *command, "--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
         self.far[name] = child = FarEnd(self.parent, name, whole, control, self.folder)
         self._held.callback(child.stop)
