@@ -21,6 +21,8 @@ source_suffix = {".md": "markdown"}
 root_doc = "index"
 language = "en"
 myst_heading_anchors = 4
+# A block whose colours cannot be told is shown without them: what it says is checked by the tests.
+suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
 html_title = "dmtwisted"
 html_copy_source = False
