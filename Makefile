@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench deb deb-try venv clean
+.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -33,6 +33,9 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 
 site: $(VENV)/.documented        ## the pages as a site in build/site; a dead link or missing anchor stops it
 	$(BIN)/python -m tests.site
+
+wheel:                           ## the package as one file in dist/, for any system that has Python
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X, Z, and the books beside them
 	$(BIN)/python -m tests.demo
