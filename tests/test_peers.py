@@ -189,8 +189,16 @@ class AiohttpTests(_PeerTests, SynchronousTestCase):
         return lambda body: asyncio.run(answer(body))
 
 
-class SharedTests(AiohttpTests):
-    """The peer whose commits are shared."""
+class SharedFastApiTests(FastApiTests):
+    """The peer with FastAPI whose commits are shared."""
+
+    def kept(self, path: str) -> Books:
+        """The books of the peer."""
+        return SharedBooks(path)
+
+
+class SharedAiohttpTests(AiohttpTests):
+    """The peer with aiohttp whose commits are shared."""
 
     def kept(self, path: str) -> Books:
         """The books of the peer."""

@@ -1,7 +1,7 @@
 """The service beside the same sale written plainly by other means: ``dmtwisted bench peers``.
 
-The peers are in ``tests/peers`` of the source tree: FastAPI with uvicorn, aiohttp with uvloop, and the latter once
-more with commits that are shared, which is what its developer would do next. Each round measures all of them right
+The peers are in ``tests/peers`` of the source tree: FastAPI with uvicorn, aiohttp with uvloop, and both once more
+with commits that are shared, which is what their developers would do next. Each round measures all of them right
 after each other, under the same load, each on a file of its own; the order turns with each round, so that no one
 is always first. What counts is the ratio within a round.
 """
@@ -34,6 +34,7 @@ OURS = "dmtwisted"
 PEERS = {
     "FastAPI + uvicorn": ("fastapi",),
     "aiohttp + uvloop": ("aiohttp",),
+    "FastAPI + uvicorn, shared commits": ("fastapi", "--shared"),
     "aiohttp + uvloop, shared commits": ("aiohttp", "--shared"),
 }
 """The peers by name, with the words that start them."""

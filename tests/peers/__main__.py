@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--database", required=True, help="the SQLite file")
     parser.add_argument("--registers", type=int, default=1, help="how many there are: bench-0, bench-1 ...")
     parser.add_argument("--prefix", default="bench-", help="the registers' names without their numbers")
-    parser.add_argument("--shared", action="store_true", help="aiohttp: commit all that waits at once")
+    parser.add_argument("--shared", action="store_true", help="commit all that waits at once")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     books = SharedBooks(options.database) if options.shared else Books(options.database)

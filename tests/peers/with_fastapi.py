@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from tests.peers.books import Books, Desk, repeated
+from tests.peers.books import Books, Desk, SharedBooks, repeated
 from tests.peers.receipts import Refused, Task, refusal_of
 
 JSON = "application/json"
@@ -19,16 +21,22 @@ def app_of(books: Books, desk: Desk) -> FastAPI:
     app = FastAPI()
     locks = {name: threading.Lock() for name in desk.names()}
 
+    def committed(work: Callable[[Any], Any]) -> Any:
+        if isinstance(books, SharedBooks):
+            return books.later(work).result()
+        (done,) = books.committed(work)
+        return done
+
     def execute(task: Task) -> Response:
         begun, res = desk.now(), 0
         try:
             with locks.get(task.device, threading.Lock()):
-                (operation,) = books.committed(desk.intent(task))
+                operation = committed(desk.intent(task))
                 if operation.known is not None:
                     text = repeated(operation.known)
                 else:
                     number = desk.submit(operation)
-                    (text,) = books.committed(desk.outcome(operation, number))
+                    text = committed(desk.outcome(operation, number))
         except Refused as refused:
             res = refused.res
             text = json.dumps(refusal_of(task, refused), ensure_ascii=False)
