@@ -103,6 +103,10 @@ class Members:
         """Whether the member is given with anything but ``null``."""
         return self._values.get(name) is not None
 
+    def has_none_of(self, names: frozenset[str]) -> bool:
+        """Whether not one of ``names`` is there, not even as ``null``."""
+        return names.isdisjoint(self._values)
+
     def value(self, name: str) -> Any:
         """Whatever the member is, for a reader of its own; `None` when absent."""
         return self._values.get(name)
@@ -120,6 +124,9 @@ class Members:
 
     def code(self, name: str) -> str:
         """A code of a catalogue, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
+        value = self._values.get(name)
+        if value.__class__ is int and -(2**53) <= value <= 2**53:
+            return str(value)
         text = self.text(name).strip()
         try:
             return str(self.integer(name)) if text else ""
@@ -128,6 +135,8 @@ class Members:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """An array of texts; empty when absent."""
+        if self._values.get(name) is None:
+            return ()
         named = {f"{name}[{index}]": value for index, value in enumerate(self._list(name))}
         entries = Members(named, self._path)
         return tuple(entries.text(entry) for entry in named)
@@ -584,8 +593,14 @@ def _read_row(row: Members) -> RowRequest:
     )
 
 
+_DISCOUNTS = frozenset({"disc", "disc_type", "disc_name", "discounts"})
+"""The members that say anything of discounts; most rows have none of them."""
+
+
 def _read_discounts(members: Members) -> tuple[Discount, ...]:
     """``disc`` with its ``disc_type``, and the named ones of ``discounts`` (http-api 2.3, 2.4)."""
+    if members.has_none_of(_DISCOUNTS):
+        return ()
     named = members.read_each("discounts", _read_discount)
     single = _read_discount(members)
     return (single, *named) if single.value else named

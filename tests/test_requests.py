@@ -492,6 +492,24 @@ class RowTests(_RequestCase):
         self.assertEqual(self.row(disc=1.5).discounts, (Discount(150),))
         self.assertEqual(self.row(disc=7.5, disc_type=1).discounts, (Discount(750, True),))
         self.assertEqual(self.row(disc="-1.5").discounts, (Discount(-150),))
+        self.assertEqual(self.row().discounts, ())
+
+    def test_wrong_beside_a_discount(self) -> None:
+        """What says how to take a discount is checked though there is none."""
+        for name, wrong in (("disc_type", 2), ("disc_name", []), ("discounts", 1)):
+            self.assertRaises(Refused, lambda given={name: wrong}: self.row(**given))
+
+    def test_code(self) -> None:
+        """A code that is a number is the same as its text, and one that is too large is no number."""
+        for spelled, code in (
+            (2, "2"),
+            (2.0, "2"),
+            (" 2 ", "2"),
+            (2**53, str(2**53)),
+            (2**60, str(2**60)),
+            ("А", "А"),
+        ):
+            self.assertEqual(self.row(taxgrp=spelled).taxgrp, code)
 
 
 class NotJsonTests(_RequestCase):

@@ -77,6 +77,10 @@ class Recorder(Members):
     def _ask(self, name: str, kind: str) -> None:
         self.asked.setdefault(name, ref(kind))
 
+    def has_none_of(self, names: frozenset[str]) -> bool:
+        """Never: whoever asks goes on to read them, and is heard then."""
+        return False
+
     def has(self, name: str) -> bool:
         """Everything is there, so that readers look at everything."""
         return name not in self._absent
