@@ -164,9 +164,12 @@ def _receipt(
 def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
-    for code in (row.code, row.code1, row.code2, row.code3, row.code_a, *row.code_aa):
-        if _CONTROL.search(code):
-            raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, repr(code))
+    codes = (row.code, row.code1, row.code2, row.code3, row.code_a, *row.code_aa)
+    # What is printable holds no control character, and that is known of all of them at once.
+    if not "".join(codes).isprintable():
+        for code in codes:
+            if _CONTROL.search(code):
+                raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, repr(code))
     for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
         if value < 0:
             raise malformed(f"fiscal.receipt.rows[{index}].{member}", "the number cannot be negative")
@@ -201,6 +204,8 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
 
 def printable(text: str) -> str:
     """``text`` with `?` for what the tax service does not take; a written ``\\n`` is a line break (http-api 1.3)."""
+    if not text:
+        return text
     return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
 
 
