@@ -137,6 +137,13 @@ class BoundedChannel(HTTPChannel):
 
     _begun: float | None = None
     _working = False
+    _host: Any = None
+
+    def getHost(self) -> Any:
+        """Our own end, which stays the same: each request asks for it, and the system is asked once."""
+        if self._host is None:
+            self._host = super().getHost()
+        return self._host
 
     def dataReceived(self, data: bytes) -> None:
         """Bytes of a request; one that has dripped in for too long is not waited for any more."""
