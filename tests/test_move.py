@@ -11,6 +11,7 @@ import sys
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
 from pathlib import Path
+from typing import Any
 from unittest import skipIf, skipUnless
 
 from twisted.internet import reactor
@@ -23,9 +24,11 @@ from dmtwisted.commands.progress import Progress
 from dmtwisted.store.carry import moving
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
-from dmtwisted.store.carry.moving import Moved, move
+from dmtwisted.store.carry.moving import Moved, catch_up, move
+from dmtwisted.store.carry.postgres_rows import INDEXES, REFERENCES
 from dmtwisted.store.carry.rows import NOTES, CarryError, open_rows
-from dmtwisted.store.carry.shapes import Sum, all_tables, shapes
+from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
+from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.upgrading import upgrade_to
 from dmtwisted.store.migrate import MOVING, head, sqlite_revision, upgrade
 from dmtwisted.store.postgres import PostgresStore
@@ -96,6 +99,17 @@ def sums(url: str) -> dict[str, Sum]:
             for page in rows.walk(shape):
                 found[shape.name].add(page)
     return found
+
+
+def made_of(url: str) -> set[tuple[Any, ...]]:
+    """The indexes and references of a database, each with the statement that makes it."""
+    with open_rows(url) as rows:
+        if url.startswith("sqlite"):
+            return set(rows.ask("SELECT name, sql FROM sqlite_master WHERE type = 'index'"))
+        # The server words conditions in another way each time it is given its own words.
+        kinds = "SELECT indexrelid::regclass::text, indisunique, indkey::text, indpred IS NULL FROM pg_index"
+        ours = "JOIN pg_class ON oid = indrelid WHERE relnamespace = current_schema()::regnamespace"
+        return {*rows.ask(f"{kinds} {ours}"), *rows.ask(REFERENCES)}
 
 
 class MoveCase(SynchronousTestCase):
@@ -223,6 +237,60 @@ class FileTests(MoveCase):
         fill(Path(other.removeprefix("sqlite:///")), 1)
         self.assertIn("is not finished", self.refused(other, target))
 
+    def test_indexes(self) -> None:
+        """What was put off while rows went in is made before the end, wherever it was killed, as in a new file."""
+        self.fill(20)
+        target, fresh = self.other(), self.other()
+        upgrade(fresh)
+        self.patch(moving, "catch_up", lambda *_: 1 / 0)
+        self.assertRaises(ZeroDivisionError, self.move, self.url, target)
+        self.assertNotEqual(made_of(target), made_of(fresh))
+        self.patch(moving, "catch_up", lambda rows, _: (rows.catch_up(rows.put_off()[0]), 1 / 0))
+        self.assertRaises(ZeroDivisionError, self.move, self.url, target)
+        self.patch(moving, "catch_up", catch_up)
+        self.assertEqual(self.move(self.url, target).carried, 0)
+        self.assertEqual(made_of(target), made_of(fresh))
+        self.assertEqual(sums(target), sums(self.url))
+
+    def test_doubled_tag(self) -> None:
+        """A source that holds what its indexes forbid is not moved to its end, and it is said what it is."""
+        self.fill(20)
+        with closing(connect(str(self.path))) as db:
+            db.execute("DROP INDEX operation_fiscal_tag")
+            db.execute('UPDATE operation SET "key" = (SELECT "key" FROM operation WHERE n = 7) WHERE n = 11')
+        target = self.other()
+        self.assertIn("UNIQUE constraint failed", self.refused(self.url, target))
+        with open_rows(target) as rows:
+            self.assertEqual(rows.revision(), MOVING)
+
+    def test_log_again(self) -> None:
+        """A file that was filled is one like any other afterwards: its writer finds a log."""
+        self.fill(5)
+        target = self.other()
+        self.move(self.url, target)
+        with closing(sqlite3.connect(target.removeprefix("sqlite:///"))) as db:
+            self.assertEqual(db.execute("PRAGMA journal_mode").fetchone(), ("wal",))
+
+    def test_reading_ahead(self) -> None:
+        """A page that cannot be read ends the move with why; what came before it is there."""
+        self.fill(20)
+        target = self.other()
+        self.patch(moving, "PAGE", 5)
+        page = SqliteRows.page
+
+        def broken(rows: SqliteRows, shape: Shape, after: Key | None, limit: int = 5) -> list[Row]:
+            if shape.name == "operation" and after == (10,):
+                raise CarryError("the disk has a scratch")
+            return page(rows, shape, after, limit)
+
+        self.patch(SqliteRows, "page", broken)
+        self.assertEqual(self.refused(self.url, target), "the disk has a scratch")
+        self.patch(SqliteRows, "page", page)
+        with open_rows(target) as rows:
+            self.assertEqual(rows.ask("SELECT count(*) FROM operation"), [(10,)])
+        self.move(self.url, target)
+        self.assertEqual(sums(target), sums(self.url))
+
     def test_changed_meanwhile(self) -> None:
         """A source that was changed while the move was broken off is noticed; `anew` brings it over as it is."""
         self.fill(20)
@@ -275,12 +343,13 @@ class ServerTests(MoveCase):
     """To a server and back."""
 
     def test_there_and_back(self) -> None:
-        """SQLite, PostgreSQL, SQLite, each way killed three times on the way: the same rows, with the same hashes."""
+        """SQLite, PostgreSQL, SQLite, each way killed four times on the way: the same rows, with the same hashes."""
         self.fill(3000)
         server_url, back = self.postgres(), self.other()
-        there = killed_again_and_again(self.url, server_url, 500, [9, 20, 12])
+        # The first one while it puts off indexes, which takes two steps each.
+        there = killed_again_and_again(self.url, server_url, 500, [9, 33, 20, 12])
         self.assertEqual(sums(server_url), sums(self.url))
-        home = killed_again_and_again(server_url, back, 500, [9, 20, 12])
+        home = killed_again_and_again(server_url, back, 500, [3, 13, 20, 12])
         self.assertEqual(sums(back), sums(self.url))
         total = sum(found.rows for found in sums(self.url).values())
         self.assertTrue(0 < there < total and 0 < home < total, (there, home, total))
@@ -289,6 +358,29 @@ class ServerTests(MoveCase):
                 if shape.numbered:
                     numbers = {rows.counter(shape) for rows in (ours, theirs, between)}
                     self.assertEqual(len(numbers), 1, shape.name)
+
+    def test_indexes(self) -> None:
+        """What was put off while rows went in is made before the end, as a new database has it."""
+        self.fill(20)
+        target, fresh = self.postgres(), self.postgres()
+        upgrade(fresh)
+        self.patch(moving, "catch_up", lambda rows, _: (rows.catch_up(rows.put_off()[0]), 1 / 0))
+        self.assertRaises(ZeroDivisionError, self.move, self.url, target)
+        with open_rows(target) as rows:
+            self.assertEqual((len(rows.ask(INDEXES)), len(rows.ask(REFERENCES))), (1, 0))
+        self.patch(moving, "catch_up", catch_up)
+        self.move(self.url, target)
+        self.assertEqual(made_of(target), made_of(fresh))
+        with open_rows(target) as rows:
+            rows.ask("SET enable_seqscan TO off")
+            for index, condition in (
+                ("operation_unresolved", "state IN ('intended', 'unknown')"),
+                ("operation_latest", "device_n = 1 AND kind IN ('pay', 'doc')"),
+                ("operation_fiscal_tag", "device_n = 1 AND kind = 'fiscal' AND key = 'a' AND state <> 'refused'"),
+            ):
+                rows.ask("DROP INDEX IF EXISTS operation_key, operation_list")
+                plan = rows.ask(f"EXPLAIN SELECT n FROM operation WHERE {condition}")
+                self.assertIn(index, str(plan))
 
     def test_in_use(self) -> None:
         """While a session of a service is there nothing is moved, in neither direction."""

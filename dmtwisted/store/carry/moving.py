@@ -10,13 +10,14 @@ source is read and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.looking import expect_fit, fitness
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
-from dmtwisted.store.carry.shapes import Key, Shape, Sum, all_tables, shapes
+from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
 from dmtwisted.store.migrate import MOVING, head
 
 PATIENCE = 10.0
@@ -61,6 +62,7 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
             if shape.numbered:
                 target.set_counter(shape, source.counter(shape))
     reached("move.carried")
+    catch_up(target, report)
     sums = compare(source, target, report)
     reached("move.compared")
     target.end_notes(head())
@@ -116,7 +118,7 @@ def _carry(source: Rows, target: Rows, report: Report) -> int:
     for shape in shapes():
         after, there = places[shape.name]
         report(shape.name, done, total)
-        while page := source.page(shape, after, PAGE):
+        for page in ahead(source.walk(shape, after, PAGE)):
             after, there = shape.key_of(page[-1]), there + len(page)
             with target.transaction():
                 target.add(shape, page)
@@ -141,14 +143,17 @@ def compare(source: Rows, target: Rows, report: Report) -> dict[str, Sum]:
     total = 2 * sum(source.count(shape) for shape in shapes())
     sums, done = {}, 0
     for shape in shapes():
-        both = []
-        for side in (source, target):
-            found = Sum()
-            for page in side.walk(shape):
-                found.add(page)
-                report(f"compare {shape.name}", min(done + found.rows, total), total)
-            done += found.rows
-            both.append(found)
+        both = [Sum(), Sum()]
+
+        def told(shape: Shape = shape, both: list[Sum] = both, done: int = done) -> None:
+            report(f"compare {shape.name}", min(done + sum(side.rows for side in both), total), total)
+
+        with ThreadPoolExecutor(1) as beside:
+            # Two databases work at the same time, and most of the reckoning lets others go on.
+            theirs = beside.submit(_add_up, both[1], target.walk(shape), lambda: None)
+            _add_up(both[0], source.walk(shape), told)
+            theirs.result()
+        done += sum(side.rows for side in both)
         if both[0] != both[1]:
             raise CarryError(
                 f"{_first_difference(source, target, shape)}: not the same on both sides. The source was changed "
@@ -156,6 +161,29 @@ def compare(source: Rows, target: Rows, report: Report) -> dict[str, Sum]:
             )
         sums[shape.name] = both[0]
     return sums
+
+
+def _add_up(found: Sum, pages: Iterator[list[Row]], told: Callable[[], None]) -> None:
+    for page in pages:
+        found.add(page)
+        told()
+
+
+def ahead(pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
+    """The same pages, the next one read while the one before is being worked with."""
+    with ThreadPoolExecutor(1) as reader:
+        coming: Future[list[Row]] = reader.submit(next, pages, [])
+        while page := coming.result():
+            coming = reader.submit(next, pages, [])
+            yield page
+
+
+def catch_up(target: Rows, report: Report) -> None:
+    """Do what was put off in ``target`` while rows went in; killed between two of them, the next run goes on."""
+    names = target.put_off()
+    for number, name in enumerate(names):
+        report(name, number, len(names))
+        target.catch_up(name)
 
 
 def _first_difference(source: Rows, target: Rows, shape: Shape) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg2
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, all_tables, shapes
 from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
 from dmtwisted.store.postgres_sessions import first_line, read_url
@@ -32,6 +32,20 @@ INVALID = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE relnamespace = current_schema()::regnamespace AND NOT indisvalid"
 )
+REFERENCES = (
+    "SELECT conrelid::regclass::text, quote_ident(conname), format('ALTER TABLE %s ADD CONSTRAINT %I %s', "
+    "conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint "
+    "WHERE connamespace = current_schema()::regnamespace AND contype = 'f'"
+)
+"""What each row of a table is looked up for in another one, with the statements that say so."""
+
+INDEXES = (
+    "SELECT quote_ident(relname), pg_get_indexdef(indexrelid) FROM pg_index "
+    "JOIN pg_class ON pg_class.oid = indexrelid WHERE relnamespace = current_schema()::regnamespace "
+    "AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)"
+)
+"""All but those of keys."""
+
 ORPHANS = (
     "SELECT d.n FROM document d LEFT JOIN operation o ON o.n = d.operation_n WHERE o.n IS NULL ORDER BY d.n LIMIT 20"
 )
@@ -61,6 +75,8 @@ class PostgresRows(Rows):
         self._cursor = self._connection.cursor()
         # How far a move came is in the same transaction as its rows; the last step waits for the disk.
         self.ask("SET synchronous_commit TO off; SET client_encoding TO 'UTF8'; SET jit TO off; SELECT 1")
+        # For the indexes that are made when all rows are there.
+        self.ask("SET maintenance_work_mem TO '128MB'")
         if reading:
             self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
@@ -133,7 +149,7 @@ class PostgresRows(Rows):
         stream = BytesIO()
         with self._told(f"{shape.name}: "):
             self._cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", stream)
-        return list(_unpack(shape, stream.getbuffer()))
+        return list(_unpack(shape, stream.getvalue()))
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
@@ -177,6 +193,12 @@ class PostgresRows(Rows):
         with self.transaction():
             self.ask(f"CREATE TABLE {NOTES} (name varchar(64) PRIMARY KEY, value text NOT NULL)")
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+            for table, name, statement in self.ask(REFERENCES):
+                self.note(f"{PUT_OFF[1]}{name}", statement)
+                self.ask(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+            for name, statement in self.ask(INDEXES):
+                self.note(f"{PUT_OFF[0]}{name}", statement)
+                self.ask(f"DROP INDEX {name}")
 
     def notes(self) -> dict[str, str]:
         """The notes."""
@@ -193,7 +215,9 @@ class PostgresRows(Rows):
 
     def end_notes(self, revision: str) -> None:
         """The last step of a move; its commit brings all before it to the disk."""
-        self.ask("SET synchronous_commit TO on")
+        self.ask("SET synchronous_commit TO off; SET client_encoding TO 'UTF8'; SET jit TO off; SELECT 1")
+        # For the indexes that are made when all rows are there.
+        self.ask("SET maintenance_work_mem TO '128MB'")
         with self.transaction():
             self.ask(f"DROP TABLE {NOTES}")
             self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
@@ -259,29 +283,28 @@ _WRITERS: dict[tuple[type, bool], Callable[[Any], bytes]] = {
 }
 
 
-def _unpack(shape: Shape, data: memoryview) -> Iterator[Row]:
+def _unpack(shape: Shape, data: bytes) -> Iterator[Row]:
     """The rows in the server's binary form."""
-    readers = [_READERS[kind, wide] for kind, wide in zip(shape.types, shape.wide, strict=True)]
+    # Written out, for of a move it is the largest part that is not the databases' own.
+    kinds = [(kind, wide) for kind, wide in zip(shape.types, shape.wide, strict=True)]
+    long, huge, number = _LONG.unpack_from, _HUGE.unpack_from, _LONG.size
     place = len(_SIGNATURE)
-    long = _LONG.unpack_from
     while data[place : place + 2] != _END:
         place += 2
         row: list[Any] = []
-        for read in readers:
+        for kind, wide in kinds:
             (length,) = long(data, place)
-            place += 4
+            place += number
             if length < 0:
                 row.append(None)
+                continue
+            if kind is int:
+                row.append(huge(data, place)[0] if wide else long(data, place)[0])
+            elif kind is bytes:
+                row.append(data[place : place + length])
+            elif kind is str:
+                row.append(data[place : place + length].decode())
             else:
-                row.append(read(data[place : place + length]))
-                place += length
+                row.append(data[place] != 0)
+            place += length
         yield tuple(row)
-
-
-_READERS: dict[tuple[type, bool], Callable[[memoryview], Any]] = {
-    (int, True): lambda raw: _HUGE.unpack(raw)[0],
-    (int, False): lambda raw: _LONG.unpack(raw)[0],
-    (str, False): lambda raw: str(raw, "utf-8"),
-    (bytes, False): bytes,
-    (bool, False): lambda raw: raw[0] != 0,
-}

@@ -14,7 +14,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, state_files
-from dmtwisted.store.carry.moving import SOURCE, Report, begin, move
+from dmtwisted.store.carry.moving import SOURCE, Report, begin, catch_up, move
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Row, pages, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
@@ -186,6 +186,7 @@ def _load(
         if shape.numbered:
             with target.transaction():
                 target.set_counter(shape, manifest.tables[shape.name].counter)
+    catch_up(target, report)
     if _without_counters(marks(target, report)) != _without_counters(manifest.tables):
         raise CarryError("the rows that were restored are not those that were backed up")
     if marked is not None:

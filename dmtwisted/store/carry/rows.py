@@ -18,6 +18,12 @@ PAGE = 2000
 NOTES = "dmtwisted_move"
 """The table in which a database keeps how far a move into it has come; it is there only meanwhile."""
 
+PUT_OFF = "index ", "reference "
+"""What the notes begin with of what is made when all rows are there, in one go: each holds the statement for it.
+
+Row by row an index over keys that come in no order costs more than the rows themselves.
+"""
+
 
 class CarryError(Exception):
     """It cannot be done; the text is one line for whoever asked, without a password."""
@@ -109,6 +115,19 @@ class Rows(ABC):
     def note(self, name: str, value: str) -> None:
         """Keep a note, in place of one of that name."""
 
+    def put_off(self) -> list[str]:
+        """What is still to be made when all rows are in: the names of its notes."""
+        return sorted(name for name in self.notes() if name.startswith(PUT_OFF))
+
+    def catch_up(self, name: str) -> None:
+        """Make one thing that was put off while rows went in, and forget its note: both or none.
+
+        :raises CarryError: when the rows do not allow it.
+        """
+        with self.transaction():
+            self.ask(self.notes()[name])
+            self.ask(f"DELETE FROM {NOTES} WHERE name = '{name}'")
+
     @abstractmethod
     def end_notes(self, revision: str) -> None:
         """Forget the notes and let services in, who find ``revision``: both or none, and on the disk."""
@@ -121,10 +140,9 @@ class Rows(ABC):
     def faults(self) -> Iterator[str]:
         """What the database itself finds wrong with its pages, indexes and references, a line each."""
 
-    def walk(self, shape: Shape) -> Iterator[list[Row]]:
-        """Every row, page by page, in the order of the key."""
-        after: Key | None = None
-        while page := self.page(shape, after):
+    def walk(self, shape: Shape, after: Key | None = None, limit: int = PAGE) -> Iterator[list[Row]]:
+        """Every row, or every one behind a key, page by page, in the order of the key."""
+        while page := self.page(shape, after, limit):
             yield page
             after = shape.key_of(page[-1])
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
 from dmtwisted.store.migrate import MOVING, sqlite_revision
 from dmtwisted.store.writer import Locked, take_lock
@@ -19,6 +19,18 @@ COPY_PAGES, COPY_PAUSE = 2000, 0.002
 
 CACHE_KIB = 262144
 """Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
+
+
+FILLING = "TRUNCATE"
+"""How a file that is being filled keeps what it was: rows are added behind all others, and of pages that were not
+there nothing has to be kept. Through the log every row would be written twice."""
+
+IN_NO_ORDER = (
+    "SELECT m.name, m.sql FROM sqlite_master m JOIN pragma_index_info(m.name) i "
+    "WHERE m.type = 'index' AND m.sql > '' AND i.name = 'key'"
+)
+"""The indexes over what callers name their tasks. All others grow at their ends, which costs less than to read all
+rows once more for each of them."""
 
 
 class SqliteRows(Rows):
@@ -44,11 +56,15 @@ class SqliteRows(Rows):
             try:
                 mode = "ro&immutable=1" if self._alone else "ro" if self._reading else "rwc"
                 uri = f"{self._path.absolute().as_uri()}?mode={mode}"
-                self._opened = db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
+                # Pages are read ahead by a thread, one after the other: never two at once.
+                self._opened = db = sqlite3.connect(
+                    uri, uri=True, isolation_level=None, timeout=10, check_same_thread=False
+                )
                 if not self._reading:
-                    db.execute("PRAGMA journal_mode=WAL")
+                    filling = db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (NOTES,)).fetchone()
+                    db.execute(f"PRAGMA journal_mode={FILLING if filling else 'WAL'}").fetchall()
                     # With the log NORMAL cannot damage the file; how far a move came is in the same transaction.
-                    db.execute("PRAGMA synchronous=NORMAL")
+                    db.execute(f"PRAGMA synchronous={'FULL' if filling else 'NORMAL'}")
                     db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
                     # Pages of indexes are touched again and again: they go into the file now and then, not each time.
                     db.execute("PRAGMA wal_autocheckpoint=50000")
@@ -161,6 +177,11 @@ class SqliteRows(Rows):
         with self.transaction():
             self.ask(f"CREATE TABLE {NOTES} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+            for name, statement in self.ask(IN_NO_ORDER):
+                self.note(f"{PUT_OFF[0]}{name}", statement)
+                self.ask(f"DROP INDEX {name}")
+        self.ask(f"PRAGMA journal_mode={FILLING}")
+        self.ask("PRAGMA synchronous=FULL")
 
     def notes(self) -> dict[str, str]:
         """The notes."""
@@ -178,6 +199,7 @@ class SqliteRows(Rows):
             self.ask(f"DROP TABLE {NOTES}")
             self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
         self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.ask("PRAGMA journal_mode=WAL")
 
     def clear(self) -> None:
         """Empty tables."""
