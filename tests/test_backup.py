@@ -21,7 +21,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.commands.launch import finish_restore
 from dmtwisted.commands.main import main
 from dmtwisted.config import Config, ConfigError, ServiceConfig
-from dmtwisted.store.carry import sqlite_rows
+from dmtwisted.store.carry import backing_up, sqlite_rows
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks
 from dmtwisted.store.carry.rows import CarryError, open_rows
@@ -256,7 +256,7 @@ class MakeTests(BackupCase):
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device", str(self.archive))
 
-        self.patch(os, "replace", full)
+        self.patch(backing_up, "replace", full)
         status, _, err = self.command("backup", "--to", str(self.archive))
         self.assertEqual(status, 1)
         self.assertIn("No space left on device", err)
