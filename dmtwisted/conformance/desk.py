@@ -26,6 +26,7 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.logs import observer
+from dmtwisted.secrets import Secrets
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow
 
@@ -171,7 +172,8 @@ class Desk:
     def _start(self) -> None:
         self.store = Mortal(self._store)
         self.reactor = DeskReactor(self.world, self._answer_call)
-        around = Surroundings(self.reactor, ServiceClock(self.reactor), cast(Any, self.store), self._folder)
+        clock, store = ServiceClock(self.reactor), cast(Any, self.store)
+        around = Surroundings(self.reactor, clock, store, self._folder, Secrets(self._folder))
         driver = self.stand.driver
         build = self.stand.build
         if build is not None:

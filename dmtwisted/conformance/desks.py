@@ -205,7 +205,7 @@ class RegisterDesk(Desk):
 
     def look_up(self, tag: str) -> Answer:
         """The stored answer for a tag."""
-        return self.ask({"type": 4, "tag": tag})
+        return self.ask({"type": 0, "tag": tag})
 
     def open(self) -> Answer:
         """A shift that is opened."""

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from dmtwisted.conformance.desk import FarEnd, Stand
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.drivers import PRINTER, TERMINAL, Driver
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver
 from protocols.simulators.terminal import Terminal
 
 WAIT = 20.0
@@ -177,6 +177,22 @@ def _training_printer() -> tuple[Stand, ...]:
     return (Stand(DRIVER, {}, wrong=PRINTER_WRONG[1:]),)
 
 
+def _prro() -> tuple[Stand, ...]:
+    from dmtwisted.conformance.prro_stand import build, far, load_key, settings
+    from dmtwisted.registers.drivers.prro import DRIVER
+
+    # It speaks HTTPS with a trust of its own, so the exchange itself is led to the simulated server.
+    wrong = ({"server_url": "ftp://x"}, "settings"), ({"rounding_step": 5}, "settings.rounding_step")
+    return (Stand(DRIVER, settings(), far, build, wrong, load_key, line=False),)
+
+
+def _training_register() -> tuple[Stand, ...]:
+    from dmtwisted.registers.drivers.training import DRIVER
+
+    wrong = ({"wait_s": 0}, "settings.wait_s"), ({"rounding_step": 5}, "settings.rounding_step")
+    return (Stand(DRIVER, {}, wrong=wrong),)
+
+
 STANDS: dict[tuple[str, str], Callable[[], tuple[Stand, ...]]] = {
     (TERMINAL, "privatbank-json"): _privatbank,
     (TERMINAL, "ssi-json"): _ssi,
@@ -189,5 +205,7 @@ STANDS: dict[tuple[str, str], Callable[[], tuple[Stand, ...]]] = {
     (PRINTER, "escpos"): _escpos,
     (PRINTER, "star"): _star,
     (PRINTER, "training"): _training_printer,
+    (REGISTER, "prro"): _prro,
+    (REGISTER, "training"): _training_register,
 }
 """What makes the stands of each driver; one for each of its shapes."""

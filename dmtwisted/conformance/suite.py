@@ -19,13 +19,14 @@ from typing import Any, Final
 
 from dmtwisted.conformance.desk import Broken, Desk, NotHere, Stand
 from dmtwisted.conformance.levels import RECOVERS, SAFE, WHOLE
-from dmtwisted.devices.drivers import PRINTER, TERMINAL, Driver
+from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver
 
 __all__ = ["RECOVERS", "SAFE", "WHOLE", "check", "checks_of", "report", "stands_of"]
 
 MODULES: Final = {
     TERMINAL: ("common_checks", "terminal_safety", "terminal_wire", "terminal_recovery", "terminal_tasks"),
     PRINTER: ("common_checks", "printer_safety", "printer_tasks"),
+    REGISTER: ("common_checks", "register_safety", "register_tasks"),
 }
 """Where the checks of each kind are."""
 
