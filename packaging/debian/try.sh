@@ -21,7 +21,7 @@ export LC_ALL=C.UTF-8
 leave() {
   status=$?
   [ -z "$outside" ] || kill -KILL "$outside" 2> /dev/null || true
-  wait 2> /dev/null || true
+  wait "${outside:-}" 2> /dev/null || true
   [ -z "$cgroup" ] || { sleep 0.5; find "$cgroup" -depth -type d -exec rmdir {} + 2> /dev/null || true; }
   umount --lazy "$work"/tree/proc 2> /dev/null || true
   rm -rf --one-file-system "$work"
