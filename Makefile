@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench wheel deb deb-try venv clean
+.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -62,6 +62,19 @@ contract: $(VENV)/.tested        ## schemathesis against the real service: no an
 
 tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, and 2,000 offline over a link that breaks
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
+
+figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven minutes on a machine that does nothing else
+	$(BIN)/dmtwisted bench idle
+	$(BIN)/dmtwisted bench start
+	$(BIN)/dmtwisted bench peers
+	$(BIN)/dmtwisted bench sales
+	$(BIN)/dmtwisted bench steps
+	$(BIN)/dmtwisted bench open --rates 100,500,1000,1500 --seconds 4
+	$(BIN)/dmtwisted bench look-ups --seconds 3
+	$(BIN)/dmtwisted bench busy --seconds 3
+	$(BIN)/dmtwisted bench payments --seconds 3
+	$(BIN)/dmtwisted bench tls --seconds 4
+	$(BIN)/dmtwisted bench tax
 
 bench: $(VENV)/.tested           ## what a sale costs, also beside the same written with other frameworks
 	$(BIN)/dmtwisted bench sales --connections 1,8,64

@@ -262,6 +262,19 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(spread(Share(1, 0.5, 2)), "1.00 (0.50..2.00)")
         self.assertEqual(columns([["a", "bbb"], ["cc", "d"]]), " a  bbb\ncc    d")
 
+    def test_another_database(self) -> None:
+        """Sales on a database that is named are told beside the plain resource, without a file system."""
+        rows = rows_of([Turn(1, load(10), None, load(40))])
+        self.patch(bench_tasks, "sales", lambda *asked: rows if asked[-1] == "postgresql://x/y" else [])
+        home = Path(self.mktemp())
+        home.mkdir()
+        options = BenchOptions()
+        options.parseOptions(["sales", "--state", str(home), "--database", "postgresql://x/y"])
+        with redirect_stdout(StringIO()) as out:
+            self.assertEqual(bench.run(options), 0)
+        self.assertIn("0.25 (0.25..0.25)", out.getvalue())
+        self.assertNotIn("lay on", out.getvalue())
+
     def test_told(self) -> None:
         """A part tells its rows as words or as JSON, with what the database lay on."""
         rows = rows_of([Turn(1, load(10), None)])
@@ -386,7 +399,7 @@ class MeasuredTests(SynchronousTestCase):
 
     def test_tasks(self) -> None:
         """Look-ups, busy answers, payments and sales that come at a rate are all answered."""
-        for measure in (look_ups, busy, payments):
+        for measure in (bench_tasks.sales, look_ups, busy, payments):
             with scratch_folder(None) as folder:
                 (row,) = measure(folder, [2], 0.5, 1, "")
             self.assertGreater(row.per_s, 0)

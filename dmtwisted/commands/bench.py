@@ -47,6 +47,8 @@ def _sign(chosen: Any) -> str:
 
 
 def _sales(folder: Path, chosen: Any) -> str:
+    if chosen["database"]:
+        return _tasks("sales")(folder, chosen)
     from dmtwisted.commands.bench_sales import sales_report, table
 
     rows = sales_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
@@ -64,7 +66,12 @@ def _tasks(which: str) -> Part:
     def part(folder: Path, chosen: Any) -> str:
         from dmtwisted.commands import bench_tasks
 
-        measure = {"look-ups": bench_tasks.look_ups, "busy": bench_tasks.busy, "payments": bench_tasks.payments}
+        measure = {
+            "sales": bench_tasks.sales,
+            "look-ups": bench_tasks.look_ups,
+            "busy": bench_tasks.busy,
+            "payments": bench_tasks.payments,
+        }
         asked = (chosen["connections"], chosen["seconds"], chosen["rounds"], chosen["database"])
         rows = measure[which](folder, *asked)
         return _told(folder, [asdict(row) for row in rows], bench_tasks.table(rows), chosen)
@@ -112,7 +119,7 @@ def _told(folder: Path, rows: Any, words: str, chosen: Any) -> str:
     disk = filesystem(folder)
     if chosen["json"]:
         return json.dumps({"filesystem": disk, "rows": rows})
-    return f"{words}\n\nThe database lay on {disk}."
+    return words if chosen.get("database") else f"{words}\n\nThe database lay on {disk}."
 
 
 def _writer(folder: Path, chosen: Any) -> str:

@@ -45,6 +45,12 @@ class SalesOptions(usage.Options):
         ["seconds", "s", 5.0, "How long each measurement takes.", _positive],
         ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
+        [
+            "database",
+            None,
+            "",
+            "The URL of an empty PostgreSQL database to measure, beside the plain resource alone.",
+        ],
     ]
     optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
 

@@ -1,7 +1,8 @@
-"""What is no sale: look-ups, answers of a busy register, payments by card, and tills that come when they come.
+"""Look-ups, busy registers, payments by card, tills that come when they come, and sales on any database.
 
-``dmtwisted bench look-ups``, ``busy``, ``payments`` and ``open``. The service is the real one, with a folder or a
-database of its own. Where there is one, the share of the plain resource says what the answer costs beyond HTTP.
+``dmtwisted bench look-ups``, ``busy``, ``payments``, ``open`` and ``sales --database``. The service is the real one,
+with a folder or a database of its own. Where there is one, the share of the plain resource says what the answer costs
+beyond HTTP.
 """
 
 from __future__ import annotations
@@ -124,6 +125,21 @@ def _measured(child: Child, number: int, seconds: float, salt: str, *more: str) 
     before = cpu_of(child.pid)
     load = load_on(child, number, seconds, salt, *more)
     return Turn(number, load, per_sale(before, cpu_of(child.pid), load.count))
+
+
+def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
+    """Sales as fast as they are answered, each connection on a register of its own, on any database."""
+    most = max(connections)
+    with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
+        for one in (child, plain):
+            load_on(one, most, WARM_UP, "warm-up")
+        turns = []
+        for turn in range(rounds):
+            for number in connections:
+                one_turn = _measured(child, number, seconds, f"sales-{number}-{turn}")
+                peer = load_on(plain, number, seconds, "peer")
+                turns.append(Turn(number, one_turn.load, one_turn.cpu_us, peer))
+        return rows_of(turns)
 
 
 def look_ups(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
