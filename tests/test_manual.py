@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator
 from decimal import Decimal
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
@@ -21,7 +18,6 @@ from dmtwisted.config import load
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.results import Res
 from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
-from tests.site import build
 from tests.test_manual_walk import walked
 from tests.web_case import WebCase
 from web.openapi.paths import ENTRIES
@@ -371,28 +367,3 @@ class OpenTests(SynchronousTestCase):
         text = pages()["docs/documentation.md"].text.partition("Executed pages:")[2].partition("**Only checked**")[0]
         named = {f"docs/{page}" for page in re.findall(r"\]\(([\w-]+\.md)\)", text)}
         self.assertEqual(named, set(walked()))
-
-
-class SiteTests(SynchronousTestCase):
-    """The site as it is made."""
-
-    def test_strict(self) -> None:
-        """The site is made without a warning, and nothing in it comes from elsewhere."""
-        if find_spec("sphinx") is None or find_spec("myst_parser") is None or find_spec("furo") is None:
-            if os.environ.get("CI") == "true":
-                self.fail("the site cannot be made: pip install '.[docs]'")
-            raise SkipTest("there is no Sphinx here: pip install '.[docs]'")
-        folder = Path(self.mktemp()).absolute()
-        done = build(folder / "site", folder / "source")
-        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
-        for page in (folder / "site").rglob("*.html"):
-            text = page.read_text("utf-8")
-            fetched = re.findall(
-                r"<(?:link|script|img|iframe|source)\b[^>]*?(?:href|src)=\"((?:https?:)?//[^\"]*)\"", text
-            )
-            self.assertEqual(fetched, [], page.name)
-        for sheet in (folder / "site" / "_static").rglob("*.css"):
-            self.assertNotRegex(sheet.read_text("utf-8"), r"(@import|url\()\s*[\"']?(https?:)?//", sheet.name)
-        # The index of the search has Ukrainian words, so it needs no server and no network.
-        index = (folder / "site" / "searchindex.js").read_text("utf-8")
-        self.assertIn("зміну", index.encode().decode("unicode_escape") if "\\u" in index else index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gettext
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,16 @@ import sphinx
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
+sys.path.insert(0, str(Path(__file__).parent))
+from ukrainian import SearchBoth
+
 project = "dmtwisted"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 language = "en"
+html_search_language = "uk"
+html_show_copyright = False
 myst_heading_anchors = 4
 # A block whose colours cannot be told is shown without them: what it says is checked by the tests.
 suppress_warnings = ["misc.highlighting_failure"]
@@ -69,6 +75,7 @@ def _with_contents(app: Sphinx, name: str, template: str, context: dict[str, Any
 
 def setup(app: Sphinx) -> None:
     """Hook in."""
+    app.add_search_language(SearchBoth)
     for unknown in ("bsl", "service", "udev"):
         app.add_lexer(unknown, TextLexer)
     app.connect("html-page-context", _with_contents, priority=900)
