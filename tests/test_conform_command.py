@@ -74,6 +74,17 @@ class ConformTests(SynchronousTestCase):
         for line in ("--kind display", "--save --stand x:Y", "--level 4"):
             self.assertRaises(usage.UsageError, ConformOptions().parseOptions, line.split())
 
+    def test_without_a_stand(self) -> None:
+        """A driver that names no stand is said, and does not keep the others from being looked at."""
+        found = find_drivers()
+        nowhere = replace(found["terminal", "zvt"], name="nowhere", origin="nowhere 1")
+        drivers = {("terminal", "nowhere"): nowhere, ("terminal", "ecr17"): found["terminal", "ecr17"]}
+        self.patch(conform, "find_drivers", lambda: drivers)
+        status, told = self.call("--kind terminal --only kopecks-are-exact -v")
+        self.assertIn("the terminal nowhere names no stand", told)
+        self.assertIn("passed: 1 kopecks-are-exact", told)
+        self.assertEqual((status, self.call("--driver nowhere")[0]), (1, 1))
+
     def test_save(self) -> None:
         """Levels are kept for drivers of other packages alone: those of the tree have theirs."""
         state = Path(self.mktemp())

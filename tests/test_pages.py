@@ -536,6 +536,16 @@ class SigningKeyTests(PageCase):
         self.assertIn("not later than the end of the offline session 21.09.2026 09:01:00.000", text)
         self.assertNotIn("Goes to the tax", text)
 
+    def test_levels(self) -> None:
+        """Where a driver is chosen its level stands beside it; one on which the suite never ran says so."""
+        drivers = self.shop.core.devices.drivers
+        drivers["terminal", "tiny"] = replace(drivers["terminal", "zvt"], name="tiny", origin="tiny-terminal 1.0")
+        text = self.page("/dm/devices/new?kind=terminal").text
+        self.assertEqual(text.count("Level 1: does nothing twice"), 2)
+        self.assertIn("Level 3: finds out about a lost answer itself; every main task", text)
+        self.assertIn("tiny · tiny-terminal 1.0", text)
+        self.assertEqual(text.count("Not looked at: no level is known"), 1)
+
     def test_lines(self) -> None:
         """Texts of several lines, certificates and templates, have a field that keeps their lines."""
         drivers = find_drivers()

@@ -59,13 +59,13 @@ def run(options: ConformOptions) -> int:
         return 0
     # Faults are told with the check that met them, not where they happened.
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
-    try:
-        groups = list(_groups(options))
-    except NoStand as error:
-        print(f"dmtwisted: {error}", file=sys.stderr)
-        return 1
+    lacking: list[str] = []
+    groups = list(_groups(options, lacking))
+    for why in lacking:
+        print(f"dmtwisted: {why}", file=sys.stderr)
     if not groups:
-        print("dmtwisted: there is no such driver", file=sys.stderr)
+        if not lacking:
+            print("dmtwisted: there is no such driver", file=sys.stderr)
         return 1
     found: dict[str, Found] = {}
     told = []
@@ -80,23 +80,33 @@ def run(options: ConformOptions) -> int:
     if options["save"]:
         save(_state(options), {key: one for key, one in found.items() if one.origin})
     if options["only"]:
-        return int(any(each.failed for _, reports in groups for each in reports))
-    return int(any(one.level < options["level"] for one in found.values()))
+        return int(bool(lacking) or any(each.failed for _, reports in groups for each in reports))
+    return int(bool(lacking) or any(one.level < options["level"] for one in found.values()))
 
 
 Group = tuple[Driver, list[Report]]
 """A driver, and what was found on each of its stands."""
 
 
-def _groups(options: ConformOptions) -> Iterator[Group]:
+def _groups(options: ConformOptions, lacking: list[str]) -> Iterator[Group]:
+    """What was asked for, run; why a driver could not be looked at is added to ``lacking``."""
     only = [name.strip() for name in (options["only"] or "").split(",") if name.strip()]
     if options["stand"]:
-        stands = stands_at(options["stand"])
-        yield stands[0].driver, [report(stand, only) for stand in stands]
+        try:
+            stands = stands_at(options["stand"])
+        except NoStand as error:
+            lacking.append(str(error))
+        else:
+            yield stands[0].driver, [report(stand, only) for stand in stands]
         return
     for (kind, name), driver in sorted(find_drivers().items()):
         if kind in KINDS and options["kind"] in (None, kind) and options["driver"] in (None, name):
-            yield driver, [report(stand, only) for stand in stands_of(driver)]
+            try:
+                stands = stands_of(driver)
+            except NoStand as error:
+                lacking.append(str(error))
+                continue
+            yield driver, [report(stand, only) for stand in stands]
 
 
 def _state(options: ConformOptions) -> Path:

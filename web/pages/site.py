@@ -24,6 +24,7 @@ of origin that hold there.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,9 +36,10 @@ from twisted.web.server import Request
 from werkzeug.exceptions import HTTPException
 
 from dmtwisted.backups import Backups
+from dmtwisted.conformance.levels import found_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
@@ -330,6 +332,7 @@ class PageSite:
             kinds=KINDS,
             kind=kind,
             drivers=drivers,
+            levels={driver.name: _level(driver, self._core.state) for driver in drivers},
             driver=chosen,
             form=form,
             values={},
@@ -409,6 +412,12 @@ def _query(request: IRequest) -> dict[str, str]:
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in request.args.items()
     }
+
+
+def _level(driver: Driver, state: Path | None) -> str:
+    """The word for the level that the conformance suite found."""
+    found = found_of(driver, state)
+    return f"level_{found.level}" if found is not None else "level_none"
 
 
 def _settings_of(device: Device) -> dict[str, Any]:

@@ -232,5 +232,20 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Передано до податкової не пізніше, ніж закінчилась офлайн-сесія",
         "Handed in to the tax office, not later than the end of the offline session",
     ),
+    # drivers, where one is chosen
+    "level_none": ("Не перевірено: рівень невідомий", "Not looked at: no level is known"),
+    "level_0": ("Рівень 0: небезпечний, не користуйтеся", "Level 0: not safe, do not use it"),
+    "level_1": (
+        "Рівень 1: нічого не зробить двічі; про втрачену відповідь питає людину",
+        "Level 1: does nothing twice; asks a person about a lost answer",
+    ),
+    "level_2": (
+        "Рівень 2: про втрачену відповідь дізнається сам; не всі завдання",
+        "Level 2: finds out about a lost answer itself; not every task",
+    ),
+    "level_3": (
+        "Рівень 3: про втрачену відповідь дізнається сам; усі головні завдання",
+        "Level 3: finds out about a lost answer itself; every main task",
+    ),
 }
 """Ukrainian and English by the key of the word."""
