@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract bench figures wheel deb deb-try venv clean
+.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -76,6 +76,17 @@ figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven mi
 	$(BIN)/dmtwisted bench tls --seconds 4
 	$(BIN)/dmtwisted bench tax
 
+# Seconds of all processes together; `make fuzz SECONDS=3600`.
+SECONDS ?= 600
+
+fuzz: $(VENV)/.fuzzing           ## coverage-guided fuzzing of every reader, shared out evenly
+	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS)
+
+MINUTES ?= 30
+
+soak: $(VENV)/.installed         ## hours of ordinary work: does memory grow, do descriptors leak
+	$(BIN)/dmtwisted soak --minutes $(MINUTES)
+
 bench: $(VENV)/.tested           ## what a sale costs, also beside the same written with other frameworks
 	$(BIN)/dmtwisted bench sales --connections 1,8,64
 	$(BIN)/dmtwisted bench peers
@@ -102,6 +113,10 @@ $(VENV)/.tested: $(VENV)/.installed
 
 $(VENV)/.documented: $(VENV)/.installed
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+$(VENV)/.fuzzing: $(VENV)/.tested
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	touch $@
 
 clean:                           ## everything that was made, but not the data in var/

@@ -30,13 +30,13 @@ Number = msgspec.Raw
 """A number that is already JSON text."""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def amount(kopecks: int) -> Number:
     """Money in hryvnias: ``12.5``, ``2.0``."""
     return Number(decimal_text(kopecks, 2).encode())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def quantity(thousandths: int) -> Number:
     """A quantity: ``0.125``, ``1.0``."""
     return Number(decimal_text(thousandths, 3).encode())

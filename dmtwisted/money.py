@@ -80,7 +80,7 @@ def half_up(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def decimal_text(whole: int, places: int) -> str:
     """``whole`` with its last ``places`` digits behind the point, at least one of them kept.
 

@@ -17,6 +17,9 @@ FIRST, LAST = 6, 4
 LENGTHS = range(13, 20)
 """Digits of a card number."""
 
+_FURTHER = 32
+"""Bytes behind those that are shown in which a number that begins there can end."""
+
 _ASCII = re.compile(rb"[0-9]{13,}")
 _TWO_DIGITS = bytes(byte for byte in range(0x9A) if byte & 0x0F <= 9)
 _PACKED = re.compile(b"[" + re.escape(_TWO_DIGITS) + b"]{7,}")
@@ -25,8 +28,10 @@ _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 def shown(data: bytes, most: int = MOST) -> str:
     """The beginning of ``data`` in hex; of card numbers the first six and last four digits, the rest as ``*``."""
-    # Hidden first and cut afterwards, or a cut would make a whole number of a card's out of a longer one.
-    return _PACKED.sub(_hide_packed, _ASCII.sub(_hide, data))[:most].hex(" ").replace("aa", "**")
+    # Hidden first and cut afterwards, or a cut would make a whole number of a card's out of a longer one. What lies
+    # further away than a card number is long changes nothing, and to look for numbers in all of it takes long.
+    near = data[: most + _FURTHER]
+    return _PACKED.sub(_hide_packed, _ASCII.sub(_hide, near))[:most].hex(" ").replace("aa", "**")
 
 
 def _hide(run: re.Match[bytes]) -> bytes:

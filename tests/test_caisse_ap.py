@@ -132,6 +132,9 @@ class FieldTests(SynchronousTestCase):
         except Garbled:
             return
         self.assertLessEqual(sum(map(len, deframer.fields.values())), sum(map(len, pieces)))
+        whole = Deframer()
+        whole.feed(b"".join(pieces))
+        self.assertEqual((whole.fields, whole.between_fields), (deframer.fields, deframer.between_fields))
 
     @given(st.dictionaries(st.from_regex(r"\A[A-Z]{2}\Z"), st.text("0123456789AB", max_size=12)))
     @settings(max_examples=200, deadline=None)
@@ -396,6 +399,7 @@ class TerminalTests(SynchronousTestCase):
             (b"CZ0040300CZ0040300", "09"),
             (DEBIT.encode().replace(b"CD0010", b"CD0017"), "12"),
             (DEBIT.encode().replace(b"CB0041234", b"CB00412x4"), "09"),
+            (DEBIT.encode().replace(b"CJ012012345678901", b"CJ01201234567890\xff"), "09"),
         ):
             line, transport = self.line()
             line.dataReceived(message)

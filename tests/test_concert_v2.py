@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -106,6 +106,17 @@ class DeframerTests(SynchronousTestCase):
         """A frame longer than the longest answer is damaged."""
         self.assertIsInstance(Deframer().feed(b"\x02" + b"x" * 90)[0], Damaged)
         self.assertIsInstance(Deframer().feed(b"\x02" + b"x" * 90 + b"\x03x")[0], Damaged)
+
+    @given(st.lists(st.binary(max_size=100) | st.sampled_from([b"\x02" + b"x" * 85, ASK_FRAME, b"\x02", b"\x03"])))
+    def test_any_cut(self, pieces: list[bytes]) -> None:
+        """Frames and signals are the same however the bytes are cut, also those that are too long."""
+
+        def found(data: Iterable[bytes]) -> list[Signal | Payload | Damaged]:
+            deframer = Deframer()
+            every = [piece for each in data for piece in deframer.feed(each)]
+            return [piece for piece in every if not isinstance(piece, Noise)]
+
+        self.assertEqual(found(pieces), found([b"".join(pieces)]))
 
     def test_wrong_messages(self) -> None:
         """A wrong length, an unknown code, letters in the amount: garbled."""

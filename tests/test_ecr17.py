@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar, cast
 
 from hypothesis import given, settings
@@ -193,6 +193,23 @@ class DeframerTests(SynchronousTestCase):
         for piece in pieces:
             for found in deframer.feed(piece):
                 self.assertIsInstance(found, (Payload, Acknowledgement, Progress, Damaged, Noise))
+
+    @given(
+        st.lists(
+            st.binary(max_size=40)
+            | st.sampled_from([b"\x02" + b"x" * 1250, b"\x02", b"\x03", b"\x04", *(v.frame for v in REQUESTS[:4])]),
+            max_size=8,
+        )
+    )
+    def test_any_cut(self, pieces: list[bytes]) -> None:
+        """Frames are the same however the bytes are cut, also after one that is too long."""
+
+        def found(data: Iterable[bytes]) -> list[object]:
+            deframer = Deframer()
+            every = [piece for each in data for piece in deframer.feed(each)]
+            return [piece for piece in every if not isinstance(piece, Noise)]
+
+        self.assertEqual(found(pieces), found([b"".join(pieces)]))
 
     @given(st.binary(max_size=200), st.sampled_from("EVHeTCsSPXpicGRK?"))
     @settings(max_examples=300, deadline=None)

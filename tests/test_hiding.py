@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -45,3 +47,19 @@ class ShownTests(SynchronousTestCase):
     def test_anything(self, data: bytes) -> None:
         """Any bytes can be shown, one for each."""
         self.assertEqual(len(shown(data, 100).split()), len(data))
+
+    @given(
+        st.lists(st.sampled_from([*CANARIES, b"0", b"41111", b"\x41\x11\x11\x11\x11\x11\x11\x11", b"\xff"])),
+        st.integers(0, 60),
+    )
+    def test_only_the_beginning(self, parts: list[bytes], most: int) -> None:
+        """What is shown of the beginning is what would be shown of it among everything."""
+        data = b"".join(parts)
+        self.assertEqual(shown(data, most).split(), shown(data, len(data)).split()[:most])
+
+    def test_long(self) -> None:
+        """Of bytes without end the beginning is shown at once."""
+        begun = process_time()
+        for _ in range(20):
+            shown(bytes.fromhex("0102") * 500_000)
+        self.assertLess(process_time() - begun, 1)

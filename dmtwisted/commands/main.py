@@ -56,6 +56,7 @@ class MainOptions(usage.Options):
             _options("dmtwisted.commands.crashlab", "CrashlabOptions"),
             "Kill the service everywhere, and compare all books.",
         ],
+        ["soak", None, _options("dmtwisted.commands.soak", "SoakOptions"), "Work for hours, and watch what grows."],
     ]
 
     def opt_version(self) -> None:
@@ -84,6 +85,7 @@ RUN = {
     "conform": "dmtwisted.commands.conform",
     "bench": "dmtwisted.commands.bench",
     "crashlab": "dmtwisted.commands.crashlab",
+    "soak": "dmtwisted.commands.soak",
 }
 """The module behind each command; its function ``run`` takes the options and returns the exit status."""
 

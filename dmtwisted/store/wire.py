@@ -18,6 +18,8 @@ from dmtwisted.store.values import NameTaken, StoreFailed
 
 _HEAD = struct.Struct(">IIB")
 _LENGTH = struct.Struct(">I")
+_SHORTEST = 5
+"""What a length counts at least: sequence number, and verb or status."""
 
 READY = 0
 """The sequence number of the writer's first frame: it says that the file is open, or why not."""
@@ -60,7 +62,7 @@ class Verb:
             raise failure(status, body)
         try:
             return self.decode_value(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StoreFailed(f"{self.name}: a damaged row: {error}") from error
 
 
@@ -91,7 +93,10 @@ class Deframer:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Each whole frame as ``(seq, verb or status, body)``."""
+        """Each whole frame as ``(seq, verb or status, body)``.
+
+        :raises StoreFailed: at a length that no frame has; from there on nothing can be told apart.
+        """
         rest = self._rest
         rest += data
         start = 0
@@ -99,6 +104,8 @@ class Deframer:
             (length,) = _LENGTH.unpack_from(rest, start)
             if len(rest) - start - 4 < length:
                 break
+            if length < _SHORTEST:
+                raise StoreFailed(f"a frame of {length} bytes is none of ours")
             _, seq, small = _HEAD.unpack_from(rest, start)
             yield seq, small, bytes(rest[start + 9 : start + 4 + length])
             start += 4 + length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from protocols.printers.instructions import Instruction, Letters
@@ -14,6 +15,9 @@ LONGEST = 1 << 20
 
 _LONGEST_RUN = 4096
 """Letters that are kept together; a line of paper has at most a hundred."""
+
+_RUN = re.compile(rb"[\x20-\xff]*")
+"""Letters in a row: while more of them may come they are looked at again with each piece."""
 
 _NUL = 0
 
@@ -54,9 +58,8 @@ class InstructionReader:
         self._buffer.clear()
 
     def _letters(self, buffer: bytes, at: int) -> Taken | None:
-        end = at
-        while end < len(buffer) and buffer[end] >= 0x20 and end - at < _LONGEST_RUN:
-            end += 1
+        run = _RUN.match(buffer, at, at + _LONGEST_RUN)
+        end = run.end() if run else at
         if end == len(buffer) and end - at < _LONGEST_RUN:
             return None
         return end - at, (Letters(buffer[at:end]),)

@@ -117,6 +117,10 @@ class _Line(Protocol):
             unknown = fields["CD"] not in {each.value for each in Action}
             self._refuse(fields, Detail.UNKNOWN_ACTION if unknown else Detail.FORMAT)
             return
+        if not all(value.isascii() for value in fields.values()):
+            # What it cannot say itself it cannot mirror.
+            self._refuse(fields, Detail.FORMAT)
+            return
         if ask.currency not in device.currencies:
             self._refuse(fields, Detail.CURRENCY)
             return

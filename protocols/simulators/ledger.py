@@ -34,6 +34,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     until: str = ""
 
 
+STRIDE = 64
+"""Lines between two whose place in the file is kept."""
+
 _BEGIN = b'{"n":'
 """How every line begins; a file with any other is somebody else's, and is left alone."""
 
@@ -51,13 +54,14 @@ class Ledger:
         self._path = path
         self._file: IO[bytes] | None = None
         self._lines: list[bytes] = []
+        # Where every so-many-th line begins: a place for each would be memory that grows with every sale.
         self._starts = array("Q")
-        self._end = 0
+        self._count = self._end = 0
         if path is not None:
             self._open(path)
 
     def __len__(self) -> int:
-        return len(self._starts) if self._path is not None else len(self._lines)
+        return self._count if self._path is not None else len(self._lines)
 
     def _open(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,8 +75,14 @@ class Ledger:
                 if not line.endswith(b"\n"):
                     file.truncate(self._end)
                     break
-                self._starts.append(self._end)
-                self._end += len(line)
+                self._added(line)
+
+    def _added(self, line: bytes) -> None:
+        """Go on behind a line of the file."""
+        if self._count % STRIDE == 0:
+            self._starts.append(self._end)
+        self._count += 1
+        self._end += len(line)
 
     def add(
         self, kind: str, status: str, number: str, amount: int, ref: str, dt: str, hash: str = "", until: str = ""
@@ -89,8 +99,7 @@ class Ledger:
             raise ValueError("the ledger is closed")
         else:
             self._file.write(line)
-            self._starts.append(self._end)
-            self._end += len(line)
+            self._added(line)
         return entry
 
     def entry(self, n: int) -> Entry:
@@ -98,7 +107,9 @@ class Ledger:
         if self._path is None:
             return _decode(self._lines[n - 1])
         with self._path.open("rb") as file:
-            file.seek(self._starts[n - 1])
+            file.seek(self._starts[(n - 1) // STRIDE])
+            for _ in range((n - 1) % STRIDE):
+                file.readline()
             return _decode(file.readline())
 
     def entries(self) -> Iterator[Entry]:
@@ -107,7 +118,7 @@ class Ledger:
             yield from map(_decode, list(self._lines))
             return
         with self._path.open("rb") as file:
-            for _ in range(len(self._starts)):
+            for _ in range(self._count):
                 yield _decode(file.readline())
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ in receipts and reports it does not see. What it took it wrote into its ledger f
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache, partial
@@ -69,6 +70,38 @@ class Ticket(msgspec.Struct, frozen=True):
     seed: str = ""
 
 
+class Places:
+    """Which entry of a ledger holds the document with each local number from 1.
+
+    Numbers run without gap, and entries of refusals lie between them now and then. So what is kept is only from which
+    number on entries are ahead of numbers, and by how many: memory for each refusal, none for each document.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._firsts, self._ahead = array("Q"), array("Q")
+        self._moved: dict[int, int] = {}
+
+    def put(self, local: int, n: int) -> None:
+        """The document with the number ``local`` is the entry ``n``; one that had it before is passed over."""
+        if local <= self._count:
+            self._moved[local] = n
+            return
+        self._count += 1
+        ahead = n - self._count
+        if not self._ahead or self._ahead[-1] != ahead:
+            self._firsts.append(self._count)
+            self._ahead.append(ahead)
+
+    def of(self, local: int) -> int | None:
+        """The entry of that document; `None` when it never came."""
+        if not 1 <= local <= self._count:
+            return None
+        if local in self._moved:
+            return self._moved[local]
+        return local + self._ahead[bisect_right(self._firsts, local) - 1]
+
+
 class TaxService:
     """The tax service as one register meets it.
 
@@ -83,8 +116,8 @@ class TaxService:
         self._seconds = seconds
         self._ledger = Ledger(ledger)
         self._standing = Standing(Terms(register, DESK, register[-6:]), first_session=0)
-        # The place in the ledger of each local number from 1: a probe reads one line, not the file.
-        self._places = array("Q")
+        # A probe reads a few lines of the ledger, not the file.
+        self._places = Places()
         for entry in self._ledger.entries():
             if entry.status == ACCEPTED:
                 self._recall(entry)
@@ -102,7 +135,7 @@ class TaxService:
         number = f"TEST_{self.register}{paper.number:08d}"
         ref = paper.reverses or str(paper.number)
         entry = self._ledger.add(paper.kind, ACCEPTED, number, paper.sum, ref, paper.dt)
-        self._put(claim.local, entry)
+        self._places.put(claim.local, entry.n)
         self._standing.take(claim, number, "", now)
         return self._ticket(paper.kind, number)
 
@@ -139,7 +172,7 @@ class TaxService:
             entry = self._ledger.add(
                 *(paper.kind, ACCEPTED, paper.offline, paper.sum, ref, paper.dt), hash=hash, until=until
             )
-            self._put(claim.local, entry)
+            self._places.put(claim.local, entry.n)
             self._standing.take(claim, paper.offline, hash, now)
         return self._ticket(paper.kind, paper.offline)
 
@@ -159,14 +192,8 @@ class TaxService:
         return None if entry is None else self._ticket(entry.kind, entry.number)
 
     def _entry(self, number: int) -> Entry | None:
-        return self._ledger.entry(self._places[number - 1]) if 1 <= number <= len(self._places) else None
-
-    def _put(self, local: int, entry: Entry) -> None:
-        """Keep where the document with the number ``local`` lies; numbers run without gap."""
-        if local <= len(self._places):
-            self._places[local - 1] = entry.n
-        else:
-            self._places.append(entry.n)
+        n = self._places.of(number)
+        return None if n is None else self._ledger.entry(n)
 
     def _has(self, number: int, hash: str) -> bool:
         """Whether it has the very document with the local ``number`` and the ``hash``."""
@@ -207,7 +234,7 @@ class TaxService:
         # What revokes a document takes over its number.
         revoked = standing.last_online if _revokes(entry) else None
         local = standing.next_local if revoked is None else revoked.local
-        self._put(local, entry)
+        self._places.put(local, entry.n)
         # Times mean something within offline sessions only; reading them takes longer than all the rest.
         issued = _moment(entry.dt) if offline else datetime.min
         claim = Claim(kind, local, issued, DESK, testing=True, offline=offline)

@@ -121,15 +121,14 @@ class Deframer:
         return Noise(self._take(next(known, len(self._buffer))))
 
     def _payload(self) -> Piece | None:
-        end = self._buffer.find(ETX, 1)
+        # No further than a frame can reach, so that it does not matter how much has come already.
+        end = self._buffer.find(ETX, 1, FULL_LENGTH + 2)
         # Payloads are text: a second STX means that the end of the first frame was lost.
-        again = self._buffer.find(STX, 1, end if end >= 0 else len(self._buffer))
+        again = self._buffer.find(STX, 1, end if end >= 0 else FULL_LENGTH + 2)
         if again >= 0:
             return Damaged(self._take(again))
-        if end < 0 and len(self._buffer) <= FULL_LENGTH + 1:
-            return None
-        if end < 0 or end > FULL_LENGTH + 1:
-            return Damaged(self._take(len(self._buffer) if end < 0 else end + 1))
+        if end < 0:
+            return Damaged(self._take(FULL_LENGTH + 2)) if len(self._buffer) > FULL_LENGTH + 1 else None
         if len(self._buffer) < end + 2:
             return None
         whole = self._take(end + 2)

@@ -124,13 +124,14 @@ class Deframer:
         return taken
 
     def _payload(self) -> Piece | None:
-        end = self._buffer.find(ETX, 1)
+        # No further than a frame can reach, so that it does not matter how much has come already.
+        end = self._buffer.find(ETX, 1, LONGEST_FRAME + 1)
         # Payloads are text: a second STX means that the end of the first frame was lost.
-        again = self._buffer.find(STX, 1, end if end >= 0 else len(self._buffer))
+        again = self._buffer.find(STX, 1, end if end >= 0 else LONGEST_FRAME + 1)
         if again >= 0:
             return Damaged(self._take(again))
         if end < 0:
-            return Noise(self._take(len(self._buffer))) if len(self._buffer) > LONGEST_FRAME else None
+            return Noise(self._take(LONGEST_FRAME + 1)) if len(self._buffer) > LONGEST_FRAME else None
         if len(self._buffer) < end + 2:
             return None
         whole = self._take(end + 2)
@@ -138,10 +139,10 @@ class Deframer:
         return Payload(payload) if whole[-1] == self.lrc.of(payload) else Damaged(whole)
 
     def _progress(self) -> Piece | None:
-        end = self._buffer.find(EOT, 1)
+        end = self._buffer.find(EOT, 1, LONGEST_PROGRESS + 1)
         if end < 0:
             return Noise(self._take(1)) if len(self._buffer) > LONGEST_PROGRESS else None
-        if end > LONGEST_PROGRESS or STX in self._buffer[1:end]:
+        if STX in self._buffer[1:end]:
             return Noise(self._take(1))
         return Progress(to_text(self._take(end + 1)[1:-1]).strip())
 

@@ -59,7 +59,7 @@ class ApduDeframer:
     """Puts APDUs together from a TCP stream cut anywhere."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Apdu]:
         """Every APDU that ``data`` completes.
@@ -71,14 +71,16 @@ class ApduDeframer:
             found = _first(self._buffer)
             if found is None:
                 return
-            self._buffer = self._buffer[found[1] :]
-            yield found[0]
+            apdu, end = found
+            # At the front of a bytearray this costs nothing; a copy of the rest for each message would.
+            del self._buffer[:end]
+            yield apdu
 
 
-def _first(raw: bytes) -> tuple[Apdu, int] | None:
+def _first(raw: bytes | bytearray) -> tuple[Apdu, int] | None:
     """The APDU at the beginning of ``raw`` and how many bytes it takes; `None` while bytes are missing."""
     if raw and raw[0] not in CLASSES:
-        raise Garbled("this is no ZVT", raw)
+        raise Garbled("this is no ZVT", bytes(raw))
     if len(raw) < 3:
         return None
     start, size = 3, raw[2]
@@ -89,4 +91,4 @@ def _first(raw: bytes) -> tuple[Apdu, int] | None:
     end = start + size
     if len(raw) < end:
         return None
-    return Apdu(int.from_bytes(raw[:2], "big"), raw[start:end]), end
+    return Apdu(int.from_bytes(raw[:2], "big"), bytes(raw[start:end])), end

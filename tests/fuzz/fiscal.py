@@ -1,0 +1,139 @@
+"""The tax service's wire: documents, tickets, packages, commands, and what its answers prove."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from protocols.fiscal import command_answers, commands, packages, signing_agent, verdicts
+from protocols.fiscal.bodies import BodyTooLarge, UnreadableBody, restore
+from protocols.fiscal.command_answers import BadAnswer
+from protocols.fiscal.commands import BadCommand
+from protocols.fiscal.document_xml import decode, decode_as, encode
+from protocols.fiscal.error_codes import read_error
+from protocols.fiscal.packages import BrokenPackage
+from protocols.fiscal.schema import DocumentError
+from protocols.fiscal.signatures import open_unsigned
+from protocols.fiscal.ticket_xml import Ticket
+from protocols.fiscal.verdicts import Reply
+from protocols.fiscal.xml_tree import Layout
+from tests.fuzz.target import Broken, Target
+from tests.vectors import fiscal_documents as vectors
+
+SHAPES = tuple(
+    shape
+    for shape in vars(command_answers).values()
+    if isinstance(shape, type) and issubclass(shape, command_answers.Answer)
+)
+MOST = 1 << 20
+"""Bytes of a body in these targets."""
+
+
+def documents(data: bytes) -> None:
+    """A document is read, or refused with its faults; what was read is written and read again."""
+    try:
+        document = decode(data)
+    except DocumentError as error:
+        if not error.faults:
+            raise Broken("a refusal without a fault") from error
+        return
+    for layout in Layout:
+        try:
+            written = encode(document, layout)
+        except DocumentError:
+            # Others write what we would not: values that are outside of their types' bounds.
+            return
+        if decode(written) != document:
+            raise Broken(f"{document!r} was written as {written!r}")
+
+
+def tickets(data: bytes) -> None:
+    """A ticket is read or refused; an answer that carries it proves something or nothing."""
+    with suppress(DocumentError):
+        decode_as(Ticket, data)
+    found = verdicts.of_document(Reply(200, {}, data), open_unsigned, "CA9CA66A-7E21-418B-81C0-494BF07189E2", 357)
+    if isinstance(found, verdicts.Accepted) and not found.fiscal_number:
+        raise Broken(f"{found!r}")
+
+
+def package(data: bytes) -> None:
+    """A package comes apart into what makes it."""
+    with suppress(BrokenPackage):
+        if packages.join(packages.split(data)) != data:
+            raise Broken("the package is another one when it is put together again")
+
+
+def bodies(data: bytes) -> None:
+    """A compressed body is unpacked up to its limit, or refused."""
+    for encoding in ("gzip", "deflate", ""):
+        with suppress(UnreadableBody, BodyTooLarge):
+            if len(restore(data, encoding, MOST)) > MOST:
+                raise Broken("more than the limit")
+
+
+def command(data: bytes) -> None:
+    """A command is read and comes back, or is refused."""
+    with suppress(BadCommand):
+        asked = commands.decode(data)
+        if commands.decode(commands.encode(asked)) != asked:
+            raise Broken(f"{asked!r} does not come back")
+
+
+def answers(data: bytes) -> None:
+    """An answer of every shape is read and comes back, or is refused; any of them proves something or nothing."""
+    for shape in SHAPES:
+        with suppress(BadAnswer):
+            told: Any = command_answers.decode(shape, data)
+            if command_answers.decode(shape, command_answers.encode(told)) != told:
+                raise Broken(f"{told!r} does not come back")
+        verdicts.of_command(Reply(200, {}, data), shape)
+    for status in (200, 204, 400, 500):
+        for encoding in ({}, {"content-encoding": "gzip"}):
+            reply = Reply(status, encoding, data)
+            verdicts.of_package(reply)
+            verdicts.of_fetch(reply, open_unsigned)
+    read_error(data)
+    command_answers.moment(data.decode("latin-1"))
+
+
+def agent(data: bytes) -> None:
+    """What a signing agent is asked and answers is read and comes back, or is refused."""
+    shapes: tuple[type[msgspec.Struct], ...] = (
+        signing_agent.KeyTold,
+        signing_agent.SignAsked,
+        signing_agent.Signed,
+        signing_agent.Failed,
+    )
+    for shape in shapes:
+        for status in (200, 401, 500):
+            with suppress(signing_agent.AgentError):
+                told = signing_agent.told(Reply(status, {}, data), shape)
+                if signing_agent.decode(signing_agent.encode(told), shape) != told:
+                    raise Broken(f"{told!r} does not come back")
+
+
+SAMPLES = tuple(sample.data for sample in vectors.SAMPLES)
+XML_WORDS = (b"<CHECK", b"<ZREP", b"<CHECKHEAD>", b"</", b"/>", b"<?xml", b"<!--", b"<![CDATA[", b"&#", b"xsi:nil")
+JSON_WORDS = (b'"Command"', b'"NumFiscal"', b'"UID"', b'"ErrorCode"', b"null", b"true", b"/Date(", b"OK", b"1e9")
+
+TARGETS = (
+    Target("documents", documents, SAMPLES, XML_WORDS, 8192),
+    Target("tickets", tickets, (vectors.TICKET,), (*XML_WORDS, b"<TICKET", b"<ERRORCODE>", b"<ORDERTAXNUM>")),
+    Target("packages", package, (packages.join(SAMPLES[:1]), packages.join((b"a", b"bc"))), (), 512),
+    Target("bodies", bodies, (gzip.compress(b"OK", mtime=0), gzip.compress(b"a" * 9999, mtime=0)), (), 512),
+    Target("commands", command, (vectors.SIGNED_COMMAND,), JSON_WORDS),
+    Target(
+        "answers",
+        answers,
+        (vectors.STATE_ANSWER, *(text.encode() for text, *_ in vectors.ERROR_BODIES), b'"OK"'),
+        JSON_WORDS,
+    ),
+    Target(
+        "signing-agent",
+        agent,
+        (b'{"protocol":1,"certificate":"MIID"}', b'{"content":"PD94"}', b'{"message":"MIIJ"}', b'{"error":"no"}'),
+    ),
+)

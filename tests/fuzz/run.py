@@ -1,0 +1,164 @@
+"""Fuzz every target for its share of a time: ``python -m tests.fuzz.run --seconds 3600`` or ``make fuzz``.
+
+The seconds are those of all processes together: with 60 targets and an hour each gets a minute, and on two
+processors the hour is over in half of one. What grows stays in ``--out``: the next run goes on from there. The exit
+status is 1 when a target found something; the input lies in ``--out`` under ``found/`` then, and how to play it again
+is told. ``--keep`` takes the inputs over that lead to something new into the corpus that is committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from dmtwisted.commands.children import HOME, ended_by_signals
+from tests.fuzz.target import CORPUS, Target
+from tests.fuzz.targets import every, named
+
+HANG = 25
+"""Seconds after which an input counts as one that never ends; the watch allows one second of processor time."""
+
+_EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+_STATE = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/(\d+)(Kb|Mb|b)")
+_FOUND = re.compile(r"Test unit written to (\S+)")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one target.
+
+    :param ways: pairs of lines, and how often, that its inputs lead through, as libFuzzer counts them.
+    :param inputs: how many inputs it keeps for that.
+    :param found: files of inputs that broke a promise.
+    """
+
+    name: str
+    seconds: float
+    executions: int
+    ways: int
+    inputs: int
+    found: list[str] = field(default_factory=list)
+    why: str = ""
+
+
+def tell(name: str, seconds: float, said: str, status: int) -> Told:
+    """What libFuzzer said of a target when it ended."""
+    executed, states, found = _EXECUTED.findall(said), _STATE.findall(said), _FOUND.findall(said)
+    why = ""
+    if status and not found:
+        found = ["(no input)"]
+    if found:
+        lines = [line for line in said.splitlines() if line.strip()] or ["it said nothing"]
+        why = next((line.strip() for line in reversed(lines) if "Error" in line or "Broken" in line), lines[-1][:300])
+    last = states[-1] if states else ("0", "0", "0")
+    return Told(name, seconds, int(executed[-1]) if executed else 0, int(last[1]), int(last[2]), found, why[:300])
+
+
+def words(tokens: Iterable[bytes]) -> str:
+    """A dictionary as libFuzzer reads it."""
+    return "".join('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in tokens)
+
+
+def fuzz(module: str, target: Target, seconds: int, out: Path, seed: int) -> Told:
+    """Fuzz one target in a process of its own."""
+    own = out / "corpus" / target.name
+    seeds, found = out / "seeds" / target.name, out / "found"
+    for folder in (own, seeds, found):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(target.seeds):
+        (seeds / f"seed-{number:03}").write_bytes(data[: target.longest])
+    dictionary = out / f"{target.name}.dict"
+    dictionary.write_text(words(target.tokens))
+    command = [
+        *(sys.executable, "-m", "tests.fuzz.one", f"{module}/{target.name}"),
+        *(f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-timeout={HANG}", f"-seed={seed}"),
+        *("-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={found}/{target.name}-"),
+        *([f"-dict={dictionary}"] if target.tokens else []),
+        *(str(own), str(seeds)),
+    ]
+    if (CORPUS / target.name).is_dir():
+        command.append(str(CORPUS / target.name))
+    log = out / f"{target.name}.log"
+    with log.open("wb") as stream:
+        ended = subprocess.run(command, cwd=HOME, stdout=stream, stderr=subprocess.STDOUT, check=False)
+    return tell(target.name, seconds, log.read_text("utf-8", "replace"), ended.returncode)
+
+
+def table(told: Sequence[Told]) -> str:
+    """What became of every target, for people."""
+    lines = [f"{'target':22} {'executions':>12} {'ways':>7} {'inputs':>7}  found"]
+    lines += [
+        f"{each.name:22} {each.executions:12,} {each.ways:7,} {each.inputs:7,}  {', '.join(each.found) or '-'}"
+        for each in told
+    ]
+    broken = [each for each in told if each.found]
+    lines.append(
+        f"{len(told)} targets, {sum(each.seconds for each in told):,.0f} s, "
+        f"{sum(each.executions for each in told):,} executions, {sum(each.inputs for each in told):,} inputs, "
+        f"{len(broken)} with a finding"
+    )
+    for each in broken:
+        lines.append(f"{each.name}: {each.why}")
+        lines += [f"  again: python -m tests.fuzz.replay {each.name} {file}" for file in each.found]
+    return "\n".join(lines)
+
+
+def run(
+    names: Sequence[str], seconds: int, jobs: int, out: Path, seed: int, say: Callable[[str], None]
+) -> list[Told]:
+    """Fuzz the targets of these names, all of them when there are none, for so many seconds together."""
+    wanted = [(module, target) for module, target in every() if not names or target.name in names]
+    share = max(1, seconds // max(1, len(wanted)))
+    told: list[Told] = []
+
+    def work(each: tuple[str, Target]) -> None:
+        done = fuzz(*each, share, out, seed)
+        told.append(done)
+        found = ", FOUND" if done.found else ""
+        say(f"[{len(told)}/{len(wanted)}] {done.name}: {done.executions:,} executions{found}")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, wanted))
+    return sorted(told, key=lambda each: each.name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fuzz, and tell what was found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seconds", type=int, default=600, help="of all processes together")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
+    parser.add_argument("--out", type=Path, default=HOME / "var" / "fuzz", help="where everything is kept")
+    parser.add_argument("--seed", type=int, default=0, help="of the fuzzer; 0: another one each time")
+    parser.add_argument("--keep", action="store_true", help="take what is new into the committed corpus, and end")
+    parser.add_argument("targets", nargs="*", help="names; every target when there are none")
+    asked = parser.parse_args(arguments)
+    if asked.keep:
+        from tests.fuzz.keeping import keep
+
+        keep([named(name) for name in asked.targets] or [target for _, target in every()], asked.out / "corpus")
+        return 0
+    if find_spec("atheris") is None:
+        print("atheris is not installed: pip install -e '.[fuzz]'", file=sys.stderr)
+        return 2
+    asked.out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(asked.out / "seeds", ignore_errors=True)
+    with ended_by_signals():
+        told = run(asked.targets, asked.seconds, asked.jobs, asked.out, asked.seed, partial(print, flush=True))
+    (asked.out / "told.json").write_text(json.dumps([asdict(each) for each in told], indent=1) + "\n")
+    print(table(told))
+    return 1 if any(each.found for each in told) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Every target by its name; the module that holds one is loaded only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+from tests.fuzz.target import Target
+
+MODULES = ("terminals", "printers", "fiscal", "crypto", "rooms", "simulators")
+
+
+def in_module(module: str) -> tuple[Target, ...]:
+    """The targets of one module."""
+    found: tuple[Target, ...] = import_module(f"tests.fuzz.{module}").TARGETS
+    return found
+
+
+def every() -> Iterator[tuple[str, Target]]:
+    """Each target with its module."""
+    for module in MODULES:
+        for target in in_module(module):
+            yield module, target
+
+
+def named(name: str) -> Target:
+    """The target of that name, ``module/name`` or the name alone.
+
+    :raises LookupError: when there is none.
+    """
+    module, _, bare = name.rpartition("/")
+    for other in (module,) if module else MODULES:
+        for target in in_module(other):
+            if target.name == bare:
+                return target
+    raise LookupError(f"there is no target {name}")
