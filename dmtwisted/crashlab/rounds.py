@@ -27,6 +27,9 @@ LONGEST, SHORTEST = 0.8, 0.02
 EARLY, EARLY_LONGEST = 0.15, 0.4
 """How many of the kills come while the service starts, and within how many seconds of that."""
 
+STRIKE_PATIENCE = 10.0
+"""Seconds within which a point is come to after its scene is over."""
+
 VOLLEY = 10
 """Kills at random under load that goes on, before all rest and the books are compared."""
 
@@ -167,8 +170,9 @@ class Lab:
             playing = threads.submit(scene.play, shop)
             self._look_after(playing, faults)
         # What is done beside the answer may come to the point a little later.
-        deadline = time.monotonic() + 1
-        while shop.service.waits and time.monotonic() < deadline:
+        deadline = time.monotonic() + STRIKE_PATIENCE
+        while (shop.service.waits or self._then) and time.monotonic() < deadline:
+            self._raise_up(faults)
             time.sleep(0.02)
         tally.rounds += 1
         tally.killed += shop.service.struck() and not self._then

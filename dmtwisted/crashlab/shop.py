@@ -37,8 +37,8 @@ LATEST_START = 120.0
 PORTS = range(15_000, 32_000)
 """Below those that systems give to outgoing calls, above those of known services."""
 
-WRITER_PATIENCE = 3.0
-"""Seconds within which a running service has a writer."""
+WRITER_PATIENCE = 20.0
+"""Seconds within which a running service has a writer, on a busy machine."""
 
 WIRES: Mapping[str, Mapping[str, object]] = {
     "privatbank-json": {"opening_pause_s": 0, "tells_receipts": True},
@@ -357,6 +357,8 @@ class Shop:
         # One that was killed just now comes back a moment later.
         while whom != "service" and writer is None and time.monotonic() < deadline:
             writer = self.service.writer
+            if writer is None:
+                time.sleep(0.02)
         if whom != "writer":
             self.service.kill()
         if writer is not None:
