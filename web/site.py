@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from twisted.web.http import HTTPChannel
 from twisted.web.http import Request as HTTPRequest
+from twisted.web.http_headers import Headers
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
@@ -167,6 +168,19 @@ class BoundedChannel(HTTPChannel):
         """The request is whole; how long its answer takes is not the caller's doing."""
         self._begun, self._working = None, True
         super().allContentReceived()
+
+    def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Any) -> None:
+        """The head of an answer as one piece: the transport looks at each piece that it is given, twice."""
+        if not isinstance(headers, Headers):
+            super().writeHeaders(version, code, reason, headers)
+            return
+        head = [version, b" ", code, b" ", reason, b"\r\n"]
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                head += (name, b": ", value, b"\r\n")
+        head.append(b"\r\n")
+        assert self.transport is not None
+        self.transport.write(b"".join(head))
 
     def requestDone(self, request: HTTPRequest) -> None:
         """The answer is on its way."""
