@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from threading import Timer
 from typing import Any
 from unittest import SkipTest
 
@@ -36,7 +37,7 @@ VARIES = frozenset({"refundid", "signinfo"})
 """Members that hold the day on which the page is read."""
 
 START_PATIENCE = 60.0
-"""Seconds for a program to start, on a machine that has other things to do."""
+"""Seconds for a program to start or to end, on a machine that has other things to do."""
 
 
 def walked() -> list[str]:
@@ -97,7 +98,7 @@ class Desk:
         """Stop a program that was started by ``line``, as Ctrl-C does."""
         running = self._behind.pop(line)
         running.send_signal(signal.SIGTERM)
-        running.wait(PATIENCE)
+        running.wait(START_PATIENCE)
 
     def run(self, text: str) -> str:
         """What the commands print; they have to succeed."""
@@ -111,14 +112,20 @@ class Desk:
                 env=self._environment,
             )
         assert self._shell.stdin is not None and self._shell.stdout is not None
+        # A command that never ends is ended, and then its block fails.
+        watch = Timer(2 * START_PATIENCE, self._shell.kill)
+        watch.start()
         script = f"set -e\n{self.here(text)}\nset +e; echo; echo '{MARK}'\n"
         self._shell.stdin.write(script.encode())
         self._shell.stdin.flush()
         said: list[str] = []
-        for line in iter(self._shell.stdout.readline, b""):
-            if line.decode().rstrip() == MARK:
-                return "".join(said)
-            said.append(line.decode())
+        try:
+            for line in iter(self._shell.stdout.readline, b""):
+                if line.decode().rstrip() == MARK:
+                    return "".join(said)
+                said.append(line.decode())
+        finally:
+            watch.cancel()
         raise AssertionError(f"a command failed in\n{text}\n{''.join(said)}")
 
     @property
