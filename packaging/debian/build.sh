@@ -92,13 +92,15 @@ gzip -9n < CHANGELOG.md > "$tree/usr/share/doc/dmtwisted/changelog.gz"
 
 # What dpkg wants to know
 
+# Of the files alone: what folders take is another thing on each file system.
+size=$(find "$tree" -type f -printf '%s\n' | awk '{kib += int(($1 + 1023) / 1024)} END {print kib}')
 mkdir "$tree/DEBIAN"
 first=${pythons%% *}
 last=${pythons##* }
 beyond=3.$((${last#3.} + 1))
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$(dpkg --print-architecture)/" \
   -e "s/@PYTHON@/python3 (>= $first), python3 (<< $beyond~)/" \
-  -e "s/@SIZE@/$(du -sk --exclude=DEBIAN "$tree" | cut -f1)/" $here/control.in > "$tree/DEBIAN/control"
+  -e "s/@SIZE@/$size/" $here/control.in > "$tree/DEBIAN/control"
 install -m 755 $here/postinst $here/prerm $here/postrm "$tree/DEBIAN/"
 install -m 644 $here/templates "$tree/DEBIAN/"
 echo /etc/dmtwisted/dmtwisted.toml > "$tree/DEBIAN/conffiles"
