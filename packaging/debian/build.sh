@@ -33,7 +33,7 @@ export SOURCE_DATE_EPOCH
 mkdir "$work/source" "$work/wheels"
 cp -a dmtwisted protocols web twisted setup.cfg pyproject.toml README.md LICENSE "$work/source"
 find "$work/source" \( -name __pycache__ -o -name dropin.cache \) -prune -exec rm -rf {} +
-pip() { "$python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip() { PIP_ROOT_USER_ACTION=ignore "$python" -m pip --quiet --disable-pip-version-check "$@"; }
 pip wheel --no-deps --wheel-dir "$work/wheels" "$work/source"
 grep '^txpostgres==' packaging/pins.txt > "$work/source-only"
 pip wheel --no-deps --wheel-dir "$work/wheels" -r "$work/source-only"

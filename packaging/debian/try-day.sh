@@ -27,6 +27,11 @@ for _ in $(seq 100); do
 done
 ls /var/lib/dmtwisted/backups | grep -q . || fail "no backup was made"
 echo "a backup"
+curl -sSf -X POST "$api/tls/authority" -H "$json" -d '{"names": ["till.shop.local"]}' > /dev/null
+[ -s /var/lib/dmtwisted/tls/desk.pem ] || fail "no certificate was made"
+# The next start shall speak HTTP still.
+curl -sSf -X DELETE "$api/tls" > /dev/null
+echo "a certificate by the service's own authority"
 
 # A register of the tax service: its key opened in a process of its own, signatures by the machine's OpenSSL.
 mkdir -p /srv/tax

@@ -22,6 +22,10 @@ leave() {
   status=$?
   [ -z "$outside" ] || kill -KILL "$outside" 2> /dev/null || true
   wait "${outside:-}" 2> /dev/null || true
+  # A daemon, or what a process that we ended has left: whoever lives in the tree.
+  for root in /proc/[0-9]*/root; do
+    [ "$(readlink "$root" 2> /dev/null)" != "$work/tree" ] || kill -KILL "${root//[!0-9]/}" 2> /dev/null || true
+  done
   [ -z "$cgroup" ] || { sleep 0.5; find "$cgroup" -depth -type d -exec rmdir {} + 2> /dev/null || true; }
   umount --lazy "$work"/tree/proc 2> /dev/null || true
   rm -rf --one-file-system "$work"
