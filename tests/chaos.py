@@ -27,22 +27,21 @@ from twisted.internet.interfaces import IProtocol, ITransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
-from twisted.web.client import URI, Agent, HTTPConnectionPool
-from twisted.web.iweb import IAgentEndpointFactory
-from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.conformance.mortal import Mortal
+from dmtwisted.conformance.nexo_stand import nexo_driver
+from dmtwisted.conformance.stands import POI, STANDS
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Res
 from dmtwisted.store.memory import MemoryStore
-from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow, State, StoreFailed
+from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow, State
 from dmtwisted.terminals.caisse_ap import CaisseApDriver
 from dmtwisted.terminals.concert_v2 import ConcertDriver
 from dmtwisted.terminals.drivers import caisse_ap, concert_v2, ecr17, nexo, privatbank_json, ssi_json, zvt
 from dmtwisted.terminals.ecr17 import Ecr17Driver
-from dmtwisted.terminals.nexo import NexoDriver
 from dmtwisted.terminals.privatbank import PrivatbankDriver
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import Unreached
@@ -58,13 +57,7 @@ from protocols.simulators.terminal import Terminal
 from protocols.simulators.zvt import ZvtTerminal
 from tests.memory_line import MemoryEndpoint
 from tests.shop import MORNING
-from tests.terminal_desk import WAIT, DeskCase
-
-POI = "V400m-346403161"
-"""The simulated nexo terminal."""
-
-NO_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
-"""Stands where a certificate must: in memory nobody looks at it."""
+from tests.terminal_desk import DeskCase
 
 T = TypeVar("T")
 
@@ -131,33 +124,17 @@ class Channels:
         return None if channel is None else Channel(channel)
 
 
-@implementer(IAgentEndpointFactory)
-class OneEndpoint:
-    """Leads every request to one terminal, whatever its address."""
+def _settings(name: str, shape: int = 0) -> dict[str, Any]:
+    """The settings with which the conformance suite stands a driver."""
+    return dict(STANDS[TERMINAL, name]()[shape].settings)
 
-    def __init__(self, endpoint: MemoryEndpoint) -> None:
-        self._endpoint = endpoint
-
-    def endpointForURI(self, uri: URI) -> MemoryEndpoint:
-        """The way to the terminal."""
-        return self._endpoint
-
-
-def _nexo(settings: Any, endpoint: MemoryEndpoint, _: ServiceClock, clock: Clock, unreached: Unreached) -> NexoDriver:
-    pool = HTTPConnectionPool(cast(Any, clock), persistent=False)
-    pool.retryAutomatically = False
-    agent = Agent.usingEndpointFactory(cast(Any, clock), OneEndpoint(endpoint), pool)
-    return NexoDriver(settings, agent, clock, unreached)
-
-
-_HERE = {"host": "192.0.2.1", "wait_s": WAIT}
 
 WIRES: dict[str, Wire] = {
     wire.name: wire
     for wire in (
         Wire(
             privatbank_json.DRIVER,
-            {**_HERE, "tells_receipts": True},
+            _settings("privatbank-json"),
             PrivatbankSimulator,
             lambda settings, endpoint, service, clock, unreached: PrivatbankDriver(
                 settings, endpoint, service, clock, unreached
@@ -166,13 +143,13 @@ WIRES: dict[str, Wire] = {
         ),
         Wire(
             ssi_json.DRIVER,
-            dict(_HERE),
+            _settings("ssi-json", 1),
             SsiSimulator,
             lambda settings, endpoint, _, clock, unreached: SsiDriver(settings, endpoint, clock, unreached),
         ),
         Wire(
             zvt.DRIVER,
-            {**_HERE, "charset": "cp1125", "tells_last": True, "abort_payments": True},
+            _settings("zvt"),
             lambda terminal, clock: ZvtTerminal(terminal, clock).factory(),
             lambda settings, endpoint, service, clock, unreached: ZvtDriver(
                 settings, endpoint, service, clock, unreached
@@ -180,7 +157,7 @@ WIRES: dict[str, Wire] = {
         ),
         Wire(
             ecr17.DRIVER,
-            {**_HERE, "port": 10_000, "lrc": "std", "tells_last": True},
+            _settings("ecr17"),
             Ecr17Device,
             lambda settings, endpoint, service, clock, unreached: Ecr17Driver(
                 settings, endpoint, service, clock, unreached
@@ -188,23 +165,23 @@ WIRES: dict[str, Wire] = {
         ),
         Wire(
             caisse_ap.DRIVER,
-            dict(_HERE),
+            _settings("caisse-ap"),
             CaisseApDevice,
             lambda settings, endpoint, _, clock, unreached: CaisseApDriver(settings, endpoint, clock, unreached),
             can_be_asked=False,
         ),
         Wire(
             concert_v2.DRIVER,
-            {"serial_port": "COM3", "wait_s": WAIT},
+            _settings("concert-v2"),
             ConcertDevice,
             lambda settings, endpoint, _, clock, unreached: ConcertDriver(settings, endpoint, clock, unreached),
             can_be_asked=False,
         ),
         Wire(
             nexo.DRIVER,
-            {**_HERE, "poi_id": POI, "ca": NO_CERTIFICATE},
+            _settings("nexo"),
             lambda terminal, clock: Channels(NexoDevice(terminal, clock, POI).site()),
-            _nexo,
+            lambda settings, endpoint, _, clock, unreached: nexo_driver(settings, endpoint, clock, unreached),
         ),
     )
 }
@@ -234,45 +211,8 @@ class WireDesk(DeskCase):
 # -- a service that can be killed ------------------------------------------------------------------------------------
 
 
-class Mortal:
-    """The store as one process sees it: it can be told to fail once, and a dead process hears nothing any more."""
-
-    VERBS = frozenset({"reserve", "note", "conclude", "latest", "unresolved"})
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self.dead = False
-        self._left, self._happens = 0, False
-        self._instead: Callable[[], None] | None = None
-
-    def fail_at(self, n: int, happens: bool, instead: Callable[[], None] | None = None) -> None:
-        """Fail at the ``n``-th question from now, 0 for never; ``happens`` does what was asked all the same.
-
-        :param instead: what else happens at that moment; the question is answered then, unless it was a kill.
-        """
-        self._left, self._happens, self._instead = n, happens, instead
-
-    def __getattr__(self, name: str) -> Any:
-        verb = getattr(self._store, name)
-        if not callable(verb):
-            return verb
-
-        async def ask(*arguments: Any) -> Any:
-            if self.dead:
-                await Deferred()
-            fails = name in self.VERBS and self._left == 1
-            self._left -= name in self.VERBS and self._left > 0
-            if not fails:
-                return await verb(*arguments)
-            answer = await verb(*arguments) if self._happens else None
-            if self._instead is None:
-                raise StoreFailed("the disk is full")
-            self._instead()
-            if self.dead:
-                await Deferred()
-            return answer if self._happens else await verb(*arguments)
-
-        return ask
+VERBS = frozenset({"reserve", "note", "conclude", "latest", "unresolved"})
+"""What a payment asks of the store."""
 
 
 class CounterDesk:
@@ -291,7 +231,7 @@ class CounterDesk:
         self._start()
 
     def _start(self) -> None:
-        self.store = Mortal(self._store)
+        self.store = Mortal(self._store, VERBS)
         self.endpoint = MemoryEndpoint(self.clock, self._answer_call)
         around = Surroundings(self.clock, ServiceClock(self.clock), cast(Any, self.store), None)
         driver = replace(self.wire.driver, build=self._build)

@@ -12,6 +12,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.conformance.stands import NO_CERTIFICATE, POI
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.drivers.nexo import DRIVER, NexoSettings, blocks_of
@@ -26,7 +27,7 @@ from protocols.terminals.nexo.notice import Notice, Shown, Step
 from protocols.terminals.nexo.notices import NoticePort
 from protocols.terminals.nexo.sealing import Seal
 from tests.certificates import key_pem, make_certificate, make_key, pem
-from tests.chaos import NO_CERTIFICATE, POI, Channels, WireDesk
+from tests.chaos import Channels, WireDesk
 from tests.memory_line import MemoryEndpoint
 from tests.shop import MORNING
 from tests.terminal_desk import Banner, CardPromises, FaultPromises

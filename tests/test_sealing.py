@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 from twisted.internet.defer import Deferred
 
+from dmtwisted.conformance.stands import POI
 from dmtwisted.devices.sealing import SEALED, in_clear
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store import writer
 from dmtwisted.terminals.drivers.nexo import DRIVER
 from tests.certificates import make_certificate, make_key, pem
-from tests.chaos import POI
 from tests.shop import MORNING
 from tests.test_service_process import ProcessCase
 from tests.test_writer import ask, run, set_up

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from dmtwisted.conformance.stands import POI
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.nexo.sealing import Seal
-from tests.chaos import POI, Channels
+from tests.chaos import Channels
 from tests.terminal_faults import CheckedFaults, WireFaults
 
 
