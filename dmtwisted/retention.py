@@ -236,7 +236,7 @@ class Retention:
             )
         for device_n, needs in rules.registers.items():
             while needs is not None and not self._stopping:
-                if not await self._step(self._store.forget_codes(device_n, needs.shift)):
+                if not await self._look_at(self._store.forget_codes(device_n, needs.shift)):
                     break
                 reached("retention.codes-forgotten")
         return removed
@@ -260,7 +260,7 @@ class Retention:
         found: dict[int, list[int]] = {}
         self._anchors = {}
         while not self._stopping:
-            rows = await self._step(self._store.aged(after, PAGE))
+            rows = await self._look_at(self._store.aged(after, PAGE))
             # The clock may have been set back meanwhile: one young row among old ones says nothing.
             if not rows or all(rules.young(row) for row in rows):
                 removed += await self._remove(found, 1)
@@ -291,19 +291,20 @@ class Retention:
         anchor = self._anchors.get(device_n)
         if anchor is None:
             return False
-        cut = Cut(device_n, anchor, operations, dropped, renewed)
-        done = await self._step(self._store.cut(cut), len(operations) + len(dropped))
-        if not done:
+        begun = self._clock.seconds()
+        kept = await self._store.cut(Cut(device_n, anchor, operations, dropped, renewed))
+        await self._pause_after(begun, kept or 0.0, len(operations) + len(dropped))
+        if kept is None:
             # Another service was quicker: the chain begins elsewhere by now.
             del self._anchors[device_n]
-        return done
+        return kept is not None
 
     async def _seals(self, passed: int) -> int:
         """Drop the oldest seals, up to that of an operation that is too young, ``passed`` or later; how many."""
         left = sum(chain.count - chain.removed for chain in await self._store.chains())
         after = dropped = 0
         while left > dropped and not self._stopping:
-            seals = await self._step(self._store.seals(after, min(SEALS, left - dropped)))
+            seals = await self._look_at(self._store.seals(after, min(SEALS, left - dropped)))
             old = list(_old(seals, passed))
             for device_n, places in _by_device(old):
                 done = await self._drop(device_n, places)
@@ -328,16 +329,17 @@ class Retention:
             reached("retention.seals-cut")
         return dropped
 
-    async def _step(self, asked: Awaitable[T], count: int = 0) -> T:
-        """Ask for a step, and leave the database to the tills for a while after it.
-
-        :param count: how much it removes; 0 when that is not for us to choose.
-        """
+    async def _look_at(self, asked: Awaitable[T]) -> T:
+        """What is asked for, with a rest after it as if it had kept the store all the time."""
         begun = self._clock.seconds()
-        value = await asked
+        found = await asked
+        await self._pause_after(begun, max(self._clock.seconds() - begun, 0.0), 0)
+        return found
+
+    async def _pause_after(self, begun: float, own: float, done: int) -> None:
+        """Leave the database to the tills for a while."""
         now = self._clock.seconds()
-        await self._rest(self._pace.rest(now, now - begun, count, self._store.intents))
-        return value
+        await self._rest(self._pace.rest(now, now - begun, own, done, self._store.intents))
 
     async def _rest(self, seconds: float) -> None:
         if self._stopping:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.pace import BRIEF, LEAST, LONG, LONGEST_REST, QUIET, QUIET_REST, REST, WAITING, Pace
+from dmtwisted.pace import BRIEF, LEAST, LONG, LONGEST_REST, QUIET, QUIET_REST, REST, UNFELT, WAITING, Pace
 
 COST = 0.0001
-"""Seconds that a database takes for one of a step."""
+"""Seconds for which each one of a step keeps the store."""
 
 
 class PaceTests(SynchronousTestCase):
@@ -17,13 +17,13 @@ class PaceTests(SynchronousTestCase):
         """It begins."""
         self.pace, self.now, self.intents = Pace(1000), 0.0, 0
 
-    def steps(self, count: int, waiting: float = 0.0, selling: bool = False) -> float:
+    def steps(self, count: int, waiting: float = 0.0, selling: bool = False, cost: float = COST) -> float:
         """So many steps, each of which had to wait so many seconds; the last rest."""
         for _ in range(count):
             self.intents += selling
-            spent = self.pace.size * COST + waiting
-            self.now += spent
-            rest = self.pace.rest(self.now, spent, self.pace.size, self.intents)
+            own = self.pace.size * cost
+            self.now += own + waiting
+            rest = self.pace.rest(self.now, own + waiting, own, self.pace.size, self.intents)
             self.now += rest
         return rest
 
@@ -31,7 +31,7 @@ class PaceTests(SynchronousTestCase):
         """While tills sell a step takes no longer than `BRIEF`, and rests for as long as it says."""
         rest = self.steps(20, selling=True)
         self.assertEqual(self.pace.size, int(BRIEF / COST))
-        self.assertAlmostEqual(rest, REST * BRIEF, 6)
+        self.assertAlmostEqual(rest, REST * self.pace.size * COST, 6)
 
     def test_quiet(self) -> None:
         """When nobody has sold for a while steps are long and rests short; with the first sale they are as before."""
@@ -44,18 +44,26 @@ class PaceTests(SynchronousTestCase):
         self.assertEqual(self.pace.size, int(BRIEF / COST))
 
     def test_waits(self) -> None:
-        """A busy store does not make steps smaller than they need be, but is left alone for longer."""
+        """Where everybody has to wait a step takes a part of that, which nobody feels, and leaves the store alone."""
         self.steps(20, selling=True)
-        rest = self.steps(5, waiting=0.1, selling=True)
-        self.assertEqual(self.pace.size, int(BRIEF / COST))
-        self.assertAlmostEqual(rest, REST * BRIEF + WAITING * 0.1, 6)
-        self.assertEqual(self.steps(1, waiting=60.0, selling=True), LONGEST_REST)
+        rest = self.steps(20, waiting=0.03, selling=True)
+        self.assertEqual(self.pace.size, round((BRIEF + UNFELT * 0.03) / COST))
+        self.assertAlmostEqual(rest, REST * self.pace.size * COST + WAITING * 0.03, 6)
+        self.assertEqual(self.steps(20, waiting=60.0, selling=True), LONGEST_REST)
+        self.assertEqual(self.pace.size, int(LONG / COST))
 
     def test_slower(self) -> None:
         """A database that has become slower makes steps smaller, down to a least one."""
         self.steps(20, selling=True)
-        self.steps(20, waiting=1.0, selling=True)
+        self.steps(20, selling=True, cost=1.0)
         self.assertEqual(self.pace.size, LEAST)
+
+    def test_one_slow(self) -> None:
+        """One step that was slow, as a disk may be now and then, changes nothing."""
+        self.steps(20, selling=True)
+        size = self.pace.size
+        self.steps(1, selling=True, cost=1.0)
+        self.assertEqual(self.pace.size, size)
 
     def test_grows_slowly(self) -> None:
         """Nothing is known of the database at first: steps double at most."""
@@ -63,16 +71,16 @@ class PaceTests(SynchronousTestCase):
         for _ in range(4):
             sizes.append(self.pace.size)
             self.steps(1, selling=True)
-        self.assertEqual(sizes, [10, 20, 40, 50])
+        self.assertEqual(sizes, [LEAST, 2 * LEAST, int(BRIEF / COST), int(BRIEF / COST)])
 
     def test_most(self) -> None:
         """No step is larger than it may be, however quick it is; not even the first."""
         pace = Pace(3)
         for _ in range(5):
             self.assertEqual(pace.size, 3)
-            self.assertEqual(pace.rest(0.0, 0.0, 3, 0), 0.0)
+            self.assertEqual(pace.rest(0.0, 0.0, 0.0, 3, 0), 0.0)
 
     def test_clock_set_back(self) -> None:
         """Somebody may set the clock back meanwhile: no rest is shorter than none."""
-        self.assertEqual(self.pace.rest(-5000.0, -5000.0, 10, 1), 0.0)
-        self.assertEqual(self.pace.rest(-5000.0, 0.01, 0, 1), 0.01 * REST)
+        self.assertEqual(self.pace.rest(-5000.0, -5000.0, 0.0, 10, 1), 0.0)
+        self.assertEqual(self.pace.rest(-5000.0, 0.01, 0.01, 0, 1), 0.01 * REST)

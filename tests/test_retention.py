@@ -244,7 +244,7 @@ class RetentionTests(SynchronousTestCase):
         for _ in range(2):
             self.clock.pump([EVERY / 2 - 1])
         self.assertEqual(len(self.left(self.store)), 7)
-        self.clock.pump([2, *[0] * 100])
+        self.clock.pump([2, *[0.01] * 100])
         self.assertEqual(len(self.left(self.store)), 3)
         self.now(retention.stop())
         self.assertEqual(self.clock.getDelayedCalls(), [])
@@ -275,6 +275,6 @@ class RetentionTests(SynchronousTestCase):
         self.assertTrue(retention.idle)
         self.store.broken = False
         retention.soon()
-        self.clock.pump([0] * 100)
+        self.clock.pump([0.01] * 100)
         self.assertEqual(self.left(self.store), [7, 6, 3])
         self.now(retention.stop())

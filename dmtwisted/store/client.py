@@ -146,10 +146,10 @@ class Verbs:
         found: list[AgedRow] = await self._ask("aged", after, limit)
         return found
 
-    async def cut(self, step: Cut) -> bool:
-        """Remove what has grown old."""
-        done: bool = await self._ask("cut", step)
-        return done
+    async def cut(self, step: Cut) -> float | None:
+        """Remove what has grown old, and tell how long that kept the database."""
+        kept: float | None = await self._ask("cut", step)
+        return kept
 
     async def forget_codes(self, device_n: int, shift: int) -> int:
         """Forget the item codes of the oldest shift before one."""

@@ -130,8 +130,11 @@ class IStore(Interface):
     async def aged(after: int, limit: int) -> list[AgedRow]:
         """The next operations after the number ``after``, in their order, as retention sees them."""
 
-    async def cut(step: Cut) -> bool:
-        """Remove what has grown old; False, and nothing is removed, when the chain does not begin where it did."""
+    async def cut(step: Cut) -> float | None:
+        """Remove what has grown old, and tell for how many seconds that kept the database.
+
+        `None`, and nothing is removed, when the chain does not begin where it did.
+        """
 
     async def forget_codes(device_n: int, shift: int) -> int:
         """Forget the item codes of the oldest shift before ``shift``; how many there were, 0 when none is left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from dmtwisted.store.mssql_sessions import Link
@@ -34,8 +35,9 @@ def aged(link: Link, attempt: object, after: int, limit: int) -> list[AgedRow]:
     ]
 
 
-def cut(link: Link, attempt: object, step: Cut) -> bool:
+def cut(link: Link, attempt: object, step: Cut) -> float | None:
     """:meth:`IStore.cut`"""
+    begun = time.perf_counter()
     device_n = step.device_n
     link.begin()
     rows = link.ask(
@@ -43,7 +45,7 @@ def cut(link: Link, attempt: object, step: Cut) -> bool:
     )
     if not rows or rows[0][1] != step.anchor:
         link.commit()
-        return False
+        return None
     before, anchor, removed = rows[0]
     contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
     if step.dropped:
@@ -63,7 +65,7 @@ def cut(link: Link, attempt: object, step: Cut) -> bool:
         (len(contents), end, anchor, removed, device_n),
     )
     link.commit()
-    return True
+    return time.perf_counter() - begun
 
 
 def _numbers(numbers: Iterable[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from dmtwisted.store.postgres_sessions import Session
@@ -31,7 +32,7 @@ async def aged(session: Session, attempt: object, after: int, limit: int) -> lis
     return list(found.values())
 
 
-async def cut(session: Session, attempt: object, step: Cut) -> bool:
+async def cut(session: Session, attempt: object, step: Cut) -> float | None:
     """:meth:`IStore.cut`"""
     for _ in range(TRIES):
         rows = await session.ask(
@@ -39,7 +40,7 @@ async def cut(session: Session, attempt: object, step: Cut) -> bool:
             (step.dropped[-1] if step.dropped else 0, step.device_n),
         )
         if not rows or rows[0][1] != step.anchor:
-            return False
+            return None
         before, anchor, removed, dropped = rows[0]
         contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
         if step.dropped:
@@ -47,9 +48,10 @@ async def cut(session: Session, attempt: object, step: Cut) -> bool:
             contents.append((0, mark(step.device_n, removed, anchor)))
         seals = appended(step.device_n, before, contents)
         if not seals:
-            return True
+            return 0.0
+        begun = time.perf_counter()
         if await _cut(session, step, before, seals, anchor, removed):
-            return True
+            return time.perf_counter() - begun
         # A sale was quicker: the chain goes on from there.
     raise StoreFailed("the chain of seals grows too fast")
 

@@ -7,6 +7,7 @@ file does. A function neither begins nor commits: whoever calls it owns the tran
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -457,15 +458,16 @@ def aged(db: sqlite3.Connection, after: int, limit: int) -> list[AgedRow]:
     ]
 
 
-def cut(db: sqlite3.Connection, step: Cut) -> bool:
+def cut(db: sqlite3.Connection, step: Cut) -> float | None:
     """:meth:`IStore.cut`"""
+    begun = time.perf_counter()
     device_n = step.device_n
     found = db.execute(
         "UPDATE chain SET anchor = anchor WHERE device_n = ? AND anchor = ? RETURNING hash, anchor, removed",
         (device_n, step.anchor),
     ).fetchall()
     if not found:
-        return False
+        return None
     [(before, anchor, removed)] = found
     contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
     if step.dropped:
@@ -481,7 +483,7 @@ def cut(db: sqlite3.Connection, step: Cut) -> bool:
         "UPDATE chain SET count = count + ?, hash = ?, anchor = ?, removed = ? WHERE device_n = ?",
         (len(seals), seals[-1][-1] if seals else before, anchor, removed, device_n),
     )
-    return True
+    return time.perf_counter() - begun
 
 
 def forget_codes(db: sqlite3.Connection, device_n: int, shift: int) -> int:

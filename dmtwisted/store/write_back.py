@@ -34,7 +34,7 @@ TRIES = 8
 PAUSE = 0.05
 """Seconds between two looks at the log while the writer writes."""
 
-PATIENCE = 50
+PATIENCE = 10
 """Milliseconds for which a reader of an older moment may keep the writer out."""
 
 _HEAD, _FRAME, _SALT = 32, 24, 8
@@ -121,12 +121,15 @@ def write_back(path: str, log: Log) -> None:
         db.execute(f"PRAGMA busy_timeout={PATIENCE}").fetchall()
         db.execute("PRAGMA synchronous=FULL").fetchall()
         for _ in range(TRIES):
-            log.done = _checkpoint(db, "PASSIVE")
+            before, log.done = log.done, _checkpoint(db, "PASSIVE")
             pages = log.look()
             if pages - log.done <= FEW:
                 break
-        if pages >= LONG:
-            # The next commit begins at the begin of the log, if nobody reads an older moment in it.
+            if log.done <= before:
+                # Somebody reads an older moment, perhaps for minutes: keeping the writer out would not help.
+                return
+        if LONG <= pages <= log.done + FEW:
+            # The next commit begins at the begin of the log.
             _checkpoint(db, "FULL")
 
 
