@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -60,6 +60,25 @@ class CorpusTests(SynchronousTestCase):
                     b"\x1b" * each.longest,
                 ):
                     watch.hold(each, data)
+
+
+TARGETS = {each.name: each for _, each in every()}
+
+
+class AnythingTests(SynchronousTestCase):
+    """Every target against bytes that nobody would write."""
+
+    @settings(max_examples=400)
+    @given(st.sampled_from(sorted(TARGETS)), st.data())
+    def test_anything(self, name: str, draw: st.DataObject) -> None:
+        """Any bytes, and golden ones that were changed, cut or put together, keep all promises."""
+        each = TARGETS[name]
+        known = st.sampled_from([*each.seeds, *each.tokens])
+        data = b"".join(draw.draw(st.lists(known | st.binary(max_size=12), max_size=4)))
+        at = draw.draw(st.integers(0, len(data)))
+        changed = data[:at] + draw.draw(st.binary(max_size=3)) + data[at + draw.draw(st.integers(0, 3)) :]
+        with Watch() as watch:
+            watch.hold(each, changed[: each.longest])
 
 
 class WatchTests(SynchronousTestCase):
@@ -149,6 +168,8 @@ class RunTests(SynchronousTestCase):
     def test_done(self) -> None:
         """Executions, ways and inputs of a target that found nothing."""
         self.assertEqual(tell("some", 60, DONE, 0), Told("some", 60, 5059, 63, 19))
+        slow = f"Slowest unit: 23 s:\nartifact_prefix='found/'; Test unit written to found/some-slow-unit-1\n{DONE}"
+        self.assertEqual(tell("some", 60, slow, 0).found, [])
 
     def test_found(self) -> None:
         """The input that broke a promise, why, and how to play it again."""

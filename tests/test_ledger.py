@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
+from protocols.simulators.ledger import ACCEPTED, REFUSED, STRIDE, Entry, Ledger
 
 OPENED = ("open", ACCEPTED, "TEST_1", 0, "1", "20260921090000")
 SOLD = ("sale", ACCEPTED, "TEST_2", 12550, "2", "20260921090101")
@@ -47,6 +47,13 @@ class _Ledger:
         ledger = self.ledger()
         added = [ledger.add(*entry) for entry in (SOLD, OPENED, TOO_LATE)]
         self.assertEqual([ledger.entry(n) for n in (3, 1, 2)], [added[2], added[0], added[1]])
+
+    def test_many(self) -> None:
+        """Each of many entries is found by its number."""
+        ledger = self.ledger()
+        added = [ledger.add(*SOLD[:4], str(n), SOLD[5]) for n in range(3 * STRIDE + 5)]
+        self.assertEqual([ledger.entry(n) for n in range(1, len(added) + 1)], added)
+        self.assertEqual((len(ledger), list(ledger.entries())), (len(added), added))
 
     def test_any_text(self) -> None:
         """Texts come back as they were, line breaks and letters of any script too."""

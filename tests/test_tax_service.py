@@ -10,7 +10,7 @@ import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
-from protocols.simulators.tax_service import Paper, TaxService, Ticket
+from protocols.simulators.tax_service import Paper, Places, TaxService, Ticket
 
 REGISTER = "4000000007"
 
@@ -464,6 +464,33 @@ class RestartTests(_WithService):
         self.restart()
         self.assertIsNone(self.service.look_up(2))
         self.assertEqual(self.code("sale", 2), 0)
+
+
+class PlacesTests(SynchronousTestCase):
+    """Where documents lie in the ledger."""
+
+    def test_places(self) -> None:
+        """Every number has its entry, with refusals between them; a number that is taken over has the later one."""
+        places, entries, n = Places(), {}, 0
+        for local in range(1, 500):
+            n += 3 if local % 50 == 7 else 1
+            places.put(local, n)
+            entries[local] = n
+        for local in (499, 17):
+            n += 1
+            places.put(local, n)
+            entries[local] = n
+        places.put(500, n + 2)
+        entries[500] = n + 2
+        self.assertEqual({local: places.of(local) for local in entries}, entries)
+        self.assertEqual([places.of(local) for local in (-1, 0, 501)], [None] * 3)
+
+    def test_memory(self) -> None:
+        """Documents without refusals between them take no memory."""
+        places = Places()
+        for local in range(1, 10_000):
+            places.put(local, local + 5)
+        self.assertEqual((places.of(9_999), len(places._firsts)), (10_004, 1))
 
 
 class MemoryTests(SynchronousTestCase):

@@ -22,7 +22,7 @@ from dmtwisted.commands.load import SAMPLES, Sale, answer_end, is_success, perce
 from dmtwisted.soak.judging import Minute
 
 LONGEST = 30.0
-"""Seconds after which a request that is not answered has failed, and its till begins anew."""
+"""Seconds after which a request that was sent and is not answered has failed, and its till begins anew."""
 
 LOOK_UP, REPEAT, REPORT = 10, 25, 100
 """Every so many sales of a till are followed by a look-up, a repeat of the same tag, an X report."""
@@ -154,6 +154,7 @@ class Line:
         self._place, self._selector = place, selector
         self.waiting: deque[Asked] = deque()
         self.under_way: Asked | None = None
+        self._sent_at = 0
         self._rest = b""
         self._wire: socket.socket | None = None
 
@@ -173,7 +174,7 @@ class Line:
             self._wire = socket.create_connection(self._place, LONGEST)
             self._wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._selector.register(self._wire, selectors.EVENT_READ, self)
-        self.under_way = self.waiting.popleft()
+        self.under_way, self._sent_at = self.waiting.popleft(), time.monotonic_ns()
         self._wire.sendall(self.under_way.raw)
 
     def hear(self) -> bytes:
@@ -198,8 +199,8 @@ class Line:
         self._wire, self.under_way, self._rest = None, None, b""
 
     def overdue(self, now: int) -> bool:
-        """Whether the answer takes longer than anybody waits."""
-        return self.under_way is not None and now - self.under_way.due > LONGEST * 1e9
+        """Whether the answer takes longer than anybody waits; waiting for its turn at the till is no part of it."""
+        return self.under_way is not None and now - self._sent_at > LONGEST * 1e9
 
 
 class Counted:
