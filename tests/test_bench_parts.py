@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -12,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,66 @@ class RowTests(SynchronousTestCase):
             with redirect_stdout(StringIO()) as out:
                 self.assertEqual(bench.run(options), 0)
             self.assertIn(told, out.getvalue())
+
+
+class HeldTests(SynchronousTestCase):
+    """Registers that are to be busy."""
+
+    def setUp(self) -> None:
+        """A service with one register of ours and one of somebody else's, which notes what it is asked."""
+        self.asked: list[tuple[str, str]] = []
+        self.ended = 0
+        self.now = 100.0
+        case = self
+
+        class Wire:
+            def __init__(self, host: str, port: int) -> None:
+                case.asked.append(("sale", str(port)))
+
+            def request(self, *arguments: object) -> None:
+                """Sent."""
+
+            def getresponse(self) -> BytesIO:
+                case.ended += 1
+                return BytesIO(b"{}")
+
+            def close(self) -> None:
+                """Done."""
+
+        class Service:
+            port = 7
+
+            def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+                case.asked.append((method, path))
+                rows = [{"device": "bench-0", "dev_id": "a"}, {"device": "test", "dev_id": "b"}]
+                return 200, json.dumps({"devices": rows, "res": 1105}).replace(" ", "").encode()
+
+        self.patch(http.client, "HTTPConnection", Wire)
+        child: Any = Service()
+        self.held = bench_tasks.Held(child, ["bench-0"], lambda: self.now)
+        self.asked.clear()
+
+    def test_held(self) -> None:
+        """A register is told to take its time, sells, and says that it is busy; others are left alone."""
+        self.held.hold(10)
+        rule = ("PUT", "/dm/api/v3/devices/a/scenario")
+        self.assertEqual(self.asked, [rule, ("sale", "7"), ("POST", "/dm/execute")])
+
+    def test_as_long_as_it_lasts(self) -> None:
+        """As long as the sale lasts nothing is done; when it would end too early, its end is waited for first."""
+        self.held.hold(10)
+        self.asked.clear()
+        self.now += bench_tasks.LONGEST_SALE - 10
+        self.held.hold(10)
+        self.assertEqual((self.asked, self.ended), ([], 0))
+        self.now += 1
+        self.held.hold(10)
+        self.assertEqual((len(self.asked), self.ended), (3, 1))
+
+    def test_too_long(self) -> None:
+        """A measurement that takes longer than such a sale is refused before anything is started."""
+        seconds = bench_tasks.LONGEST_SALE
+        self.assertRaises(BenchFailed, busy, Path(self.mktemp()), [1], seconds, 1, "")
 
 
 class IdleTests(SynchronousTestCase):

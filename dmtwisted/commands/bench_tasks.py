@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Self
 
 from dmtwisted.commands.bench_sales import plain_peer
 from dmtwisted.commands.children import (
@@ -104,8 +105,8 @@ def table(rows: Sequence[Row], what: str = "connections") -> str:
 
 
 @contextmanager
-def _selling(folder: Path, registers: int, database: str) -> Iterator[Child]:
-    """The service with so many training registers whose shifts are open.
+def _selling(folder: Path, registers: int, database: str, **settings: object) -> Iterator[Child]:
+    """The service with so many training registers whose shifts are open, with these ``settings``.
 
     :raises BenchFailed: when the database is not empty: nobody's receipts get sales of ours among them.
     """
@@ -117,7 +118,7 @@ def _selling(folder: Path, registers: int, database: str) -> Iterator[Child]:
             if json.loads(told)["paging"]["total"]:
                 raise BenchFailed("the database is not empty")
         for n in range(registers):
-            make_register(child, f"{PREFIX}{n}")
+            make_register(child, f"{PREFIX}{n}", **settings)
         yield child
 
 
@@ -162,14 +163,20 @@ def look_ups(folder: Path, connections: Sequence[int], seconds: float, rounds: i
 
 
 def busy(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
-    """What everybody hears of registers that work: each is in the middle of a sale all the while."""
+    """What everybody hears of registers that work: each is in the middle of a sale all the while.
+
+    :raises BenchFailed: when it shall take longer than a sale can last.
+    """
+    if seconds > LONGEST_SALE - STARTING:
+        raise BenchFailed(
+            f"a sale lasts {LONGEST_SALE:.0f} s at most: --seconds {LONGEST_SALE - STARTING:.0f} or less"
+        )
     most = max(connections)
-    with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
+    with _selling(folder, most, database, wait_s=LONGEST_SALE + 1) as child, plain_peer(folder, child) as plain:
         load_on(child, most, WARM_UP, "warm-up")
-        whole = (len(connections) * rounds * 2 + 2) * (seconds + 1.5) + 5
-        with _held(child, most, whole):
-            kind = ("--kind", "sale", "--wanted", BUSY.decode())
-            return _beside(child, plain, connections, seconds, rounds, "busy", kind)
+        kind = ("--kind", "sale", "--wanted", BUSY.decode())
+        with Held(child, [f"{PREFIX}{n}" for n in range(most)]) as held:
+            return _beside(child, plain, connections, seconds, rounds, "busy", kind, held)
 
 
 def _beside(
@@ -180,40 +187,76 @@ def _beside(
     rounds: int,
     salt: str,
     kind: tuple[str, ...],
+    held: Held | None = None,
 ) -> list[Row]:
     turns = []
     for _ in range(rounds):
         for number in connections:
+            if held is not None:
+                held.hold(seconds + STARTING)
             turn = _measured(child, number, seconds, salt, *kind)
             peer = load_on(plain, number, seconds, salt, *kind[:2])
             turns.append(Turn(number, turn.load, turn.cpu_us, peer))
     return rows_of(turns)
 
 
-@contextmanager
-def _held(child: Child, registers: int, seconds: float) -> Iterator[None]:
-    """The registers in the middle of a sale for so long."""
-    rule = {"on": "sale", "then": "accept", "delay_ms": int(seconds * 1000)}
-    told = json.loads(child.ask("GET", "/dm/api/v3/devices")[1])["devices"]
-    names = {f"{PREFIX}{n}" for n in range(registers)}
-    for row in told:
-        if row["device"] in names:
-            status, answer = child.ask("PUT", f"/dm/api/v3/devices/{row['dev_id']}/scenario", {"rules": [rule]})
+LONGEST_SALE = 55.0
+"""Seconds that the sale of a register takes that is to be busy; it waits a little longer for the far end."""
+
+STARTING = 10.0
+"""Seconds that the process of a load may take besides its load."""
+
+
+class Held:
+    """Registers that are in the middle of a sale.
+
+    :param clock: seconds, for how long they will be yet.
+    """
+
+    def __init__(self, child: Child, names: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._child, self._names, self._clock = child, names, clock
+        told = json.loads(child.ask("GET", "/dm/api/v3/devices")[1])["devices"]
+        self._ids = [row["dev_id"] for row in told if row["device"] in names]
+        self._wires: list[http.client.HTTPConnection] = []
+        self._until = 0.0
+
+    def hold(self, seconds: float) -> None:
+        """See to it that they are so for as many ``seconds`` from now; wait for the end of their sales if need be.
+
+        :raises BenchFailed: when a register does not do as it is told.
+        """
+        if self._until - self._clock() >= seconds:
+            return
+        self._let_go()
+        rule = {"on": "sale", "then": "accept", "delay_ms": int(LONGEST_SALE * 1000)}
+        for dev_id in self._ids:
+            status, answer = self._child.ask("PUT", f"/dm/api/v3/devices/{dev_id}/scenario", {"rules": [rule]})
             if status != 200:
                 raise BenchFailed(f"the rule was refused: {status} {answer[:300]!r}")
-    wires = []
-    for name in sorted(names):
-        wire = http.client.HTTPConnection(HOST, child.port)
-        wire.request("POST", "/dm/execute", sale_body(name, "held").encode(), {"Content-Type": "application/json"})
-        wires.append(wire)
-    # Each of them is in its turn when the first of ours is told so.
-    for name in sorted(names):
-        while BUSY not in child.ask("POST", "/dm/execute", sale_body(name, "held?"))[1]:
-            threading.Event().wait(0.01)
-    try:
-        yield
-    finally:
-        for wire in wires:
+        self._until = self._clock() + LONGEST_SALE
+        for name in self._names:
+            wire = http.client.HTTPConnection(HOST, self._child.port)
+            wire.request("POST", "/dm/execute", sale_body(name, "").encode(), {"Content-Type": "application/json"})
+            self._wires.append(wire)
+        for name in self._names:
+            # A look-up: one that comes before the sale is in its turn makes nothing.
+            asked = json.dumps({"ver": 6, "device": name, "type": 0, "tag": "nobody's"})
+            while BUSY not in self._child.ask("POST", "/dm/execute", asked)[1]:
+                if self._clock() > self._until:
+                    raise BenchFailed(f"{name} is not busy")
+                time.sleep(0.01)
+
+    def _let_go(self) -> None:
+        for wire in self._wires:
+            wire.getresponse().read()
+            wire.close()
+        self._wires.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for wire in self._wires:
             wire.close()
 
 

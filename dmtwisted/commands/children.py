@@ -243,12 +243,12 @@ def make_device(child: Child, name: str, kind: str, driver: str, settings: dict[
     return dev_id
 
 
-def make_register(child: Child, name: str) -> str:
+def make_register(child: Child, name: str, **settings: object) -> str:
     """Make the training register ``name`` and open its shift; return its ``dev_id``.
 
     :raises BenchFailed: when the service does not.
     """
-    dev_id = make_device(child, name, "register", "training", {})
+    dev_id = make_device(child, name, "register", "training", settings)
     execute(child, opening_body(name))
     return dev_id
 
