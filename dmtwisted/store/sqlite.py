@@ -6,6 +6,7 @@ whoever waits is told `StoreFailed`: what became of the question is for the next
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -27,10 +28,11 @@ from dmtwisted.store.client import Verbs
 from dmtwisted.store.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
 from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.left_log import write_again
 from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
 from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
 from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
-from dmtwisted.store.writer import READS
+from dmtwisted.store.writer import READS, Locked, take_lock
 
 RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
@@ -86,6 +88,7 @@ class SqliteStore(Verbs):
         try:
             if self._emptied():
                 raise StoreFailed(f"{self._path} {EMPTIED}")
+            self._keep_what_was_left()
             current = sqlite_revision(self._path)
         except (OSError, sqlite3.Error) as error:
             raise StoreFailed(f"{self._path}: {error}") from error
@@ -99,6 +102,13 @@ class SqliteStore(Verbs):
         """Whether the file lost all it had; the writer leaves a mark in its lock."""
         lock = Path(f"{self._path}.lock")
         return self._path.is_file() and not self._path.stat().st_size and lock.is_file() and lock.stat().st_size > 0
+
+    def _keep_what_was_left(self) -> None:
+        """Have the disk keep the log of a writer that died: looking at the file already builds upon it."""
+        if os.path.exists(f"{self._path}-wal"):
+            # Who has the lock is alive, and knows what it has written.
+            with suppress(Locked), take_lock(f"{self._path}.lock", 0):
+                write_again(str(self._path))
 
     async def open_damaged(self, damage: str) -> None:
         """Serve what can be read of a file that `open` has refused; nothing of it is changed.

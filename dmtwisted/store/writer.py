@@ -23,6 +23,7 @@ from typing import IO
 from dmtwisted.crash_points import reached
 from dmtwisted.files import lock_file
 from dmtwisted.store.damage import SMALL, open_for_reading, quick_look
+from dmtwisted.store.left_log import write_again
 from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
@@ -81,6 +82,7 @@ def main(path: str, reading: bool = False) -> int:
         return _serve_damaged(path)
     try:
         lock = take_lock(f"{path}.lock", LOCK_PATIENCE)
+        write_again(path)
         db = connect(path)
         trouble = quick_look(db) if os.path.getsize(path) <= SMALL else ""
         # A file that we may not write opens all the same, and would fail at the first sale.

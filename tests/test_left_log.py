@@ -1,0 +1,99 @@
+"""The log of a writer that died: written once more before it is believed, or not believed at all."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+
+from twisted.internet import reactor
+from twisted.trial.unittest import TestCase
+
+from dmtwisted.store import left_log, sqlite
+from dmtwisted.store.left_log import write_again
+from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.writer import connect, take_lock
+
+
+class LeftLogTests(TestCase):
+    """A database whose writer was killed: file and log, and nobody at work."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        """Commit, and take the files away as they are then."""
+        there = Path(self.mktemp())
+        self.path = Path(self.mktemp()).resolve()
+        with closing(connect(str(there))) as db:
+            db.execute("CREATE TABLE sale (n INTEGER)")
+            db.execute("INSERT INTO sale VALUES (1)")
+            for ending in ("", "-wal"):
+                copyfile(f"{there}{ending}", f"{self.path}{ending}")
+        self.log = Path(f"{self.path}-wal")
+        self.assertTrue(self.log.stat().st_size)
+
+    def test_same_bytes(self) -> None:
+        """The log has the same bytes afterwards, in however many pieces, and what was committed is there."""
+        before = self.log.read_bytes()
+        self.patch(left_log, "PIECE", 1000)
+        self.assertEqual(write_again(str(self.path)), len(before))
+        self.assertEqual(self.log.read_bytes(), before)
+        with closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("SELECT n FROM sale").fetchall(), [(1,)])
+
+    def test_kept_by_the_disk(self) -> None:
+        """It returns only when the disk has said that it keeps all of it."""
+        kept: list[int] = []
+        self.patch(os, "fsync", lambda descriptor: kept.append(os.fstat(descriptor).st_size))
+        write_again(str(self.path))
+        self.assertEqual(kept, [self.log.stat().st_size])
+
+    def test_none(self) -> None:
+        """Without a log, or with an empty one, nothing is done."""
+        self.patch(os, "fsync", self.fail)
+        self.log.write_bytes(b"")
+        self.assertEqual(write_again(str(self.path)), 0)
+        self.log.unlink()
+        self.assertEqual(write_again(str(self.path)), 0)
+
+    async def opened(self) -> str:
+        """Why a store does not open; empty when it does."""
+        store = SqliteStore(reactor, self.path)
+        try:
+            await store.open()
+        except StoreFailed as error:
+            return str(error)
+        await store.close()
+        return ""
+
+    async def test_not_kept(self) -> None:
+        """A disk that does not keep it is not built upon: the store does not open, and the log stays as it was."""
+        before = self.log.read_bytes()
+
+        def refuse(descriptor: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        with_it = os.fsync
+        self.patch(os, "fsync", refuse)
+        self.assertIn("Input/output error", await self.opened())
+        self.assertEqual(self.log.read_bytes(), before)
+        self.patch(os, "fsync", with_it)
+
+    async def test_before_anybody_looks(self) -> None:
+        """It is done before the file is looked at: the last one who lets go of it writes the log into it."""
+        done: list[str] = []
+        looked = sqlite.sqlite_revision
+        self.patch(sqlite, "write_again", lambda path: done.append("written"))
+        self.patch(sqlite, "sqlite_revision", lambda path: [done.append("looked"), looked(path)][1])
+        await self.opened()
+        self.assertEqual(done, ["written", "looked"])
+
+    async def test_writer_at_work(self) -> None:
+        """The log of a writer that is still at work is its own: nobody else writes in it."""
+        self.patch(sqlite, "write_again", self.fail)
+        with take_lock(f"{self.path}.lock", 0):
+            self.patch(sqlite, "sqlite_revision", lambda path: "from another version")
+            self.assertIn("from another version", await self.opened())
