@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
+.PHONY: run test lint docs site demo deep crash disk outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -49,6 +49,9 @@ crash: $(VENV)/.tested           ## kill -9 at every crash point once and 200 ti
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 30
 	$(BIN)/python -m tests.crash.kill_batches --rounds 30
 	$(BIN)/python -m tests.crash.kill_clients --rounds 30
+
+disk: $(VENV)/.tested            ## errors, a full and a slow disk under load, by strace and a small file system
+	$(BIN)/python -m tests.crash.disk_rounds --rounds 80
 
 outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbed of its disk under load; takeovers
 	$(BIN)/python -m tests.crash.postgres_rounds --rounds 60 --takeovers 2

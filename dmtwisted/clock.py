@@ -5,10 +5,11 @@ Fiscal documents carry local time (fiscal-server 10), so the zone is Kyiv whatev
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from twisted.internet.interfaces import IDelayedCall, IReactorThreads, IReactorTime
@@ -20,9 +21,27 @@ T = TypeVar("T")
 KYIV = ZoneInfo("Europe/Kyiv")
 
 
+def steady_timers(reactor: Any) -> None:
+    """Let what a reactor waits for go by a clock that nobody sets; the time of day stays at hand as ``wall``.
+
+    A reactor by itself waits by the time of day. When somebody sets that back by an hour, whatever it waits for
+    comes an hour late: a time-out of five seconds keeps a till's register busy all the while; set forward, everything
+    is too late at once.
+    """
+    if not hasattr(reactor, "wall"):
+        monotonic, began = time.monotonic, time.time() - time.monotonic()
+        reactor.wall = time.time
+        reactor.seconds = lambda: began + monotonic()
+
+
+def wall(reactor: Any) -> float:
+    """The time of day, in seconds since 1970."""
+    return float(getattr(reactor, "wall", reactor.seconds)())
+
+
 @implementer(IReactorTime)
 class ServiceClock:
-    """A reactor's time, moved by ``offset`` seconds (design: time travel of training mode).
+    """A reactor's time of day, moved by ``offset`` seconds (design: time travel of training mode).
 
     Waiting is not moved: ten seconds stay ten seconds, only the hour that documents, limits and sessions see
     is another.
@@ -30,6 +49,7 @@ class ServiceClock:
 
     def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
         self._reactor, self.offset = reactor, offset
+        self._wall: Callable[[], float] = getattr(reactor, "wall", reactor.seconds)
 
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
@@ -43,7 +63,11 @@ class ServiceClock:
 
     def seconds(self) -> float:
         """Seconds since 1970, with the offset."""
-        return float(self._reactor.seconds()) + self.offset
+        return float(self._wall()) + self.offset
+
+    def steady(self) -> float:
+        """Seconds for measuring how long something takes: nobody sets this clock, and its zero means nothing."""
+        return float(self._reactor.seconds())
 
     async def aside(self, work: Callable[..., T], *arguments: object) -> T:
         """What ``work`` returns, done in a thread: whatever would keep everybody else waiting.

@@ -57,7 +57,7 @@ class Dispatcher:
         :param printer: the name of the printer for the paper of a register's task; empty prints nothing.
         :param batch: whether card, receipt and paper are one act.
         """
-        started = self._clock.seconds()
+        started = self._clock.steady()
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
@@ -75,7 +75,7 @@ class Dispatcher:
                 answer = answers.with_member(answer, "transaction_id", label_of(request.transaction_id))
         if self.events.watched:
             self.events.ended(request, answer)
-        took = self._clock.seconds() - started
+        took = self._clock.steady() - started
         self.tally.ended(request.type, batch, request.task, res, took)
         self.log.info(
             "{device} {type}/{task} tag={tag} res={res} {ms:.1f} ms",
@@ -150,9 +150,9 @@ class Dispatcher:
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
         if turns.busy:
-            asked = self._clock.seconds()
+            asked = self._clock.steady()
             await turns.take()
-            self.tally.turn(device.kind, self._clock.seconds() - asked)
+            self.tally.turn(device.kind, self._clock.steady() - asked)
         else:
             await turns.take()
             self.tally.turn(device.kind, 0.0)

@@ -67,7 +67,8 @@ class Homecoming:
                 self._next.pop(name, None)
             elif name not in self._next:
                 self._next[name] = now + device.built.probe_s
-            elif now >= self._next[name] and name not in self._under_way:
+            # Further away than one wait is only what a clock was set back before.
+            elif not 0 < self._next[name] - now <= device.built.probe_s and name not in self._under_way:
                 self._under_way.add(name)
                 Deferred.fromCoroutine(self._try(device))
 

@@ -53,7 +53,8 @@ class Sessions:
             return False
         now = self._clock.seconds()
         idle = now - session.seen
-        if idle >= API_IDLE:
+        # Nobody knows how long a session was silent before a clock was set back by so much.
+        if idle >= API_IDLE or idle <= -PAGE_IDLE:
             del self._open[digest]
             return False
         if idle >= PAGE_IDLE:

@@ -14,6 +14,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from zope.interface import implementer
 
 from dmtwisted.certificates import DAY, BadCertificate, Identity, check, facts, read_pem, remarks
+from dmtwisted.clock import wall
 from dmtwisted.config import ConfigError, TlsConfig
 
 CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -78,7 +79,7 @@ class LiveCertificate:
         seen = self._see()
         try:
             identity = read_pem(self._certificate, self._key, self._passphrase)
-            check(identity, self._clock.seconds(), self._certificate)
+            check(identity, wall(self._clock), self._certificate)
             context = make_context(identity)
         except BadCertificate as error:
             self._trouble, self._taken = str(error), seen
@@ -90,7 +91,7 @@ class LiveCertificate:
             "certificate {how}: {subject}, {days} days left",
             how="replaced" if changed else "taken",
             subject=identity.subject,
-            days=identity.days_left(self._clock.seconds()),
+            days=identity.days_left(wall(self._clock)),
         )
         self._remind()
 
@@ -116,7 +117,7 @@ class LiveCertificate:
         identity = self._identity
         if identity is None:
             return {"error": self._trouble}
-        told = facts(identity, self._clock.seconds(), self._key)
+        told = facts(identity, wall(self._clock), self._key)
         return {"certificate": str(self._certificate), **told, "error": self._trouble}
 
     def _look(self) -> None:
@@ -144,7 +145,7 @@ class LiveCertificate:
 
     def _remind(self) -> None:
         """Once a day, say what its owner should see to before callers are turned away."""
-        now = self._clock.seconds()
+        now = wall(self._clock)
         if self._identity is None or now - self._reminded < DAY:
             return
         self._reminded = now

@@ -9,6 +9,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.clock import wall
 from dmtwisted.config import TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.drivers import BadSettings
@@ -109,7 +110,7 @@ class CertificateApi:
 
     async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Told:
         core, tls = self._core, self._core.config.tls
-        order = Order(do, str(core.state), float(core.reactor.seconds()), tls.certificate, tls.key, tls.passphrase)
+        order = Order(do, str(core.state), wall(core.reactor), tls.certificate, tls.key, tls.passphrase)
         return await ordered(msgspec.structs.replace(order, **what), core.reactor)
 
     def _take_up(self) -> str:

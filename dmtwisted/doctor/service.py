@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dmtwisted.backups import Backups
+from dmtwisted.clock import wall
 from dmtwisted.config import Config
 from dmtwisted.core import Core
 from dmtwisted.doctor import clock, database, devices, files, tls
@@ -32,7 +33,7 @@ class Doctor:
         """Look at everything, and try every device."""
         core = self._core
         config = core.config
-        found = await core.clock.aside(of_machine, config, float(core.reactor.seconds()))
+        found = await core.clock.aside(of_machine, config, wall(core.reactor))
         if config.sqlite_file is not None:
             found += await core.clock.aside(database.look, config.sqlite_file)
         else:
@@ -65,7 +66,7 @@ class Doctor:
         order = Order(
             "authority",
             str(core.config.state),
-            float(core.reactor.seconds()),
+            wall(core.reactor),
             config.certificate,
             config.key,
             config.passphrase,

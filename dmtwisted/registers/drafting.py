@@ -6,6 +6,7 @@ Everything here is reckoning: no store, no channel. What a document needs of the
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -45,6 +46,11 @@ NUMBERS_FOR_CLOSING = 2
 
 LEAST_KEY_DAYS = 3
 """Days that the signing key must still be good for before the register goes offline (specification 8)."""
+
+
+def _shown(at: int) -> datetime:
+    """What clocks in Kyiv show at a moment, which is all that a document says of it."""
+    return kyiv(at).replace(tzinfo=None, fold=0)
 
 
 class Drafting:
@@ -166,8 +172,9 @@ class Drafting:
         session, offline = state.session, state.offline
         assert session is not None
         used = 0 if offline is None else offline.ordinal
-        if offline is not None and document.at < offline.made:
-            # A clock was set back: the tax service takes no package in which time goes backwards (fiscal-server 10).
+        if offline is not None and _shown(document.at) < _shown(offline.made):
+            # A clock was set back, or shows the hour that comes twice in autumn: the tax service takes no package in
+            # which time goes backwards, and its time is the one that clocks on the wall show (fiscal-server 10).
             document = msgspec.structs.replace(document, at=offline.made)
         if offline is not None and document.kind not in _CLOSING:
             if state.offline_numbers_left <= NUMBERS_FOR_CLOSING:

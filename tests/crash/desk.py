@@ -41,6 +41,8 @@ class Till:
         self._dice = random.Random(seed)
         self._n = 0
         self._patience = patience
+        self.wire: Callable[[int], Wire] = Wire
+        """Makes its connection."""
 
     def move_to(self, port: int) -> None:
         """Sell at another service from now on."""
@@ -51,7 +53,7 @@ class Till:
 
         :raises BenchFailed: when a sale is refused or is never answered.
         """
-        wire = Wire(self._port)
+        wire = self.wire(self._port)
         try:
             while not stop.is_set():
                 self._n += 1

@@ -32,12 +32,14 @@ class WholeStack:
         """
         from twisted.internet import reactor
 
+        from dmtwisted.clock import steady_timers
         from dmtwisted.commands.launch import acting_as, finish_restore, give_state, prepare_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 
+        steady_timers(reactor)
         twistd = options.parent or {}
         uid, gid = twistd.get("uid"), twistd.get("gid")
         try:

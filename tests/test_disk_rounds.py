@@ -1,0 +1,42 @@
+"""The rounds on a broken disk: their plan; and two of each kind when asked for (`DMTWISTED_SLOW`)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from unittest import skipUnless
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.crash.disk_rounds import KINDS, Hearing, main, plan
+
+
+class PlanTests(SynchronousTestCase):
+    """What breaks when."""
+
+    def test_seed(self) -> None:
+        """A seed gives the same plan each time, another seed another one; every kind comes as often."""
+        self.assertEqual(plan(7, 16), plan(7, 16))
+        self.assertNotEqual(plan(7, 16), plan(8, 16))
+        self.assertEqual(set(Counter(turn.kind for turn in plan(7, 16)).values()), {2})
+        self.assertEqual({turn.kind for turn in plan(7, 16)}, set(KINDS))
+
+    def test_heard(self) -> None:
+        """Each answer that a till hears is counted by its code."""
+        heard: Counter[int] = Counter()
+        wire = Hearing(heard, 1)
+        for res in (0, 1082, 1082):
+            self.patch(Hearing.__mro__[1], "ask", lambda *_, res=res: {"res": res})
+            wire.ask("POST", "/dm/execute")
+        self.assertEqual(heard, Counter({1082: 2, 0: 1}))
+
+
+class RoundsTests(SynchronousTestCase):
+    """The rounds themselves."""
+
+    @skipUnless(os.environ.get("DMTWISTED_SLOW"), "real processes for a minute; set DMTWISTED_SLOW=1, or make disk")
+    @skipUnless(shutil.which("strace"), "needs strace")
+    def test_nothing_lost(self) -> None:
+        """Two rounds of each kind: nothing lost, nothing doubled, nothing heard but what a till repeats."""
+        self.assertEqual(main(["--rounds", "16", "--seed", "5"]), 0)
