@@ -13,6 +13,7 @@ from twisted.trial.unittest import TestCase
 
 from dmtwisted.store import left_log, sqlite
 from dmtwisted.store.left_log import write_again
+from dmtwisted.store.migrate import sqlite_revision
 from dmtwisted.store.sqlite import SqliteStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.store.writer import connect, take_lock
@@ -85,9 +86,13 @@ class LeftLogTests(TestCase):
     async def test_before_anybody_looks(self) -> None:
         """It is done before the file is looked at: the last one who lets go of it writes the log into it."""
         done: list[str] = []
-        looked = sqlite.sqlite_revision
+
+        def look(path: Path) -> str | None:
+            done.append("looked")
+            return sqlite_revision(path)
+
         self.patch(sqlite, "write_again", lambda path: done.append("written"))
-        self.patch(sqlite, "sqlite_revision", lambda path: [done.append("looked"), looked(path)][1])
+        self.patch(sqlite, "sqlite_revision", look)
         await self.opened()
         self.assertEqual(done, ["written", "looked"])
 

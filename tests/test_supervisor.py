@@ -30,7 +30,8 @@ from dmtwisted.supervisor import (
     What,
 )
 from dmtwisted.windows.child import ServiceChild, command_of
-from tests.test_service_process import PATIENCE, until
+from tests import test_service_process
+from tests.test_service_process import until
 
 
 class Life:
@@ -273,6 +274,8 @@ class RealServiceTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A folder, a port, a supervisor."""
+        # It starts the service again and again, on a machine that may have other things to do.
+        self.patch(test_service_process, "PATIENCE", 60.0)
         folder = Path(self.mktemp()).resolve()
         folder.mkdir(parents=True)
         self.port = free_port()
@@ -310,13 +313,13 @@ class RealServiceTests(SynchronousTestCase):
         """Nothing is left behind."""
         self.supervisor.stop()
         if self.kept.ident is not None:
-            self.kept.join(PATIENCE)
+            self.kept.join(60)
         for child in self.children:
             child.forget()
 
     def ready(self) -> bool | None:
         """Whether it takes tasks."""
-        wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             wire.request("GET", "/health/ready")
             return True if wire.getresponse().status == 200 else None
@@ -334,7 +337,7 @@ class RealServiceTests(SynchronousTestCase):
         self.heard(What.STARTED, 2)
         until(self.ready, "not ready again")
         self.supervisor.stop()
-        self.kept.join(PATIENCE)
+        self.kept.join(60)
         self.assertFalse(self.kept.is_alive())
         self.assertEqual([what for what, _ in self.told], [What.STARTED, What.CRASHED, What.STARTED, What.STOPPED])
         self.assertEqual(self.children[1].status(), 0)
