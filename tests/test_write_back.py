@@ -76,7 +76,8 @@ class WriteBackTests(_FileCase):
         """A portion is a hundred pages."""
         super().setUp()
         self.patch(write_back, "PORTION", 100)
-        self.patch(write_back, "LONG", 400)
+        self.patch(write_back, "LONG", 300)
+        self.patch(write_back, "LONGEST", 400)
         self.patch(write_back, "FEW", 20)
         self.patch(write_back, "PAUSE", 0.001)
 
@@ -126,6 +127,24 @@ class WriteBackTests(_FileCase):
             sizes.append(self.log.look())
         self.assertLess(max(sizes), 700)
         self.assertEqual(self.database.execute("SELECT count(*) FROM row").fetchone(), (240,))
+
+    def test_nobody_kept_out(self) -> None:
+        """When nothing came while pages were written the next commit begins the log anew, and nobody is kept out."""
+        checkpoint = write_back._checkpoint
+        asked: list[str] = []
+
+        def counted(db: sqlite3.Connection, how: str) -> int:
+            asked.append(how)
+            return checkpoint(db, how)
+
+        self.patch(write_back, "_checkpoint", counted)
+        for _ in range(4):
+            self.write(50)
+            write_back.write_back(str(self.path), self.log)
+            self.assertEqual(self.log.look(), self.log.done)
+            self.write(1)
+            self.assertLess(self.log.look(), 30)
+        self.assertEqual(set(asked), {"PASSIVE"})
 
     def test_beside_reader(self) -> None:
         """While somebody reads an older moment, for minutes perhaps, the log waits, and the writer does not."""

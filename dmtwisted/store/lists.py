@@ -30,10 +30,11 @@ IDLE = 10.0
 ENDING = 5.0
 """Seconds at the end in which lists may still be read; what is under way then is broken off."""
 
-LONGEST_LOG = 64 << 20
+LONGEST_LOG = 128 << 20
 """Bytes of the write-ahead log from which on it is written back before the next list.
 
-While somebody reads, the log cannot begin anew; with one list after the other it would grow for as long.
+While somebody reads, the log cannot begin anew (`dmtwisted.store.write_back`); with one list after the other it would
+grow for as long.
 """
 
 LOG_PATIENCE = 50

@@ -22,14 +22,14 @@ from typing import IO
 PORTION = 4000
 """Pages of the log, 16 MB, that are worth writing back."""
 
-LONG = 16_000
-"""Pages at which the log has to begin anew. It stays below the `journal_size_limit` of the writer."""
+LONG, LONGEST = 12_000, 15_500
+"""Pages at which the log should begin anew, and at which it has to: below the `journal_size_limit` of the writer."""
 
 FEW = 200
 """Pages for which the writer may be kept out: a few milliseconds."""
 
 TRIES = 8
-"""How often what came meanwhile is written, until it is few."""
+"""How often what came meanwhile is written, until nothing came: then the next commit begins the log anew."""
 
 PAUSE = 0.05
 """Seconds between two looks at the log while the writer writes."""
@@ -120,16 +120,15 @@ def write_back(path: str, log: Log) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"PRAGMA busy_timeout={PATIENCE}").fetchall()
         db.execute("PRAGMA synchronous=FULL").fetchall()
-        for _ in range(TRIES):
+        for _ in range(TRIES if pages >= LONG else 1):
             before, log.done = log.done, _checkpoint(db, "PASSIVE")
             pages = log.look()
-            if pages - log.done <= FEW:
-                break
+            if pages <= log.done:
+                return
             if log.done <= before:
                 # Somebody reads an older moment, perhaps for minutes: keeping the writer out would not help.
                 return
-        if LONG <= pages <= log.done + FEW:
-            # The next commit begins at the begin of the log.
+        if LONGEST <= pages <= log.done + FEW:
             _checkpoint(db, "FULL")
 
 

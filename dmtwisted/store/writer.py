@@ -27,7 +27,7 @@ from dmtwisted.store.left_log import write_again
 from dmtwisted.store.lists import Lists, Question, is_list
 from dmtwisted.store.values import NameTaken
 from dmtwisted.store.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
-from dmtwisted.store.write_back import LONG, WriteBack
+from dmtwisted.store.write_back import LONGEST, WriteBack
 
 READS = frozenset(
     {
@@ -126,7 +126,7 @@ def write_back_of(db: sqlite3.Connection, path: str) -> WriteBack | None:
     if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         return None
     # SQLite's own way, in which a sale waits for it, is for a disk that does not keep up.
-    db.execute(f"PRAGMA wal_autocheckpoint={4 * LONG}").fetchall()
+    db.execute(f"PRAGMA wal_autocheckpoint={4 * LONGEST}").fetchall()
     return WriteBack(path)
 
 
