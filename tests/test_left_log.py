@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import copyfile
 
 from twisted.internet import reactor
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.store import left_log, sqlite
 from dmtwisted.store.left_log import write_again
@@ -102,3 +102,48 @@ class LeftLogTests(TestCase):
         with take_lock(f"{self.path}.lock", 0):
             self.patch(sqlite, "sqlite_revision", lambda path: "from another version")
             self.assertIn("from another version", await self.opened())
+
+
+class PowerTests(SynchronousTestCase):
+    """What a power cut leaves after a disk has lost a commit whose writer died: bytes of real logs, by pages."""
+
+    PAGE = 4096
+
+    def setUp(self) -> None:
+        """A commit that the disk has, a large one that it lost, and a successor that commits behind it."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        first, self.second = folder / "first.db", folder / "second.db"
+        with closing(connect(str(first))) as db:
+            db.execute("CREATE TABLE sale (name TEXT, filler BLOB)")
+            db.execute("INSERT INTO sale VALUES ('kept', '')")
+            self.on_disk = Path(f"{first}-wal").read_bytes()
+            db.execute("INSERT INTO sale VALUES ('lost', zeroblob(40000))")
+            for ending in ("", "-wal"):
+                copyfile(f"{first}{ending}", f"{self.second}{ending}")
+        self.in_memory = Path(f"{self.second}-wal").read_bytes()
+        self.file = self.second.read_bytes()
+        with closing(connect(str(self.second))) as db:
+            db.execute("INSERT INTO sale VALUES ('answered', '')")
+            self.later = Path(f"{self.second}-wal").read_bytes()
+
+    def after_the_cut(self, before: bytes) -> list[str]:
+        """The sales that are there when the disk had ``before``, and then got just what the successor changed."""
+        image = bytearray(self.later)
+        for at in range(0, len(image), self.PAGE):
+            page = slice(at, at + self.PAGE)
+            if self.later[page] == self.in_memory[page]:
+                image[page] = before[page].ljust(len(image[page]), b"\0")
+        path = Path(self.mktemp())
+        path.write_bytes(self.file)
+        Path(f"{path}-wal").write_bytes(image)
+        with closing(sqlite3.connect(path)) as db:
+            return [name for (name,) in db.execute("SELECT name FROM sale")]
+
+    def test_built_upon(self) -> None:
+        """Had the log not been written again, what was answered behind the lost commit would be gone with it."""
+        self.assertEqual(self.after_the_cut(self.on_disk), ["kept"])
+
+    def test_written_again(self) -> None:
+        """With the log written again before, everything that was answered is there."""
+        self.assertEqual(self.after_the_cut(self.in_memory), ["kept", "lost", "answered"])
