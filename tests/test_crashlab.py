@@ -24,7 +24,7 @@ from dmtwisted.crashlab.carrying import OLD_SALES, Rows, compare_kept, compare_r
 from dmtwisted.crashlab.carrying import POINTS as BESIDE
 from dmtwisted.crashlab.crew import Crew, Part, parts
 from dmtwisted.crashlab.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
-from dmtwisted.crashlab.rounds import Tally, as_json, blows, pairs_of, plan, table
+from dmtwisted.crashlab.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.crashlab.shop import Shop
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 
@@ -179,7 +179,12 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(len(plan(1, 2, pairs)), 2 * len(pairs))
         self.assertEqual(blows(3, 20), blows(3, 20))
         self.assertNotEqual(blows(3, 20), blows(4, 20))
-        self.assertTrue({blow.early for blow in blows(3, 50)} == {True, False})
+        self.assertEqual({blow.early for blow in blows(3, 50)}, {True, False})
+        for n in range(0, 50, VOLLEY):
+            away = [blow.away for blow in blows(3, 50, away=True)[n : n + VOLLEY]]
+            self.assertFalse(away[0] or away[-1])
+        self.assertTrue(any(blow.away for blow in blows(3, 50, away=True)))
+        self.assertEqual(blows(3, 50), [replace(blow, away=False) for blow in blows(3, 50, away=True)])
         self.assertEqual([part.kills for part in parts(5, 2, 250)], [part.kills for part in parts(5, 2, 250)])
 
     def test_all_in_parts(self) -> None:

@@ -53,7 +53,10 @@ class CrashlabOptions(usage.Options):
         ["json", None, None, "Write the verdicts to this file.", Path],
         ["state", "d", None, "Make the temporary folder in this one: the disk to try."],
     ]
-    optFlags: ClassVar = [["list", None, "Tell the points and what is durable there, and end."]]
+    optFlags: ClassVar = [
+        ["away", None, "At random, the line to the tax service is gone at times too."],
+        ["list", None, "Tell the points and what is durable there, and end."],
+    ]
 
 
 def run(options: CrashlabOptions) -> int:
@@ -67,7 +70,7 @@ def run(options: CrashlabOptions) -> int:
 
     seed = options["seed"]
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
-    whole = parts(seed, options["rounds"], options["random"], options["points"])
+    whole = parts(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
     crew = Crew(whole, folder, lambda line: print(line, flush=True))
     print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)
     broken_off = False

@@ -49,8 +49,8 @@ def _points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: t
         Lab(shop, tallies, stop).at_points(rounds)
 
 
-def _random(turns: Sequence[Blow], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
-    with Shop(folder) as shop:
+def _random(turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    with Shop(folder, revokes) as shop:
         begin(shop)
         Lab(shop, tallies, stop).at_random(turns)
 
@@ -59,17 +59,21 @@ def _beside(turns: Sequence[str], folder: Path, tallies: list[Tally], stop: thre
     at_keeping_points(folder, turns, tallies, stop)
 
 
-def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = ()) -> list[Part]:
-    """The same parts in the same order for the same seed."""
+def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False) -> list[Part]:
+    """The same parts in the same order for the same seed.
+
+    :param away: at random, the line to the tax service is gone at times, and every second register makes documents
+        whose answer was lost again offline.
+    """
     found = []
-    turns, strikes = plan(seed, rounds, pairs_of(points)), blows(seed, at_random)
+    turns, strikes = plan(seed, rounds, pairs_of(points)), blows(seed, at_random, away)
     beside = keeping_rounds(rounds, points)
     for first in range(0, len(turns), AT_POINTS):
         some = turns[first : first + AT_POINTS]
         found.append(Part(len(some), partial(_points, some)))
-    for first in range(0, len(strikes), AT_RANDOM):
+    for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
         struck = strikes[first : first + AT_RANDOM]
-        found.append(Part(len(struck), partial(_random, struck)))
+        found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1)))
     for first in range(0, len(beside), BESIDE_TASKS):
         kept = beside[first : first + BESIDE_TASKS]
         found.append(Part(len(kept), partial(_beside, kept)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from dmtwisted.commands.children import BenchFailed, NotStarted
 from dmtwisted.crashlab.books import Findings
-from dmtwisted.crashlab.scenes import LOAD, SCENES, Play, Scene
+from dmtwisted.crashlab.scenes import LOAD, PATIENCE, SCENES, Play, Scene
 from dmtwisted.crashlab.shop import Shop
 
 RANDOM = "at random"
@@ -33,6 +33,12 @@ STRIKE_PATIENCE = 10.0
 VOLLEY = 10
 """Kills at random under load that goes on, before all rest and the books are compared."""
 
+WITHOUT_LINE, AWAY = 0.4, 4
+"""How many of the volleys lose the line to the tax service, and for how many kills: the register goes offline."""
+
+SETTLING = 0.7
+"""Seconds between the start of the service and the loss of the line."""
+
 AFTER_A_VOLLEY = 0.2
 """Seconds of load without a kill."""
 
@@ -51,11 +57,13 @@ class Blow:
     """One kill at random: after so many seconds of load.
 
     :param early: counted from the start of the service, not from when it answers.
+    :param away: the line to the tax service is gone meanwhile.
     """
 
     after: float
     victim: str
     early: bool = False
+    away: bool = False
 
 
 @dataclass
@@ -114,14 +122,23 @@ def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Rou
     ]
 
 
-def blows(seed: int, number: int) -> list[Blow]:
-    """The same kills for the same seed."""
+def blows(seed: int, number: int, away: bool = False) -> list[Blow]:
+    """The same kills for the same seed.
+
+    :param away: in some volleys the line to the tax service is gone for a while.
+    """
     dice = random.Random(f"blows {seed}")
-    found = []
-    for _ in range(number):
+    found: list[Blow] = []
+    gone = range(0)
+    for n in range(number):
+        if n % VOLLEY == 0:
+            first = dice.randrange(1, VOLLEY - AWAY)
+            gone = range(n + first, n + first + AWAY) if dice.random() < WITHOUT_LINE else range(0)
         early = dice.random() < EARLY
         after = dice.uniform(0, EARLY_LONGEST) if early else dice.uniform(SHORTEST, LONGEST)
-        found.append(Blow(after, "service" if early else dice.choices(VICTIMS, WEIGHTS)[0], early))
+        found.append(
+            Blow(after, "service" if early else dice.choices(VICTIMS, WEIGHTS)[0], early, away and n in gone)
+        )
     return found
 
 
@@ -207,7 +224,13 @@ class Lab:
         """Hold the books against each other; what was found before is not found again."""
         shop = self._shop
         before = Findings(*(list(kind) for kind in asdict(shop.found).values()))
+        if faults:
+            # A till that gave up does not know what it did, so books without it prove nothing.
+            tally.add(faults)
+            return
         try:
+            # What was made offline is in nobody else's books before it is handed in.
+            shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
             shop.wait(shop.rested, 30, "what is unknown stays so")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
@@ -247,13 +270,20 @@ class Lab:
             playing = [threads.submit(keep_on, play) for play in LOAD]
             try:
                 for turn in turns:
+                    if not turn.away:
+                        shop.link.mend()
                     self._raise_up(faults, wait=not turn.early)
+                    if turn.away and shop.link.mended:
+                        # What the kill before left open is asked for meanwhile: else the register may not go offline.
+                        time.sleep(SETTLING)
+                        shop.link.cut()
                     time.sleep(turn.after)
                     tally.rounds += 1
                     tally.killed += shop.kill(turn.victim)
                 self._raise_up(faults)
                 time.sleep(AFTER_A_VOLLEY)
             finally:
+                shop.link.mend()
                 rest.set()
         faults.other += [f"{type(error).__name__}: {error}" for one in playing if (error := one.exception())]
         self._close(tally, faults)

@@ -15,7 +15,7 @@ from dmtwisted.crashlab.books import DONE, PERSON, REFUSED, Deed
 from dmtwisted.crashlab.shop import BATCH_TERMINAL, NOBODY_TO_ASK, PRINTER, REGISTER, WIRES, Shop
 from dmtwisted.crashlab.wire import Wire, shown
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds in which everything has to come to its end, restarts included."""
 
 UNCLEAR, UNCLEAR_HERE = 12.0, 1.0
@@ -135,14 +135,7 @@ def offline(shop: Shop) -> None:
     finally:
         shop.link.mend()
 
-    shop.wait(partial(_home, shop), PATIENCE, "the register did not come back online")
-
-
-def _home(shop: Shop) -> bool:
-    try:
-        return shop.online()
-    except (OSError, http.client.HTTPException, BenchFailed):
-        return False
+    shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
 
 
 def made_again(shop: Shop) -> None:
@@ -161,7 +154,7 @@ def made_again(shop: Shop) -> None:
     finally:
         shop.link.mend()
         shop.far["tax"].rules()
-    shop.wait(partial(_home, shop), PATIENCE, "the register did not come back online")
+    shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
     _changed(shop, "wait")
 
 

@@ -125,6 +125,11 @@ class Link:
         self._target = target
         self._listening: socket.socket | None = None
 
+    @property
+    def mended(self) -> bool:
+        """Whether calls get through."""
+        return self._listening is not None
+
     def mend(self) -> None:
         """Let calls through."""
         if self._listening is None:
@@ -212,10 +217,13 @@ class Hurried(Doomed):
 
 
 class Shop:
-    """The processes, what the tills did, and what is wrong."""
+    """The processes, what the tills did, and what is wrong.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    :param revokes: the register makes documents whose answer was lost again offline, while nobody can be asked.
+    """
+
+    def __init__(self, folder: Path, revokes: bool = False) -> None:
+        self.folder, self._revokes = folder, revokes
         self.deeds: list[Deed] = []
         self.link: Link
         self.found = Findings()
@@ -303,6 +311,7 @@ class Shop:
             trusted_certificates=str(keys / "root.cer"),
             offline_allowed=True,
             offline_probe_s=1,
+            offline_after_lost_answer="revoke" if self._revokes else "wait",
             retry_s=0,
             wait_s=5,
             batch={"terminal": BATCH_TERMINAL},
@@ -398,6 +407,13 @@ class Shop:
         """Whether the register is online and nothing about it is unknown."""
         state = self.ask("GET", f"/dm/api/v3/devices/{self.ids[REGISTER]}")["state"]
         return state.get("online_status") == 0 and not state.get("collision")
+
+    def at_home(self) -> bool:
+        """As `online`; not while the service cannot say."""
+        try:
+            return self.online()
+        except (OSError, http.client.HTTPException, BenchFailed):
+            return False
 
     def settle(self, terminal: str) -> None:
         """Do what a person does with a payment that its terminal does not tell of: look at the slips, and say."""
