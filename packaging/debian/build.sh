@@ -115,5 +115,8 @@ install -m 644 "$work/md5sums" "$tree/DEBIAN/md5sums"
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
 file=$out/dmtwisted_${version}_$(dpkg --print-architecture).deb
-dpkg-deb --root-owner-group -Zxz --build "$tree" "$file" > /dev/null
+# Under its name only when it is whole.
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$work/package.deb" > /dev/null
+cp "$work/package.deb" "$file.new"
+mv "$file.new" "$file"
 echo "$file"

@@ -58,18 +58,34 @@ ours '. /root/day.sh'
 ! within journalctl --no-pager -o cat -u dmtwisted -u try-signer | grep -i -E "operation not permitted|permission denied" ||
   fail "the sandbox is in the way"
 
-say "a kill, a reload, a log as JSON"
+say "a reload, a kill"
+another_runs() { # before: until another process is ready
+  for _ in $(seq 300); do
+    sleep 0.1
+    [ "$(main_pid)" = 0 ] || [ "$(main_pid)" = "$1" ] || break
+  done
+  ours ready
+  ours "same_sale $number"
+  within systemctl show -p NRestarts dmtwisted
+}
 before=$(main_pid)
 within systemctl reload dmtwisted
 [ "$(main_pid)" = "$before" ] || fail "a reload is no restart"
 within sh -c "kill -KILL $before"
-for _ in $(seq 150); do
-  sleep 0.1
-  [ "$(main_pid)" = 0 ] || [ "$(main_pid)" = "$before" ] || break
-done
+another_runs "$before"
+
+say "a hang: nobody hears of it for three seconds, instead of sixty"
+mkdir -p "$work/tree/etc/systemd/system/dmtwisted.service.d"
+# Less time to stop than the receipt below takes, too: the service has to ask for more.
+printf '[Service]\nWatchdogSec=3\nTimeoutStopSec=1\n' > "$work/tree/etc/systemd/system/dmtwisted.service.d/try.conf"
+within systemctl daemon-reload
+within systemctl restart dmtwisted
 ours ready
-ours "same_sale $number"
-within systemctl show -p NRestarts dmtwisted
+before=$(main_pid)
+within sh -c "kill -STOP $before"
+another_runs "$before"
+
+say "a log as JSON"
 sed -i 's/^# format = "json".*/format = "json"/' "$work/tree/etc/dmtwisted/dmtwisted.toml"
 within systemctl restart dmtwisted
 ours ready
@@ -90,6 +106,8 @@ ready'
 echo "the running receipt was made and answered: $(member doccode "$(cat "$work/tree/root/slow.json")")"
 ours "same_sale $number"
 within dpkg-query -W dmtwisted
+
+rm -r "$work/tree/etc/systemd/system/dmtwisted.service.d"
 
 say "removed, and purged with a yes"
 within apt-get remove -y -qq dmtwisted > /dev/null 2>&1
