@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,13 @@ class StandTests(SuiteCase):
         found = report(broken, ("approval-is-told-whole", "kopecks-are-exact"))
         self.assertEqual((found.level, len(found.failed)), (0, 2))
 
+    def test_no_line(self) -> None:
+        """Nobody earns a level by a stand whose line cannot be disturbed."""
+        [stand] = STANDS[TERMINAL, "ecr17"]()
+        checks = ("the-line-can-be-disturbed", "approval-is-told-whole")
+        self.assertEqual(report(replace(stand, line=False), checks).level, 0)
+        self.assertEqual(report(stand, checks).level, 3)
+
     def test_only(self) -> None:
         """Single checks can be run by their names."""
         [stand] = STANDS[TERMINAL, "ecr17"]()
@@ -201,7 +209,8 @@ class FaultyTests(SuiteCase):
             return Absent()
 
         self.patch(TrainingChannel, "probe", absent)
-        self.assertIn("lost-answer-is-honest", self.broken(REGISTER, "training"))
+        broken = self.broken(REGISTER, "training", "lost-answer-is-honest", "settings-are-described")
+        self.assertEqual(broken, {"lost-answer-is-honest"})
 
     def test_register_submits_again(self) -> None:
         """A register that sends a document again under the next number when the answer is lost."""

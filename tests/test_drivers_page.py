@@ -68,10 +68,10 @@ class PageTests(PageCase):
 class FaultyTests(PageCase):
     """Drivers with the faults that cost money: none of them is level 1."""
 
-    def broken(self, found: Report) -> set[str]:
-        """The checks that were broken."""
-        self.assertEqual(found.level, 0, [one.check.name for one in found.failed])
-        return {one.check.name for one in found.failed if one.check.level == 1}
+    def finds(self, faulty: Callable[..., Any], *checks: str, method: str = "perform") -> None:
+        """See that a driver with another method breaks just these checks, and so is not safe."""
+        found = self.with_fault(method, faulty, "settings-are-described", *checks)
+        self.assertEqual((found.level, {one.check.name for one in found.failed}), (0, set(checks)))
 
     def test_repeats_a_payment(self) -> None:
         """A driver that sends a payment again when its answer was lost."""
@@ -84,11 +84,7 @@ class FaultyTests(PageCase):
             except WireError:
                 return await perform(self, order, snapshot, keep)
 
-        self.assertLessEqual({"lost-approval-is-honest", "garbage-is-no-answer"}, self.broken(self.faulty(again)))
-
-    def faulty(self, perform: Callable[..., Any]) -> Report:
-        """What the suite finds when payments are made in another way."""
-        return self.with_fault("perform", perform)
+        self.finds(again, "lost-approval-is-honest", "garbage-is-no-answer")
 
     def test_tells_a_break_as_refused(self) -> None:
         """A driver that tells a lost answer as a refusal."""
@@ -101,7 +97,7 @@ class FaultyTests(PageCase):
             except WireError as error:
                 raise Refused(Res.TERMINAL_CONNECT) from error
 
-        self.assertIn("lost-approval-is-honest", self.broken(self.faulty(refuses)))
+        self.finds(refuses, "lost-approval-is-honest", "garbage-is-no-answer", "cut-anywhere")
 
     def test_believes_itself(self) -> None:
         """A driver that tells an approval over what was asked for, whatever the terminal says."""
@@ -109,16 +105,15 @@ class FaultyTests(PageCase):
         async def believes(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
             return Approved(sum=order.wanted, auth_code="1")
 
-        self.assertIn("approval-is-told-whole", self.broken(self.faulty(believes)))
+        self.finds(believes, "approval-is-told-whole", "bank-refusal-is-definite")
 
     def test_finds_nothing_ever(self) -> None:
         """A driver that says of every lost payment that it was never taken."""
 
-        async def never(*_: Any) -> Any:
+        async def never(self: Any, order: Any, snapshot: bytes, keep: Any, patience: float) -> Any:
             return NeverStarted()
 
-        broken = self.broken(self.with_fault("find_out", never))
-        self.assertLessEqual({"lost-approval-is-honest", "restart-is-honest", "cut-anywhere"}, broken)
+        self.finds(never, "lost-approval-is-honest", "restart-is-honest", "cut-anywhere", method="find_out")
 
     def test_takes_any_reply(self) -> None:
         """A line that takes the reply to another payment for its own, on a line that stays open."""
@@ -166,7 +161,7 @@ class FaultyTests(PageCase):
             wrong = msgspec.structs.replace(order, sum=int(order.sum / 100 * 100))
             return await perform(self, wrong, snapshot, keep)
 
-        self.assertIn("kopecks-are-exact", self.broken(self.faulty(rounds)))
+        self.finds(rounds, "kopecks-are-exact")
 
     def test_tells_the_card(self) -> None:
         """A driver that logs a whole card number in a way that no mask knows."""

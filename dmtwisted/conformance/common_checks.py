@@ -32,6 +32,13 @@ def settings_are_described(desk: Desk) -> None:
     expect(driver.title, "the driver has no title")
 
 
+@check(PRINTER, TERMINAL, level=SAFE, source="docs/drivers.md, the stand")
+def the_line_can_be_disturbed(desk: Desk) -> None:
+    """The stand leads the driver's line to a far end that can be cut off; only a simulator within has none."""
+    stand = desk.stand
+    expect("line" in stand.has or stand.driver.simulator is not None, "no fault of the line can be tried")
+
+
 @check(*ALL, level=SAFE, source="docs/drivers.md, settings")
 def wrong_settings_name_their_path(desk: Desk) -> None:
     """A setting that cannot be is refused with its path, an unknown one too, and no device comes of it."""
