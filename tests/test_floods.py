@@ -94,6 +94,14 @@ class FloodTests(SynchronousTestCase):
                         break
                     self.assertLess(kept_by(reader), MOST_KEPT, (name, flood))
 
+    def test_byte_by_byte(self) -> None:
+        """A long text for a printer that comes byte by byte takes no longer than it has to."""
+        for make in (EscPosReader, StarReader):
+            begun, reader = time.process_time(), make()
+            for _ in range(8000):
+                feed(reader, b"x")
+            self.assertLess(time.process_time() - begun, LONGEST)
+
     def test_store_frames(self) -> None:
         """A length that no frame has ends the stream of the store's frames; many short frames take no time."""
         self.assertRaises(StoreFailed, list, wire.Deframer().feed(b"\0\0\0\4\0\0\0\0\0"))

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from signal import SIGTERM
 
 from dmtwisted.commands.children import HOME, ended_by_signals
 from tests.fuzz.target import CORPUS, Target
@@ -56,8 +57,8 @@ def tell(name: str, seconds: float, said: str, status: int) -> Told:
     """What libFuzzer said of a target when it ended."""
     executed, states, found = _EXECUTED.findall(said), _STATE.findall(said), _FOUND.findall(said)
     why = ""
-    if not status:
-        # Inputs that were slow by the clock, as on a machine that others use, are written too.
+    if status in (0, -SIGTERM):
+        # It was ended, or it came to its end. Inputs that were slow by the clock, as on a machine that others use, are written too.
         found = []
     elif not found:
         found = ["(no input)"]
@@ -73,11 +74,13 @@ def words(tokens: Iterable[bytes]) -> str:
     return "".join('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in tokens)
 
 
-def fuzz(module: str, target: Target, seconds: int, out: Path, seed: int) -> Told:
-    """Fuzz one target in a process of its own."""
-    own = out / "corpus" / target.name
+def fuzz(
+    module: str, target: Target, seconds: int, out: Path, seed: int, under_way: list[subprocess.Popen[bytes]]
+) -> Told:
+    """Fuzz one target in a process of its own, which is in ``under_way`` as long as it works."""
+    grown = out / "corpus" / target.name
     seeds, found = out / "seeds" / target.name, out / "found"
-    for folder in (own, seeds, found):
+    for folder in (grown, seeds, found):
         folder.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(target.seeds):
         (seeds / f"seed-{number:03}").write_bytes(data[: target.longest])
@@ -88,14 +91,21 @@ def fuzz(module: str, target: Target, seconds: int, out: Path, seed: int) -> Tol
         *(f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-timeout={HANG}", f"-seed={seed}"),
         *("-print_final_stats=1", "-report_slow_units=1000", f"-artifact_prefix={found}/{target.name}-"),
         *([f"-dict={dictionary}"] if target.tokens else []),
-        *(str(own), str(seeds)),
+        *(str(grown), str(seeds)),
     ]
     if (CORPUS / target.name).is_dir():
         command.append(str(CORPUS / target.name))
     log = out / f"{target.name}.log"
-    with log.open("wb") as stream:
-        ended = subprocess.run(command, cwd=HOME, stdout=stream, stderr=subprocess.STDOUT, check=False)
-    return tell(target.name, seconds, log.read_text("utf-8", "replace"), ended.returncode)
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen(command, cwd=HOME, stdout=stream, stderr=subprocess.STDOUT) as own,
+    ):
+        under_way.append(own)
+        try:
+            status = own.wait()
+        finally:
+            under_way.remove(own)
+    return tell(target.name, seconds, log.read_text("utf-8", "replace"), status)
 
 
 def table(told: Sequence[Told]) -> str:
@@ -124,15 +134,24 @@ def run(
     wanted = [(module, target) for module, target in every() if not names or target.name in names]
     share = max(1, seconds // max(1, len(wanted)))
     told: list[Told] = []
+    under_way: list[subprocess.Popen[bytes]] = []
 
     def work(each: tuple[str, Target]) -> None:
-        done = fuzz(*each, share, out, seed)
+        done = fuzz(*each, share, out, seed, under_way)
         told.append(done)
         found = ", FOUND" if done.found else ""
         say(f"[{len(told)}/{len(wanted)}] {done.name}: {done.executions:,} executions{found}")
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, wanted))
+        try:
+            for each in [pool.submit(work, each) for each in wanted]:
+                each.result()
+        except BaseException:
+            # Ended early: what has not begun does not begin, and what is under way ends at once.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in under_way[:]:
+                process.terminate()
+            raise
     return sorted(told, key=lambda each: each.name)
 
 
