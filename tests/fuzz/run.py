@@ -58,7 +58,7 @@ def tell(name: str, seconds: float, said: str, status: int) -> Told:
     executed, states, found = _EXECUTED.findall(said), _STATE.findall(said), _FOUND.findall(said)
     why = ""
     if status in (0, -SIGTERM):
-        # It was ended, or it came to its end. Inputs that were slow by the clock, as on a machine that others use, are written too.
+        # It came to its end, or was ended. Inputs that were slow by the clock, as on a busy machine, are written too.
         found = []
     elif not found:
         found = ["(no input)"]
