@@ -18,6 +18,7 @@ import time
 from collections.abc import MutableMapping
 from typing import Any
 
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
@@ -26,6 +27,9 @@ EXTENSION = 30.0
 
 EVERY = 10.0
 """Seconds between two such requests."""
+
+AGAIN = 1.0
+"""Seconds until a manager is told once more that had no room for what it has to know."""
 
 
 class Notifier:
@@ -45,6 +49,8 @@ class Notifier:
         self._alive.clock = self._draining.clock = clock
         self._failed = False
         self._status = ""
+        self._clock = clock
+        self._unsent: IDelayedCall | None = None
 
     @classmethod
     def from_environment(cls, environment: MutableMapping[str, str], clock: Any) -> Notifier:
@@ -80,6 +86,12 @@ class Notifier:
         for loop in (self._alive, self._draining):
             if loop.running:
                 loop.stop()
+        self._forget_unsent()
+
+    def _forget_unsent(self) -> None:
+        if self._unsent is not None and self._unsent.active():
+            self._unsent.cancel()
+        self._unsent = None
 
     def _ask_for_time(self) -> None:
         self._send(f"EXTEND_TIMEOUT_USEC={int(EXTENSION * 1e6)}")
@@ -90,6 +102,12 @@ class Notifier:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as out:
                 out.sendto("\n".join(lines).encode(), self._address)
+        except BlockingIOError:
+            # It has not read for a while, and waiting for it would keep the tills waiting. That we live is told again
+            # anyway; of the rest the newest counts.
+            if lines[0].startswith(("READY", "STOPPING")):
+                self._forget_unsent()
+                self._unsent = self._clock.callLater(AGAIN, self._send, *lines)
         except OSError as error:
             # No reason to stop serving; once is enough to say so.
             if not self._failed:

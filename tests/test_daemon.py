@@ -211,7 +211,7 @@ class ManagerTests(ProcessCase):
         address = f"dmtwisted-{os.getpid()}-{time.monotonic_ns()}"
         self.manager.bind(f"\0{address}")
         self.manager.settimeout(15)
-        self.patch(os, "environ", {**os.environ, "NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "600000"})
+        self.patch(os, "environ", {**os.environ, "NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "3000000"})
 
     def hear(self) -> str:
         """The next thing that is told."""

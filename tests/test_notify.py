@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import suppress as suppressing
 from pathlib import Path
 from unittest import skipUnless
 
@@ -12,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.notify import EVERY, Notifier
+from dmtwisted.notify import AGAIN, EVERY, Notifier
 
 
 class Manager:
@@ -117,6 +118,18 @@ class NotifierTests(SynchronousTestCase):
         ours.ready("well")
         ours.stopping()
         self.assertEqual((self.manager.heard(), self.clock.getDelayedCalls()), ([], []))
+
+    def test_manager_busy(self) -> None:
+        """A manager that has no room is told once more that we are ready; that we live is left out until then."""
+        ours = self.notifier()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, suppressing(BlockingIOError):
+            other.setblocking(False)
+            for _ in range(100_000):
+                other.sendto(b"STATUS=of somebody else", self.address)
+        ours.ready("well")
+        self.assertNotIn("READY=1\nSTATUS=well", self.manager.heard())
+        self.clock.advance(AGAIN)
+        self.assertEqual(self.manager.heard(), ["READY=1\nSTATUS=well"])
 
     def test_manager_gone(self) -> None:
         """A manager that is gone stops nobody: it is said once in the log."""
