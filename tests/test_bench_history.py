@@ -107,10 +107,11 @@ class RemovalTests(SynchronousTestCase):
     def test_words(self) -> None:
         """The report tells the ratio, and what it is made of."""
         alone, beside = Sales(2400, 80.0, 2.0, 5.0, 9.0), Sales(48_000, 79.5, 3.0, 8.0, 70.0)
-        told = removal_words(Removal(500_000, 510_000, 600, 8, 80.0, alone, beside, alone, 12.0, 1.6))
+        told = removal_words(Removal(500_000, 510_000, 600, 8, 80.0, alone, beside, alone, 12.0, 1.6, 0.85))
         self.assertIn("500000 operations and 510000 seals removed in 600 s beside 8 tills with 80 sales/s", told)
         self.assertIn("beside: 48000 sales, 80/s, p50 3.0 ms, p99 8.0 ms", told)
         self.assertIn("1.60 of that alone", told)
+        self.assertIn("with all of it: 0.85 s", told)
 
 
 ROW = {"code": "1", "name": "Хліб", "cnt": 1, "price": 10, "cost": 10, "taxgrp": 1}

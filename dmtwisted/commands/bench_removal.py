@@ -24,6 +24,9 @@ WINDOW = 10.0
 ALONE = 3
 """How many times as long they sell before it, and after it."""
 
+STARTS = 3
+"""How often the service is started with the whole history."""
+
 PATIENCE = 3600.0
 """Seconds in which the removal has to come to its end."""
 
@@ -59,6 +62,8 @@ class Removal:
     """The p99 of the worst of the windows beside."""
     ratio: float
     """The p99 beside, over the mean of those before and after."""
+    start_s: float
+    """Seconds from the command to readiness: the median of `STARTS`."""
 
 
 def measure(folder: Path, receipts: int, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
@@ -72,6 +77,8 @@ def measure(folder: Path, receipts: int, tills: int, rate: float, tell: Callable
 
 def remove(state: Path, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
     """Have what is old in the history of ``state`` removed while tills sell."""
+    start_s = median(_start(state) for _ in range(STARTS))
+    tell(f"it starts in {start_s:.2f} s")
     with service(state, free_port()) as child:
         for n in range(tills):
             make_register(child, f"bench-{n}")
@@ -111,7 +118,14 @@ def remove(state: Path, tills: int, rate: float, tell: Callable[[str], None]) ->
         after=after,
         worst_p99_ms=worst,
         ratio=beside.p99_ms / median((before.p99_ms, after.p99_ms)),
+        start_s=start_s,
     )
+
+
+def _start(state: Path) -> float:
+    begun = time.monotonic()
+    with service(state, free_port()):
+        return time.monotonic() - begun
 
 
 def _sell(child: Child, tills: int, rate: float, salt: str, windows: int) -> tuple[Sales, list[int]]:
@@ -152,5 +166,6 @@ def words(removal: Removal) -> str:
         ),
         f"the p99 of a sale beside is {removal.ratio:.2f} of that alone; the worst window had "
         f"{removal.worst_p99_ms:.1f} ms",
+        f"start until ready with all of it: {removal.start_s:.2f} s",
     ]
     return "\n".join(lines)
