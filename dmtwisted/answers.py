@@ -7,6 +7,7 @@ byte for byte; a repeat differs in ``task_status`` alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -85,11 +86,18 @@ _encode = msgspec.json.Encoder().encode
 _STATUS_EXECUTED = f'"task_status":{EXECUTED}'.encode()
 _STATUS_FOUND = f'"task_status":{FOUND}'.encode()
 _WARNINGS = b'"warnings":['
+_RES = re.compile(rb'"res":([0-9]+)')
 
 
 def render(answer: Answer) -> bytes:
     """``answer`` as JSON text."""
     return _encode(answer)
+
+
+def res_of(answer: bytes) -> int:
+    """``res`` of an answer as JSON text: stored refusals of terminals are answers like any other. Never raises."""
+    found = _RES.search(answer)
+    return int(found[1]) if found else Res.OK.code
 
 
 def repeated(stored: bytes, warning: Warning | None = None) -> bytes:

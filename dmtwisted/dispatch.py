@@ -65,6 +65,7 @@ class Dispatcher:
             if self.events.watched:
                 self.events.begun(request)
             answer = await self._perform(request, body, language, printer, batch)
+            res = answers.res_of(answer)
             reached("task.before-answer")
         except Exception as error:
             refused = self._refusal(error)

@@ -23,6 +23,7 @@ from dmtwisted.answers import (
     refusal,
     render,
     repeated,
+    res_of,
 )
 from dmtwisted.requests import FiscalRequest, TaskRequest
 from dmtwisted.results import Action, Refused, Res
@@ -206,6 +207,29 @@ class RenderTests(SynchronousTestCase):
     def test_letters(self) -> None:
         """Ukrainian letters are sent as they are, in UTF-8."""
         self.assertIn('"device":"каса"'.encode(), render(answer(device="каса")))
+
+
+class ResTests(SynchronousTestCase):
+    """The code of an answer that is text already."""
+
+    def test_read(self) -> None:
+        """It is the root's own, whatever the texts before and after it hold."""
+        for res in (0, 5018):
+            answer = Answer(
+                source='"res":7,',
+                device='x","res":8,',
+                tag="",
+                task_status=1,
+                type=3,
+                task=1,
+                dt="",
+                res=res,
+                res_action=0,
+                errortxt="",
+                aq_errortxt="",
+                info={"res": 9},
+            )
+            self.assertEqual(res_of(render(answer)), res)
 
 
 class RepeatedTests(SynchronousTestCase):

@@ -90,6 +90,21 @@ class MetricsTests(WebCase):
         self.assertGreater(told['dmtwisted_register_key_days{device="one"}'], 100)
         self.assertNotIn('dmtwisted_register_key_days{device="two"}', told)
 
+    def test_refused_payment(self) -> None:
+        """A payment that the bank refuses is counted and logged with its code, stored or not."""
+        self.shop = Shop(self, whole=True)
+        self.door = Door(self.shop.core)
+        self.shop.scenario({"on": "payment", "then": "refuse", "code": "51"}, device="pos")
+        log = self.logged()
+        label = "5b0c3a5c-6a53-5d8b-9d0e-0a1b2c3d4e5f"
+        body = {"device": "pos", "type": 3, "transaction_id": label, "pay": {"task": 1, "sum": 5}}
+        for search in (0, 1):
+            due = self.shop.asked({**body, "transaction_search": search})
+            self.shop.clock.pump([0.1] * 100)
+            self.assertIn(b'"res":5018,', self.successResultOf(due))
+        self.assertEqual(self.figures()['dmtwisted_tasks_total{kind="pay",task="1",res="5018"}'], 2)
+        self.assertEqual(log.getvalue().count("res=5018"), 2)
+
     def test_terminal_and_wait(self) -> None:
         """Terminals say whether a payment is in doubt; a task that waits for its turn is timed."""
         self.shop = Shop(self, whole=True)
