@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -187,6 +191,25 @@ class WriteBackTests(_FileCase):
         time.sleep(0.01)
         beside.written()
         beside.finish()
+
+    def test_finished_at_any_moment(self) -> None:
+        """Whoever ends it just when it wakes, or just when it is about to, is not taken for a commit."""
+        for moment in ("wait", "clear", "is_set"):
+            thread = WriteBack(str(self.path))
+            wake, end = thread._wake, thread._end
+
+            def ended(thread: WriteBack, call: Callable[..., Any], *arguments: Any) -> Any:
+                thread._end.set()
+                thread._wake.set()
+                return call(*arguments)
+
+            event = end if moment == "is_set" else wake
+            self.patch(event, moment, partial(ended, thread, getattr(event, moment)))
+            wake.set()
+            runner = Thread(target=thread._run, daemon=True)
+            runner.start()
+            runner.join(PATIENCE)
+            self.assertFalse(runner.is_alive(), moment)
 
     def test_unused(self) -> None:
         """Who never writes needs no thread; a database that has no log needs nobody to write it back."""

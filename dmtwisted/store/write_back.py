@@ -60,7 +60,7 @@ class WriteBack:
                 self._thread.start()
 
     def finish(self) -> None:
-        """Return when the file is let go of."""
+        """Return when the file is let go of; the lock of the file is the next writer's then."""
         self._end.set()
         self._wake.set()
         if self._thread is not None:
@@ -69,11 +69,14 @@ class WriteBack:
     def _run(self) -> None:
         log = Log(self._path)
         while not self._end.wait(PAUSE):
+            self._wake.wait()
             self._wake.clear()
+            # Who ends says so before he wakes us: looking in between, his call is never taken for an older one.
+            if self._end.is_set():
+                break
             # A disk that is full or a file that is gone: the writer hears of it by itself.
             with suppress(OSError, sqlite3.Error):
                 write_back(self._path, log)
-            self._wake.wait()
 
 
 class Log:
