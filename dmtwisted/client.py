@@ -49,6 +49,9 @@ _BUSY, _NOT_STORED, _TERMINAL_BUSY, _INTERNAL, _NOT_TAKEN = 1105, 1082, 5022, 10
 _TELLS_NOTHING = frozenset({_BUSY, _NOT_STORED, _TERMINAL_BUSY})
 """Refusals of a try that say nothing of the one before."""
 
+_NEVER_TAKEN = frozenset({_NOT_TAKEN, _TERMINAL_BUSY})
+"""Stored refusals by which a terminal certainly took nothing, and may take the same another time."""
+
 _STORED = 17
 """The task of a terminal that tells a stored operation (specification 4.4)."""
 
@@ -69,6 +72,11 @@ class Answer:
     def res(self) -> int:
         """The result code; 0 is success."""
         return int(self.members.get("res", -1))
+
+    @property
+    def task(self) -> int:
+        """The task that this is the answer to; of a stored answer the task that it was stored for."""
+        return int(self.members.get("task", -1))
 
     @property
     def action(self) -> int:
@@ -321,8 +329,9 @@ class Client:
     async def terminal(self, device: str, task: int, *, transaction_id: str = "", **members: Any) -> Answer:
         """Any task of a terminal that moves money; ``members`` lie in ``pay``.
 
-        Where it is certain that the terminal never took the request (5014), it is asked again under a label that
-        follows from the first one: so a call with the same key finds it, whichever try it was.
+        Where it is certain that the terminal never took the request (5014, or 5022 that is stored), it is asked
+        again under a label that follows from the first one, for a stored refusal stays the answer of its label: so a
+        call with the same key finds it, whichever try it was.
 
         :raises ClientError: as described above.
         """
@@ -337,14 +346,15 @@ class Client:
                 "pay": {"task": task, **members},
             }
             answer = await self._ask("/dm/execute", body, self._terminal_wait, tries)
-            if answer is None or answer.action == UNCLEAR or answer.res == _INTERNAL:
-                # The customer may have paid: first ask what became of it, and only then ask for money.
+            if answer is None or answer.action == UNCLEAR or answer.res in (_INTERNAL, _TERMINAL_BUSY):
+                # The customer may have paid: first ask what became of it, and only then ask for money. Whether a
+                # refusal for being busy is this label's answer from now on can be told by nothing else either.
                 answer = await self._stored(device, label, tries)
             if answer is not None:
                 if answer.action == DONE:
                     return answer
                 tries.heard(answer)
-                if answer.res == _NOT_TAKEN:
+                if answer.res in _NEVER_TAKEN:
                     label = str(uuid.uuid5(uuid.UUID(label), "again")) if _is_uuid(label) else f"{label}+"
                 elif answer.res not in _TELLS_NOTHING:
                     raise Refused(answer)
@@ -359,7 +369,7 @@ class Client:
                 if answer.res == _NO_SUCH_OPERATION:
                     tries.settled()
                     return None
-                if answer.action != UNCLEAR and answer.res not in _TELLS_NOTHING:
+                if answer.action != UNCLEAR and (answer.res not in _TELLS_NOTHING or answer.task != _STORED):
                     return answer
             await tries.pause()
 

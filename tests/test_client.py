@@ -45,6 +45,7 @@ from tests.web_case import Connection
 T = TypeVar("T")
 COFFEE = row("Кава", 125.5, code="1", taxgrp=1)
 KEY = "4c1a7d0e-5b7e-5a53-8d6c-0a1f2b3c4d5e"
+OTHER_KEY = "9e2b1f7a-0c4d-5e6f-8a9b-1c2d3e4f5a6b"
 
 REFUSED, LOST, SILENT, GATEWAY = "refused", "lost", "silent", "gateway"
 """What a line can do: nobody listens; it was done and the line broke; it was done, and silence; a proxy answers."""
@@ -416,6 +417,30 @@ class PayTests(ClientCase):
         again = self.do(self.pay())
         self.assertEqual((again.repeated, again.transaction_id), (True, told.transaction_id))
         self.assertEqual(self.payments, 1)
+
+    def test_busy(self) -> None:
+        """A terminal that was busy (5022, stored) is asked under the next label; the same key finds it later."""
+        self.fault({"on": "payment", "then": "refuse", "code": "busy"})
+        told = self.do(self.pay())
+        self.assertNotEqual(told.transaction_id, KEY)
+        again = self.do(self.pay())
+        self.assertEqual((again.repeated, again.transaction_id), (True, told.transaction_id))
+        self.assertEqual((self.payments, self.tasks), (1, [1, 17, 1, 1, 17, 1]))
+
+    def test_busy_with_a_doubt(self) -> None:
+        """While the terminal is in doubt about another payment, 5022 is not stored: the label stays what it is."""
+        self.error(self.in_doubt(times=0), Unknown)
+        due = self.begin(self.client.pay("pos", Decimal(5), transaction_id=OTHER_KEY))
+        for _ in range(200):
+            self.line.pump()
+            self.shop.clock.advance(0.05)
+        self.assertEqual(self.payments, 1)
+        self.fault()
+        for _ in range(400):
+            self.line.pump()
+            self.shop.clock.advance(0.05)
+        self.assertEqual(self.successResultOf(due).transaction_id, OTHER_KEY)
+        self.assertEqual(self.payments, 2)
 
     def test_declined(self) -> None:
         """A bank that declines is told at once: another card is the customer's to choose."""

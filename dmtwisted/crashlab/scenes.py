@@ -242,8 +242,8 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, st
             return DONE, ""
         if stored and res == NO_SUCH_OPERATION:
             stored = False
-        elif res == NOT_TAKEN:
-            # Certainly never taken: anew, under a label that follows from the first.
+        elif res == NOT_TAKEN or _refused_before_it_began(answer):
+            # Certainly never taken, and that stays the label's answer: anew, under one that follows from the first.
             label, stored = str(uuid.uuid5(uuid.UUID(label), "again")), False
         elif res == NOT_STORED:
             # The service has no database just now, so it could not ask either. What may be stored is not paid anew.
@@ -258,6 +258,11 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, st
             return REFUSED, ""
         _pause()
     raise BenchFailed(f"the payment {key} at {terminal} had no end in {PATIENCE:.0f} s: {shown(answer)}")
+
+
+def _refused_before_it_began(answer: dict[str, Any]) -> bool:
+    """Whether the terminal could not take the payment itself, rather than not tell of it just now."""
+    return answer["res_action"] == 1 and answer["task"] == 1 and answer["res"] not in (BUSY, NOT_STORED)
 
 
 def batch(shop: Shop) -> None:
