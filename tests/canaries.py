@@ -24,6 +24,9 @@ from web.site import Door
 CANARIES = (b"4111111111111111", b"5168750000007414", b"4731000011119838", b"4970101234567890", b"5413330000009999")
 """The card numbers. Behind them in tracks there may be more."""
 
+ON_PURPOSE = "tests.on_purpose"
+"""The namespace of log lines by which a test shows that a leak is found."""
+
 TRIAL_LOG = "test.log"
 """Trial's own log does not pass through ours, which masks."""
 
@@ -104,7 +107,8 @@ class Watch:
 
     def write(self, text: str) -> int:
         """A line of the log."""
-        self.look("log", text)
+        if ON_PURPOSE not in text:
+            self.look("log", text)
         return len(text)
 
     def flush(self) -> None:

@@ -35,7 +35,7 @@ class PlanTests(SynchronousTestCase):
 class RoundsTests(SynchronousTestCase):
     """The rounds themselves."""
 
-    @skipUnless(os.environ.get("DMTWISTED_SLOW"), "real processes for a minute; set DMTWISTED_SLOW=1, or make disk")
+    @skipUnless(os.environ.get("DMTWISTED_SLOW"), "set DMTWISTED_SLOW=1 for real processes on a broken disk")
     @skipUnless(shutil.which("strace"), "needs strace")
     def test_nothing_lost(self) -> None:
         """Two rounds of each kind: nothing lost, nothing doubled, nothing heard but what a till repeats."""

@@ -18,6 +18,7 @@ from dmtwisted.devices.drivers import TERMINAL, find_drivers
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.interface import Approved, Declined, NeverStarted
 from protocols.errors import WireError
+from tests.canaries import ON_PURPOSE
 from tests.test_conformance import SuiteCase
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "drivers.md"
@@ -168,7 +169,7 @@ class FaultyTests(PageCase):
         from twisted.logger import Logger
 
         tiny = importlib.import_module("tiny.terminal").TinyTerminal
-        exchange, log = tiny._exchange, Logger()
+        exchange, log = tiny._exchange, Logger(ON_PURPOSE)
 
         async def talks(self: Any, *arguments: Any) -> Any:
             reply = await exchange(self, *arguments)
