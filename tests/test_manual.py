@@ -365,5 +365,12 @@ class OpenTests(SynchronousTestCase):
     def test_executed(self) -> None:
         """It names every page whose commands are executed, and no other."""
         text = pages()["docs/documentation.md"].text.partition("Executed pages:")[2].partition("**Only checked**")[0]
-        named = {f"docs/{page}" for page in re.findall(r"\]\(([\w-]+\.md)\)", text)}
+        named = {f"docs/{page}" for page in re.findall(r"\]\(([\w/-]+\.md)\)", text)}
         self.assertEqual(named, set(walked()))
+
+    def test_checked(self) -> None:
+        """It names every page with executed commands that has others beside them."""
+        text = pages()["docs/documentation.md"].text.partition("**Only checked**")[2]
+        named = {f"docs/{page}" for page in re.findall(r"^\| .*?\]\(([\w/-]+\.md)\)", text, re.MULTILINE)}
+        others = {name for name in walked() if any(block.info == "sh" for block in pages()[name].blocks)}
+        self.assertEqual(others - named, set())

@@ -25,13 +25,21 @@ from unittest import SkipTest
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands.children import environment, free_port
+from tests.certificates import make_certificate, make_key, write_pair
 from tests.manual import Block, contents, pages
 from tests.test_new_user import values
 from tests.test_service_process import PATIENCE
 
 MARK = "--- end of block"
-PORTS = ("3939", "8609", "8610", "9100", "3941", "2000", "3940")
+PORTS = ("3939", "8609", "8610", "9100", "3941", "2000", "3940", "3950")
 """Ports that the pages name; each has a free one in its place."""
+
+PLACES = {
+    "/etc/dmtwisted.toml": "desk.toml",
+    "/mnt/usb/": "usb/",
+    " cashier.p12": " tax-service/cashier.p12",
+}
+"""Places that the pages name, and where the desk has them: the key is that of the rehearsal."""
 
 VARIES = frozenset({"refundid", "signinfo"})
 """Members that hold the day on which the page is read."""
@@ -61,11 +69,25 @@ class Desk:
         self._environment = environment()
         self._environment["PATH"] = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
         self._environment["LC_ALL"] = "C.UTF-8"
+        self._environment["DMTWISTED_KEY_PASSWORD"] = "tax-test"
+        self._bring()
         self._behind: dict[str, subprocess.Popen[bytes]] = {}
         self._shell: subprocess.Popen[bytes] | None = None
 
+    def _bring(self) -> None:
+        """What somebody has before reading: a configuration, a memory stick, a new disk, a bought certificate."""
+        state = json.dumps(str(self.folder / "var"))
+        configuration = f"[server]\nport = {self._ports['3939']}\n\n[service]\nstate = {state}\n"
+        (self.folder / "desk.toml").write_text(configuration, "utf-8")
+        (self.folder / "usb").mkdir()
+        (self.folder / "disk").mkdir()
+        key = make_key()
+        write_pair(self.folder, make_certificate(time.time(), key), key)
+
     def here(self, text: str) -> str:
-        """``text`` with ports that are free."""
+        """``text`` with ports that are free, and places of this folder."""
+        for place, ours in PLACES.items():
+            text = text.replace(place, ours)
         for port, free in self._ports.items():
             text = re.sub(rf"(?<![\d.]){port}(?!\d)", free, text)
         return text
@@ -86,11 +108,13 @@ class Desk:
                 start_new_session=True,
             )
         self._behind[line] = running
-        found = re.search(r"--(?:control|port) (?:\S+:)?(\d+)", " ".join(words))
+        found = re.search(r"--(?:control|port|listen) (?:\S+:)?(\d+)(?!.* --control)", " ".join(words))
         assert found, line
-        path = "health/ready" if words[1] == "run" else "state"
+        # The agent refuses a stranger, by which it is known to be there.
+        path, how = {"run": ("health/ready", "-sf"), "signer": ("key", "-s")}.get(words[1], ("state", "-sf"))
+        asked = ["curl", how, "-o", "/dev/null", f"http://127.0.0.1:{found[1]}/{path}"]
         deadline = time.monotonic() + START_PATIENCE
-        while subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{found[1]}/{path}"]).returncode:
+        while subprocess.run(asked).returncode:
             assert running.poll() is None and time.monotonic() < deadline, f"{line}: {log.read_text()}"
             time.sleep(0.05)
 
