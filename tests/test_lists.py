@@ -233,6 +233,21 @@ class ReaderTests(_FileCase):
         self.assertGreater(max(sizes), 200_000)
         self.assertLess(max(sizes), 800_000, sizes)
 
+    def test_nobody_waits_for_a_reader(self) -> None:
+        """While somebody reads an older moment the log is left as it is, and the tills are not kept out for that."""
+        self.sold(1)
+        with closing(sqlite3.connect(self.path)) as reader, closing(open_for_lists(str(self.path))) as database:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM operation").fetchone()
+            self.sold(2)
+            said: list[str] = []
+            database.set_trace_callback(said.append)
+            lists.write_back(database)
+            waits = [said[place - 1] for place, text in enumerate(said) if "RESTART" in text]
+            self.assertEqual(waits, [f"PRAGMA busy_timeout={lists.BRIEF_PATIENCE}"])
+            self.assertLess(lists.BRIEF_PATIENCE, 10)
+            self.assertEqual(database.execute("PRAGMA busy_timeout").fetchone(), (lists.LOG_PATIENCE,))
+
 
 class TotalTests(_FileCase):
     """How many there are in all."""

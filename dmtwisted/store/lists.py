@@ -37,8 +37,8 @@ While somebody reads, the log cannot begin anew (`dmtwisted.store.write_back`); 
 grow for as long.
 """
 
-LOG_PATIENCE = 50
-"""Milliseconds that writing the log back may wait for others, and a sale for it."""
+LOG_PATIENCE, BRIEF_PATIENCE = 50, 5
+"""Milliseconds that a list may wait for others, and that writing the log back may: then a sale waits too."""
 
 SWITCH = 0.0005
 """Seconds after which a list lets the writer go first when it is busy in the interpreter itself."""
@@ -141,6 +141,9 @@ def open_for_lists(path: str) -> sqlite3.Connection:
 
 def write_back(db: sqlite3.Connection) -> None:
     """Bring the log into the file, so that it begins anew with the next commit."""
-    # Most of it while tills sell; what came meanwhile in the moment in which they wait.
-    for how in ("PASSIVE", "RESTART"):
-        db.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+    # Most of it while tills sell; what came meanwhile in the moment in which they wait. Who reads an older moment, such
+    # as the look at all pages after a start, may do so for minutes: waiting for that would keep the tills out in vain.
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    db.execute(f"PRAGMA busy_timeout={BRIEF_PATIENCE}").fetchall()
+    db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+    db.execute(f"PRAGMA busy_timeout={LOG_PATIENCE}").fetchall()
