@@ -141,8 +141,8 @@ def open_for_lists(path: str) -> sqlite3.Connection:
 
 def write_back(db: sqlite3.Connection) -> None:
     """Bring the log into the file, so that it begins anew with the next commit."""
-    # Most of it while tills sell; what came meanwhile in the moment in which they wait. Who reads an older moment, such
-    # as the look at all pages after a start, may do so for minutes: waiting for that would keep the tills out in vain.
+    # Most of it while tills sell; what came meanwhile in the moment in which they wait. Who reads an older moment may
+    # do so for minutes, such as the look at all pages after a start: the tills would be kept out for that in vain.
     db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     db.execute(f"PRAGMA busy_timeout={BRIEF_PATIENCE}").fetchall()
     db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
