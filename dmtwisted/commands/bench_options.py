@@ -40,7 +40,7 @@ class SalesOptions(usage.Options):
 
     synopsis = "Usage: dmtwisted bench sales [options]"
     longdesc = "Durable sales over HTTP, next to the plain resource and to the store's writer alone."
-    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+    optParameters: ClassVar[list[Any]] = [
         ["connections", "c", [1, 8, 64], "Numbers of connections, separated by commas.", numbers],
         ["seconds", "s", 5.0, "How long each measurement takes.", _positive],
         ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count],
@@ -52,7 +52,7 @@ class SalesOptions(usage.Options):
             "The URL of an empty PostgreSQL database to measure, beside the plain resource alone.",
         ],
     ]
-    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [["json", "j", "Print the figures as JSON."]]
 
 
 class WriterOptions(usage.Options):
@@ -60,7 +60,7 @@ class WriterOptions(usage.Options):
 
     synopsis = "Usage: dmtwisted bench writer [options]"
     longdesc = "The store alone: what a sale keeps, from so many sales at once. Prints JSON."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["connections", "c", 8, "How many sales are under way at once.", _count],
         ["seconds", "s", 5.0, "How long the measurement takes.", _positive],
         ["sizes", None, USUAL_SIZES, "Bytes of document, sent document, answer and register state.", sizes],
@@ -74,11 +74,11 @@ class SignOptions(usage.Options):
 
     synopsis = "Usage: dmtwisted bench sign [options]"
     longdesc = "Signing a typical receipt, in plain Python and by the machine's libcrypto where it can be used."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["count", "c", 100, "Signatures in each round.", _count],
         ["rounds", "r", 5, "How often each way has its turn.", _count],
     ]
-    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [["json", "j", "Print the figures as JSON."]]
 
 
 class TaxOptions(usage.Options):
@@ -86,13 +86,13 @@ class TaxOptions(usage.Options):
 
     synopsis = "Usage: dmtwisted bench tax [options]"
     longdesc = "A sale on each of several registers at the same moment, at a simulated tax service that is slow."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["registers", "n", 2, "How many registers sell at the same moment.", _count],
         ["delay", None, 1.0, "Seconds that the tax service takes for each answer.", _positive],
         ["rounds", "r", 10, "How often it is measured.", _count],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
     ]
-    optFlags = [  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [
         ["plain", None, "Plain HTTP to the tax service instead of TLS."],
         ["json", "j", "Print the figures as JSON."],
     ]
@@ -106,13 +106,13 @@ class PeersOptions(usage.Options):
         "Durable sales next to the same sale written plainly with FastAPI + uvicorn and with aiohttp + uvloop, "
         "by turns. The peers are in the source tree; pip install -e '.[bench]' brings what they need."
     )
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["connections", "c", [64], "Numbers of connections, separated by commas.", numbers],
         ["seconds", "s", 5.0, "How long each measurement takes.", _positive],
         ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
     ]
-    optFlags = [["json", "j", "Print the figures as JSON."]]  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [["json", "j", "Print the figures as JSON."]]
 
 
 class HistoryOptions(usage.Options):
@@ -123,13 +123,13 @@ class HistoryOptions(usage.Options):
         "A long history of receipts next to a short one: start, look-ups, lists, and selling while half of it is "
         "removed. A million receipts take 5 GB and half an hour."
     )
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["receipts", "n", 100_000, "Receipts of the long history.", _count],
         ["state", "d", None, "Make the temporary folder in this one: the disk to measure."],
         ["tills", "t", 8, "With --remove: how many tills sell.", _count],
         ["rate", "r", 80.0, "With --remove: sales a second in all; 0: as many as there can be.", _rate],
     ]
-    optFlags = [  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [
         ["json", "j", "Print the figures as JSON."],
         ["remove", None, "Only the removal, with what tills feel of it: before, beside and after."],
     ]

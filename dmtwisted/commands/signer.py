@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
@@ -62,7 +62,7 @@ class SignerOptions(usage.Options):
         "Hold a signing key for registers of the driver prro, on this machine or another one. The password of the key"
         f" is asked for, or taken from --password-file or from the environment ({PASSWORD})."
     )
-    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+    optParameters: ClassVar[list[Any]] = [
         ["key", "k", None, "The key file: Key-6.dat, .pfx, .p12, .pk8 or .jks.", Path],
         ["listen", "l", (LOOPBACK, 3950), "HOST:PORT; a port alone is this machine only.", place],
         ["password-file", None, None, "A file whose first line is the password of the key.", Path],

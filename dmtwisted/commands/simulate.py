@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 from twisted.internet.error import CannotListenError
@@ -88,7 +88,7 @@ def _one_of(known: Collection[str], option: str, given: str | None) -> None:
 class DeviceOptions(usage.Options):
     """What all simulators are told."""
 
-    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+    optParameters: ClassVar[list[Any]] = [
         ["listen", "l", None, "HOST:PORT for tills; without a host this machine only, 0 is a free port.", place],
         ["control", "c", None, "HOST:PORT for the control language; likewise.", place],
         ["ledger", None, None, "The file of what happened, kept over restarts; without it in memory.", Path],
@@ -110,7 +110,7 @@ class DeviceOptions(usage.Options):
 class SerialOptions(DeviceOptions):
     """What simulators are told that may sit on a serial line."""
 
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["serial", None, None, "The serial port for tills, instead of a TCP port."],
         ["baudrate", None, None, "Its speed, when it is not the usual one of the device.", _positive],
     ]
@@ -139,11 +139,11 @@ class PrinterOptions(SerialOptions):
 
     synopsis = "Usage: dmtwisted simulate printer [options]"
     longdesc = f"A receipt printer, ESC/POS or Star by its profile: {', '.join(PROFILES)}. Nothing in it is random."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["profile", "p", "epson", "The family of printers."],
         ["paper", None, None, "Length of its roll in millimetres; without it the paper never ends.", _positive],
     ]
-    optFlags = [["mute", None, "It never answers, as many printers without a name."]]  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [["mute", None, "It never answers, as many printers without a name."]]
 
     def postOptions(self) -> None:
         """The profile has to be known."""
@@ -160,7 +160,7 @@ class IppOptions(DeviceOptions):
 
     synopsis = "Usage: dmtwisted simulate ipp [options]"
     longdesc = "A print service with one queue, as CUPS shows it over IPP. Nothing in it is random."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["queue", "q", "receipts", "The name of the queue: ipp://HOST:PORT/printers/NAME."],
         ["duration", "d", PRINT_S, "Seconds that a job takes.", seconds],
         ["profile", "p", "epson", "The printer behind it, by which the strip is read."],
@@ -187,7 +187,7 @@ class TerminalOptions(SerialOptions):
     """``dmtwisted simulate terminal``"""
 
     synopsis = "Usage: dmtwisted simulate terminal --protocol NAME [options]"
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["protocol", "p", None, "What it speaks, see below."],
         ["duration", "d", 1.5, "Seconds that an operation takes, the customer included.", seconds],
         ["hold", None, 60.0, "Seconds that a held purchase waits for the cashier.", seconds],
@@ -240,13 +240,13 @@ class TaxServiceOptions(DeviceOptions):
         "The tax service's fiscal server, protocol A, with signed tickets. Its keys, and one for a cashier, are made"
         " in a folder at the first start; a seed makes the keys. Beside the ledger it keeps the documents."
     )
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["keys", "k", Path("tax-service"), "The folder of its keys.", Path],
         ["tin", None, TIN, "Tax number of the payer whose registers it has."],
         ["record", None, None, "Write every exchange to this file.", Path],
         ["replay", None, None, "Play a recording against a new server, tell what went otherwise, and end.", Path],
     ]
-    optFlags = [  # noqa: RUF012
+    optFlags: ClassVar[list[Any]] = [
         ["tls", None, "Listen with TLS; authority.pem in the folder of the keys goes into server_ca."],
         ["stamps", None, "Refuse signatures without a time stamp."],
         ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text, not by tickets."],
@@ -282,7 +282,7 @@ class TaxKeyOptions(usage.Options):
 
     synopsis = "Usage: dmtwisted simulate tax-key [options]"
     longdesc = "Make one more cashier's key that the simulated tax service accepts. It is worth nothing elsewhere."
-    optParameters = [  # noqa: RUF012
+    optParameters: ClassVar[list[Any]] = [
         ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; made when it is not there.", Path],
         ["file", "f", "cashier2", "Name of the files that are made, without their endings."],
         ["name", "n", "Тарас Бондар", "Who holds the key."],
@@ -316,7 +316,7 @@ class SimulateOptions(usage.Options):
     """``dmtwisted simulate``"""
 
     synopsis = "Usage: dmtwisted simulate printer|ipp|terminal|tax-service|tax-key [options]"
-    subCommands = [  # noqa: RUF012
+    subCommands: ClassVar[list[Any]] = [
         ["printer", None, PrinterOptions, "A receipt printer."],
         ["ipp", None, IppOptions, "A print service with a queue, like CUPS."],
         ["terminal", None, TerminalOptions, "A bank terminal."],

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
@@ -41,7 +41,7 @@ class CertificatesOptions(usage.Options):
         "Without options: the list in the package. --file shows the certificates of a file. --register and --receipt"
         " fetch a receipt that was registered, and show whose key the fiscal server signs with."
     )
-    optParameters = [  # noqa: RUF012 - read by twisted.python.usage
+    optParameters: ClassVar[list[Any]] = [
         ["file", "f", None, "A file of certificates: DER, PEM or .p7b.", Path],
         ["register", "r", None, "Fiscal number of a register.", int],
         ["receipt", "n", None, "Fiscal number of one of its receipts, as it is printed."],
@@ -62,7 +62,7 @@ class TaxOptions(usage.Options):
     """``dmtwisted tax``"""
 
     synopsis = "Usage: dmtwisted tax certificates [options]"
-    subCommands = [  # noqa: RUF012
+    subCommands: ClassVar[list[Any]] = [
         ["certificates", None, CertificatesOptions, "Whose signature on tickets counts."],
     ]
 

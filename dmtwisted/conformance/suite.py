@@ -88,14 +88,13 @@ def level_of(results: Sequence[Result]) -> int:
     return min((result.check.level - 1 for result in results if result.wrong), default=WHOLE)
 
 
-def check(*kinds: str, level: int, source: str, needs: Sequence[str] = ()) -> Callable[[Run], Run]:
-    """Make a function a check; its name is the check's, the first line of its docstring the promise."""
+def check(*kinds: str, level: int, source: str, needs: Sequence[str] = ()) -> Callable[[Run], Check]:
+    """Make a check of a function; its name is the check's, the first line of its docstring the promise."""
 
-    def make(run: Run) -> Run:
+    def make(run: Run) -> Check:
         promise = (run.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
         name = run.__name__.replace("_", "-")
-        run.check = Check(name, kinds, level, " ".join(promise.split()), source, tuple(needs), run)  # type: ignore[attr-defined]
-        return run
+        return Check(name, kinds, level, " ".join(promise.split()), source, tuple(needs), run)
 
     return make
 
@@ -136,13 +135,10 @@ def stands_at(place: str) -> tuple[Stand, ...]:
 
 def checks_of(kind: str) -> tuple[Check, ...]:
     """Every check of a kind of device, in the order of the levels."""
-    found = []
+    found: list[Check] = []
     for name in MODULES.get(kind, ()):
         module = import_module(f"dmtwisted.conformance.{name}")
-        for member in vars(module).values():
-            made = getattr(member, "check", None)
-            if isinstance(made, Check) and kind in made.kinds:
-                found.append(made)
+        found += [member for member in vars(module).values() if isinstance(member, Check) and kind in member.kinds]
     return tuple(sorted(found, key=lambda one: one.level))
 
 
