@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import PayTask
@@ -343,6 +344,27 @@ class JournalTests(PosCase):
         verdict: Verdict = self.ended(Deferred.fromCoroutine(self.service.outcome(caller.label)))
         assert isinstance(verdict, Approved)
         self.assertEqual((verdict.sum, self.taken()), (500, [500]))
+
+
+    def test_doubt_logged_once(self) -> None:
+        """Whoever asks again and again after a payment in doubt hears of it each time; the log tells of it once."""
+        caller = Caller("pos", "till", "", str(uuid4()), "uk")
+        self.rule("payment", "lost_after")
+        with capturedLogs() as told:
+            due = Deferred.fromCoroutine(self.service.pay(Order(task=1, uid=str(uuid4()), sum=500), caller))
+            while not self.taken():
+                self.shop.clock.advance(0.05)
+            self.shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
+            for _ in range(3):
+                for _ in range(4000):
+                    if due.called:
+                        break
+                    self.shop.clock.advance(0.1)
+                self.assertIs(self.failureResultOf(due, Refused).value.action, Action.COLLISION)
+                due = Deferred.fromCoroutine(self.service.outcome(caller.label))
+            due.addErrback(lambda _: None)
+        said = [event for event in told if "nobody knows" in (event["log_format"] or "")]
+        self.assertEqual([event["n"] for event in said], [self.rows()[0].n])
 
 
 class TrainingTests(PosCase):

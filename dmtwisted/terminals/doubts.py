@@ -163,16 +163,16 @@ class Doubts:
             reached("payment.never-taken")
             return refused
         refused = broken_off(error, self._driver.wait_s, Action.COLLISION, found.why)
-        if not self._closed:
+        # Who asks again and again hears it each time; the log has it once.
+        if not self._closed and operation.state is not State.UNKNOWN:
             self.log.warn(
                 "{device}: nobody knows what became of operation {n}: {why}",
                 device=self._name,
                 n=operation.n,
                 why=found.why,
             )
-            if operation.state is not State.UNKNOWN:
-                await self._journal.doubt(operation, refused)
-                reached("payment.doubt-stored")
+            await self._journal.doubt(operation, refused)
+            reached("payment.doubt-stored")
         return refused
 
     async def settle(self, operation: Operation, approved: bool) -> None:
