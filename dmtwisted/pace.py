@@ -15,13 +15,13 @@ LEAST = 10
 QUIET = 3.0
 """Seconds after a sale in which the next one may come at any moment."""
 
-BRIEF, LONG = 0.0025, 0.05
+BRIEF, LONG = 0.001, 0.05
 """Seconds for which a step may keep the store while tills sell, and while none does."""
 
 UNFELT = 0.2
 """Which part of the time that one has to wait anyway a step may add to it."""
 
-REST, QUIET_REST = 3.0, 0.1
+REST, QUIET_REST = 5.0, 0.1
 """How much longer than a step keeps the store the rest after it is, while tills sell and while none does."""
 
 WAITING = 0.25

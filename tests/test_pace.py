@@ -6,16 +6,16 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.pace import BRIEF, LEAST, LONG, LONGEST_REST, QUIET, QUIET_REST, REST, UNFELT, WAITING, Pace
 
-COST = 0.0001
+COST = 0.00002
 """Seconds for which each one of a step keeps the store."""
 
 
 class PaceTests(SynchronousTestCase):
-    """A work that may do 1000 at once, on a database that takes `COST` for each."""
+    """A work that may do 5000 at once, on a database that takes `COST` for each."""
 
     def setUp(self) -> None:
         """It begins."""
-        self.pace, self.now, self.intents = Pace(1000), 0.0, 0
+        self.pace, self.now, self.intents = Pace(5000), 0.0, 0
 
     def steps(self, count: int, waiting: float = 0.0, selling: bool = False, cost: float = COST) -> float:
         """So many steps, each of which had to wait so many seconds; the last rest."""
@@ -68,10 +68,10 @@ class PaceTests(SynchronousTestCase):
     def test_grows_slowly(self) -> None:
         """Nothing is known of the database at first: steps double at most."""
         sizes = []
-        for _ in range(4):
+        for _ in range(5):
             sizes.append(self.pace.size)
             self.steps(1, selling=True)
-        self.assertEqual(sizes, [LEAST, 2 * LEAST, int(BRIEF / COST), int(BRIEF / COST)])
+        self.assertEqual(sizes, [LEAST, 2 * LEAST, 4 * LEAST, int(BRIEF / COST), int(BRIEF / COST)])
 
     def test_most(self) -> None:
         """No step is larger than it may be, however quick it is; not even the first."""

@@ -62,6 +62,23 @@ class LogTests(_FileCase):
             found = self.log.look()
             self.assertEqual(found, self.pages()[0])
 
+    def test_portion(self) -> None:
+        """A portion is what takes a moment: it shrinks at once and doubles at most, and knows its bounds."""
+        self.assertEqual(self.log.portion, write_back.LEAST)
+        for pages, moments, portion in (
+            (1000, 1, 2 * write_back.LEAST),
+            (1000, 1, 4 * write_back.LEAST),
+            (1000, 10, 100),
+            (1000, 1000, write_back.LEAST),
+            (0, 1000, write_back.LEAST),
+            (1000, 0, 2 * write_back.LEAST),
+        ):
+            self.log.took(pages, moments * write_back.GENTLE)
+            self.assertEqual(self.log.portion, portion)
+        for _ in range(10):
+            self.log.took(100_000, write_back.GENTLE)
+        self.assertEqual(self.log.portion, write_back.MOST)
+
     def test_begins_anew(self) -> None:
         """When the log begins anew what is left behind of its earlier life does not count."""
         self.write(30)
@@ -79,7 +96,8 @@ class WriteBackTests(_FileCase):
     def setUp(self) -> None:
         """A portion is a hundred pages."""
         super().setUp()
-        self.patch(write_back, "PORTION", 100)
+        self.patch(write_back, "LEAST", 100)
+        self.patch(write_back, "MOST", 100)
         self.patch(write_back, "LONG", 300)
         self.patch(write_back, "LONGEST", 400)
         self.patch(write_back, "FEW", 20)
@@ -121,6 +139,14 @@ class WriteBackTests(_FileCase):
         write_back.write_back(str(self.path), self.log)
         self.assertEqual(self.log.done, 0)
         self.assertLess(self.path.stat().st_size, 100_000)
+
+    def test_gentle(self) -> None:
+        """On a disk that writes a portion in no time the next one is larger."""
+        self.patch(write_back, "MOST", 150)
+        self.patch(write_back, "GENTLE", 1000.0)
+        self.write(12)
+        write_back.write_back(str(self.path), self.log)
+        self.assertEqual((self.log.done, self.log.portion), (self.log.look(), 150))
 
     def test_begins_anew(self) -> None:
         """A long log begins anew with the next commit, so it does not grow for ever."""

@@ -3,7 +3,9 @@
 SQLite by itself writes the log back within the commit that made it long, and whoever waits for that commit waits for
 thousands of pages and a flush of the whole file. Here a thread does it with a connection of its own, while the writer
 goes on. Only what came meanwhile is written in a moment in which the writer is kept out, and only when the log would
-not begin anew otherwise.
+not begin anew otherwise. While pages are flushed the disk is slow for the commits beside, so as many go at once as it
+writes in a moment: few when they lie all over the file, as those of old receipts that are removed, and many when
+they are written again and again, as those of sales.
 
 How long the log is by now is read from its own frames (https://sqlite.org/fileformat2.html#walformat): those behind
 the last one of this life of the log still bear another salt. The file of the log has none of SQLite's locks, so we
@@ -15,12 +17,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import time
 from contextlib import closing, suppress
 from threading import Event, Thread
 from typing import IO
 
-PORTION = 4000
-"""Pages of the log, 16 MB, that are worth writing back."""
+LEAST, MOST = 80, 4000
+"""Pages of the log, up to 16 MB, that are worth writing back."""
+
+GENTLE = 0.003
+"""Seconds that writing them back may take."""
 
 LONG, LONGEST = 12_000, 15_500
 """Pages at which the log should begin anew, and at which it has to: below the `journal_size_limit` of the writer."""
@@ -31,7 +37,7 @@ FEW = 200
 TRIES = 8
 """How often what came meanwhile is written, until nothing came: then the next commit begins the log anew."""
 
-PAUSE = 0.05
+PAUSE = 0.02
 """Seconds between two looks at the log while the writer writes."""
 
 PATIENCE = 10
@@ -80,12 +86,22 @@ class WriteBack:
 
 
 class Log:
-    """The write-ahead log of the file ``path``: how much of it there is, and how much was written back."""
+    """The write-ahead log of the file ``path``: how much of it there is, and how much was written back.
+
+    ``portion`` is how much of it is worth writing back.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = f"{path}-wal"
         self._salt = b""
         self.done = 0
+        self.portion = LEAST
+
+    def took(self, pages: int, seconds: float) -> None:
+        """So many pages were written back in so many seconds: the next portion is what takes `GENTLE`."""
+        if pages > 0:
+            fit = int(pages * GENTLE / seconds) if seconds > 0 else MOST
+            self.portion = max(min(fit, 2 * self.portion, MOST), LEAST)
 
     def look(self) -> int:
         """How many pages there are."""
@@ -118,13 +134,15 @@ class Log:
 def write_back(path: str, log: Log) -> None:
     """Bring the log into the file when it has grown; begin it anew when it is long."""
     pages = log.look()
-    if pages - log.done < PORTION:
+    if pages - log.done < log.portion:
         return
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"PRAGMA busy_timeout={PATIENCE}").fetchall()
         db.execute("PRAGMA synchronous=FULL").fetchall()
         for _ in range(TRIES if pages >= LONG else 1):
-            before, log.done = log.done, _checkpoint(db, "PASSIVE")
+            before, begun = log.done, time.perf_counter()
+            log.done = _checkpoint(db, "PASSIVE")
+            log.took(log.done - before, time.perf_counter() - begun)
             pages = log.look()
             if pages <= log.done:
                 return
