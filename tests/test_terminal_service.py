@@ -345,7 +345,6 @@ class JournalTests(PosCase):
         assert isinstance(verdict, Approved)
         self.assertEqual((verdict.sum, self.taken()), (500, [500]))
 
-
     def test_doubt_logged_once(self) -> None:
         """Whoever asks again and again after a payment in doubt hears of it each time; the log tells of it once."""
         caller = Caller("pos", "till", "", str(uuid4()), "uk")

@@ -34,6 +34,7 @@ class _FileCase(SynchronousTestCase):
         self.database.execute("PRAGMA wal_autocheckpoint=0")
         self.database.execute("CREATE TABLE row (n INTEGER PRIMARY KEY, body BLOB)")
         self.log = Log(str(self.path))
+        self.addCleanup(self.log.close)
 
     def write(self, rows: int = 1) -> None:
         """So many commits of a row of about ten pages each."""
@@ -136,7 +137,7 @@ class WriteBackTests(_FileCase):
     def test_little_is_left_alone(self) -> None:
         """A log of a few pages is not worth the disk's time."""
         self.write(5)
-        write_back.write_back(str(self.path), self.log)
+        write_back.write_back(self.log)
         self.assertEqual(self.log.done, 0)
         self.assertLess(self.path.stat().st_size, 100_000)
 
@@ -145,7 +146,7 @@ class WriteBackTests(_FileCase):
         self.patch(write_back, "MOST", 150)
         self.patch(write_back, "GENTLE", 1000.0)
         self.write(12)
-        write_back.write_back(str(self.path), self.log)
+        write_back.write_back(self.log)
         self.assertEqual((self.log.done, self.log.portion), (self.log.look(), 150))
 
     def test_begins_anew(self) -> None:
@@ -153,7 +154,7 @@ class WriteBackTests(_FileCase):
         sizes = []
         for _ in range(20):
             self.write(12)
-            write_back.write_back(str(self.path), self.log)
+            write_back.write_back(self.log)
             sizes.append(self.log.look())
         self.assertLess(max(sizes), 700)
         self.assertEqual(self.database.execute("SELECT count(*) FROM row").fetchone(), (240,))
@@ -170,7 +171,7 @@ class WriteBackTests(_FileCase):
         self.patch(write_back, "_checkpoint", counted)
         for _ in range(4):
             self.write(50)
-            write_back.write_back(str(self.path), self.log)
+            write_back.write_back(self.log)
             self.assertEqual(self.log.look(), self.log.done)
             self.write(1)
             self.assertLess(self.log.look(), 30)
@@ -191,12 +192,12 @@ class WriteBackTests(_FileCase):
 
             self.patch(write_back, "_checkpoint", counted)
             for _ in range(3):
-                write_back.write_back(str(self.path), self.log)
+                write_back.write_back(self.log)
             self.assertEqual(set(asked), {"PASSIVE"})
             self.assertLess(len(asked), 6)
             self.write(1)
             self.assertEqual(reader.execute("SELECT count(*) FROM row").fetchone(), (0,))
-        write_back.write_back(str(self.path), self.log)
+        write_back.write_back(self.log)
         self.write(1)
         self.assertLess(self.log.look(), 60)
 

@@ -18,7 +18,7 @@ import os
 import sqlite3
 import struct
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from threading import Event, Thread
 from typing import IO
 
@@ -73,16 +73,18 @@ class WriteBack:
             self._thread.join()
 
     def _run(self) -> None:
-        log = Log(self._path)
-        while not self._end.wait(PAUSE):
-            self._wake.wait()
-            self._wake.clear()
-            # Who ends says so before he wakes us: looking in between, his call is never taken for an older one.
-            if self._end.is_set():
-                break
-            # A disk that is full or a file that is gone: the writer hears of it by itself.
-            with suppress(OSError, sqlite3.Error):
-                write_back(self._path, log)
+        with closing(Log(self._path)) as log:
+            while not self._end.wait(PAUSE):
+                self._wake.wait()
+                self._wake.clear()
+                # Who ends says so before he wakes us: looking in between, his call is never taken for an older one.
+                if self._end.is_set():
+                    break
+                try:
+                    write_back(log)
+                except (OSError, sqlite3.Error):
+                    # A disk that is full or a file that is gone: the writer hears of it by itself.
+                    log.close()
 
 
 class Log:
@@ -92,10 +94,25 @@ class Log:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = f"{path}-wal"
+        self._file, self._path = path, f"{path}-wal"
+        self._db: sqlite3.Connection | None = None
         self._salt = b""
         self.done = 0
         self.portion = LEAST
+
+    def connection(self) -> sqlite3.Connection:
+        """The file, opened until `close`."""
+        if self._db is None:
+            self._db = sqlite3.connect(self._file, isolation_level=None)
+            for pragma in (f"busy_timeout={PATIENCE}", "synchronous=FULL"):
+                self._db.execute(f"PRAGMA {pragma}").fetchall()
+        return self._db
+
+    def close(self) -> None:
+        """Let go of the file."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
 
     def took(self, pages: int, seconds: float) -> None:
         """So many pages were written back in so many seconds: the next portion is what takes `GENTLE`."""
@@ -131,26 +148,24 @@ class Log:
         return low
 
 
-def write_back(path: str, log: Log) -> None:
+def write_back(log: Log) -> None:
     """Bring the log into the file when it has grown; begin it anew when it is long."""
     pages = log.look()
     if pages - log.done < log.portion:
         return
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute(f"PRAGMA busy_timeout={PATIENCE}").fetchall()
-        db.execute("PRAGMA synchronous=FULL").fetchall()
-        for _ in range(TRIES if pages >= LONG else 1):
-            before, begun = log.done, time.perf_counter()
-            log.done = _checkpoint(db, "PASSIVE")
-            log.took(log.done - before, time.perf_counter() - begun)
-            pages = log.look()
-            if pages <= log.done:
-                return
-            if log.done <= before:
-                # Somebody reads an older moment, perhaps for minutes: keeping the writer out would not help.
-                return
-        if LONGEST <= pages <= log.done + FEW:
-            _checkpoint(db, "FULL")
+    db = log.connection()
+    for _ in range(TRIES if pages >= LONG else 1):
+        before, begun = log.done, time.perf_counter()
+        log.done = _checkpoint(db, "PASSIVE")
+        log.took(log.done - before, time.perf_counter() - begun)
+        pages = log.look()
+        if pages <= log.done:
+            return
+        if log.done <= before:
+            # Somebody reads an older moment, perhaps for minutes: keeping the writer out would not help.
+            return
+    if LONGEST <= pages <= log.done + FEW:
+        _checkpoint(db, "FULL")
 
 
 def _checkpoint(db: sqlite3.Connection, how: str) -> int:
