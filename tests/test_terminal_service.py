@@ -350,7 +350,9 @@ class JournalTests(PosCase):
         caller = Caller("pos", "till", "", str(uuid4()), "uk")
         self.rule("payment", "lost_after")
         with capturedLogs() as told:
-            due = Deferred.fromCoroutine(self.service.pay(Order(task=1, uid=str(uuid4()), sum=500), caller))
+            due: Deferred[Any] = Deferred.fromCoroutine(
+                self.service.pay(Order(task=1, uid=str(uuid4()), sum=500), caller)
+            )
             while not self.taken():
                 self.shop.clock.advance(0.05)
             self.shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
