@@ -80,6 +80,13 @@ class LogTests(_FileCase):
             self.log.took(100_000, write_back.GENTLE)
         self.assertEqual(self.log.portion, write_back.MOST)
 
+    def test_pause(self) -> None:
+        """A disk that flushes slowly is left to the commits for nine times as long; the log is never forgotten."""
+        self.assertEqual(self.log.pause, write_back.PAUSE)
+        for seconds, pause in ((0.001, write_back.PAUSE), (0.01, 0.09), (3.0, write_back.LONGEST_PAUSE)):
+            self.log.took(100, seconds)
+            self.assertAlmostEqual(self.log.pause, pause)
+
     def test_begins_anew(self) -> None:
         """When the log begins anew what is left behind of its earlier life does not count."""
         self.write(30)
@@ -103,6 +110,7 @@ class WriteBackTests(_FileCase):
         self.patch(write_back, "LONGEST", 400)
         self.patch(write_back, "FEW", 20)
         self.patch(write_back, "PAUSE", 0.001)
+        self.patch(write_back, "REST", 0.0)
 
     def threaded(self) -> WriteBack:
         """What a writer begins with."""

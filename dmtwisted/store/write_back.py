@@ -37,8 +37,11 @@ FEW = 200
 TRIES = 8
 """How often what came meanwhile is written, until nothing came: then the next commit begins the log anew."""
 
-PAUSE = 0.02
+PAUSE, LONGEST_PAUSE = 0.02, 0.25
 """Seconds between two looks at the log while the writer writes."""
+
+REST = 9.0
+"""How much longer than writing back took the pause after it is: a disk that flushes slowly belongs to the commits."""
 
 PATIENCE = 10
 """Milliseconds for which a reader of an older moment may keep the writer out."""
@@ -74,7 +77,7 @@ class WriteBack:
 
     def _run(self) -> None:
         with closing(Log(self._path)) as log:
-            while not self._end.wait(PAUSE):
+            while not self._end.wait(log.pause):
                 self._wake.wait()
                 self._wake.clear()
                 # Who ends says so before he wakes us: looking in between, his call is never taken for an older one.
@@ -90,7 +93,7 @@ class WriteBack:
 class Log:
     """The write-ahead log of the file ``path``: how much of it there is, and how much was written back.
 
-    ``portion`` is how much of it is worth writing back.
+    ``portion`` is how much of it is worth writing back, ``pause`` in how many seconds to look again.
     """
 
     def __init__(self, path: str) -> None:
@@ -99,6 +102,7 @@ class Log:
         self._salt = b""
         self.done = 0
         self.portion = LEAST
+        self.pause = PAUSE
 
     def connection(self) -> sqlite3.Connection:
         """The file, opened until `close`."""
@@ -116,6 +120,7 @@ class Log:
 
     def took(self, pages: int, seconds: float) -> None:
         """So many pages were written back in so many seconds: the next portion is what takes `GENTLE`."""
+        self.pause = min(max(PAUSE, REST * seconds), LONGEST_PAUSE)
         if pages > 0:
             fit = int(pages * GENTLE / seconds) if seconds > 0 else MOST
             self.portion = max(min(fit, 2 * self.portion, MOST), LEAST)
