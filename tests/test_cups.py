@@ -608,6 +608,8 @@ class SimulatorTests(CupsCase):
         self.assertEqual(self.ask(Message(state, 1, ())), Status.BAD_REQUEST)
         self.assertEqual(self.ask(Message(state, 1, (operation_group(),))), Status.BAD_REQUEST)
         self.assertEqual(self.ask(Message(Operation.CANCEL_JOB, 1, good)), Status.BAD_REQUEST)
+        no_address = (operation_group(attribute(Tag.URI, "printer-uri", "ipp://[localhost/printers/receipts")),)
+        self.assertEqual(self.ask(Message(state, 1, no_address)), Status.NOT_FOUND)
 
     def test_formats(self) -> None:
         """A document in a format that the queue has no filter for, or none at all, is refused."""

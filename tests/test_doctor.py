@@ -251,6 +251,7 @@ class ClockFaultTests(FaultCase):
         assert found is not None
         self.assertAlmostEqual(found, WEB_DATE - MORNING, delta=1)
         self.assertIsNone(clock.http_date("http://127.0.0.1:9/", MORNING, 1))
+        self.assertIsNone(clock.http_date("http://[127.0.0.1/", MORNING, 1))
 
 
 class DatabaseFaultTests(FaultCase):

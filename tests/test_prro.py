@@ -943,6 +943,9 @@ class SettingsTests(SynchronousTestCase):
         """What cannot be used is refused with the member that it is about."""
         for members in (
             {"server_url": "fs.tax.gov.ua"},
+            {"server_url": "https://fs.tax.gov.ua:86430/fs"},
+            {"server_url": "https://fs.tax.gov.ua:0/fs"},
+            {"server_url": "https://[fs.tax.gov.ua/fs"},
             {"server_ca": "/nowhere/roots.pem"},
             {"trusted_certificates": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"},
             {"fiscal_number": "ПРРО 1"},

@@ -82,8 +82,8 @@ def http_date(url: str, now: float, patience: float = 5.0) -> float | None:
 
     The certificate is not checked: to a wrong clock it looks invalid, and nothing but the date is taken.
     """
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         connection: HTTPConnection = (
             HTTPSConnection(
                 parts.hostname or "", parts.port, timeout=patience, context=ssl._create_unverified_context()

@@ -256,10 +256,10 @@ class IppPrinter(Resource):
             if not self.queues:
                 raise _No(Status.NOT_FOUND, "No destinations added.")
             return tuple(_printer(queue, _wanted(operation)) for queue in self.queues.values())
-        address = urlparse(operation.text("printer-uri"))
-        if not address.path:
+        path = _path(operation.text("printer-uri"))
+        if not path:
             raise _No(Status.BAD_REQUEST, "Missing required attributes.")
-        kind, _, name = address.path.lstrip("/").partition("/")
+        kind, _, name = path.lstrip("/").partition("/")
         queue = self.queues.get(unquote(name)) if kind == "printers" else None
         if queue is None:
             raise _No(Status.NOT_FOUND, "The printer or class does not exist.")
@@ -350,6 +350,17 @@ def _checked(message: Message) -> Group:
     if operation.text("attributes-charset") not in ("utf-8", "us-ascii"):
         raise _No(Status.CHARSET_NOT_SUPPORTED)
     return operation
+
+
+def _path(uri: str) -> str:
+    """The path of an address; one that cannot be read names no printer here.
+
+    :raises _No: for such an address.
+    """
+    try:
+        return urlparse(uri).path
+    except ValueError:
+        raise _No(Status.NOT_FOUND, "The printer or class does not exist.") from None
 
 
 def _reply(message: Message, status: int, words: str, *groups: Group) -> Message:

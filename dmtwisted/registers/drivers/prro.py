@@ -97,7 +97,7 @@ def _address(name: str, url: str) -> str:
     """
     try:
         address = urlsplit(url)
-        host = address.hostname
+        host = None if address.port == 0 else address.hostname
     except ValueError:
         host = None
     if host is None or address.scheme not in ("https", "http") or not url.isascii():
