@@ -69,6 +69,13 @@ class ServiceClock:
         """Seconds for measuring how long something takes: nobody sets this clock, and its zero means nothing."""
         return float(self._reactor.seconds())
 
+    def ahead(self) -> float:
+        """Seconds that the machine's time of day is ahead of `steady`; the number means nothing, its changes do.
+
+        It changes when somebody sets the clock, or when the machine sleeps, and never otherwise.
+        """
+        return float(self._wall()) - self.steady()
+
     async def aside(self, work: Callable[..., T], *arguments: object) -> T:
         """What ``work`` returns, done in a thread: whatever would keep everybody else waiting.
 

@@ -16,12 +16,17 @@ What goes is sealed as removed, so that the chain of seals (`dmtwisted.store.sea
 took. Seals of what went long ago go as well; those of the few operations that stay among them are renewed.
 
 A crash at any moment leaves a step done or not done; the next look begins anew.
+
+A wrong clock makes nothing old. Operations begin in the order of their numbers, so none has ended before an earlier
+one began, whatever it is dated: what was done while the clock stood in the past stays when somebody sets it right.
+When the clock leaps forwards by more than `LEAP`, nothing goes for the next `DOUBT`, unless it is set back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,6 +46,12 @@ from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
 
 EVERY = 3600.0
 """Seconds between two looks."""
+
+LEAP, DOUBT = 24 * 3600.0, 24 * 3600.0
+"""Seconds by which a clock may leap, and for which it is doubted when it leaps further.
+
+A shop sees within a day that it is in the wrong year; by a smaller leap nothing goes more than a day too early.
+"""
 
 MOST = 500
 """Operations that one step removes at most, and seals that it drops; below what makes MS SQL lock a whole table."""
@@ -111,8 +122,11 @@ class Rules:
         """Whether nothing of this age goes, whatever it is."""
         return row.at >= max(self.ended_before.values())
 
-    def goes(self, row: AgedRow) -> bool:
-        """Whether an operation may go."""
+    def goes(self, row: AgedRow, since: float = -inf) -> bool:
+        """Whether an operation may go.
+
+        :param since: the moment, in milliseconds, at which an earlier one began.
+        """
         if row.state not in ENDED or row.last:
             return False
         if any(row.n >= self.from_n[key] for key in (None, row.device_n) if key in self.from_n):
@@ -121,7 +135,7 @@ class Rules:
         if any(paper.kind == Z for paper in row.documents):
             before = min(before, self.z_before)
         # A row without an end was put in from outside; `db check` tells of it.
-        if row.ended_at is None or row.ended_at >= before:
+        if row.ended_at is None or max(row.ended_at, since) >= before:
             return False
         return not row.documents or self._spare(row)
 
@@ -168,6 +182,8 @@ class Retention:
         self._working: Deferred[Any] | None = None
         self._pause: Deferred[None] | None = None
         self._stopping = self._again = False
+        self._trusted = clock.ahead()
+        self._doubted_since: float | None = None
 
     def start(self) -> None:
         """Look from now on; the first look is not at once, when all tills want something."""
@@ -207,7 +223,26 @@ class Retention:
         if self._again:
             self.soon()
 
+    def _doubtful(self) -> bool:
+        """Whether the machine's clock has leapt so far, and so lately, that no age is to be believed."""
+        ahead, now = self._clock.ahead(), self._clock.steady()
+        if ahead - self._trusted > LEAP:
+            if self._doubted_since is None:
+                self._doubted_since = now
+                self.log.warn(
+                    "the machine's clock has leapt forwards by {days:.1f} days; see that it is right: "
+                    "for {hours:.0f} h nothing is removed for its age",
+                    days=(ahead - self._trusted) * 1000 / DAY,
+                    hours=DOUBT / 3600,
+                )
+            if now - self._doubted_since < DOUBT:
+                return True
+        self._trusted, self._doubted_since = ahead, None
+        return False
+
     async def _tried(self) -> None:
+        if self._doubtful():
+            return
         try:
             await self.remove()
         except StoreFailed as error:
@@ -257,6 +292,8 @@ class Retention:
     async def _operations(self, rules: Rules) -> tuple[int, int]:
         """Remove operations; how many, and the number of the first one that was too young to be looked at."""
         after = removed = 0
+        since = -inf
+        now = self._clock.now()
         found: dict[int, list[int]] = {}
         self._anchors = {}
         while not self._stopping:
@@ -267,7 +304,9 @@ class Retention:
                 return removed, rows[0].n if rows else after + 1
             after = rows[-1].n
             for row in rows:
-                if rules.goes(row):
+                if row.at <= now:
+                    since = max(since, row.at)
+                if rules.goes(row, since):
                     found.setdefault(row.device_n, []).append(row.n)
             removed += await self._remove(found)
         return removed, 0

@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from dmtwisted.clock import KYIV
 from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
@@ -353,6 +354,23 @@ class LostAnswerTests(PrroCase):
             self.assertEqual(self.shop.kinds(), ["open", "sale", "z", "close", "open"], (fault, again))
             closing = self.shop.taken()[3].checkhead
             self.assertEqual((closing.ordertime.hour, closing.ordernum), (21, 4))
+
+
+    def test_closing_15_minutes_later(self) -> None:
+        """A closing keeps its time for a quarter of an hour to the millisecond, and is dated anew from then on."""
+        for late, minutes in ((0.002, 0), (0.0, 15)):
+            self.shop = PrroShop(self, "one")
+            self.assertTold(self.do(0, "opening"), 0)
+            self.sell(10)
+            self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": "unreachable"})
+            begun = self.shop.clock.seconds()
+            self.assertTold(self.do(11, "z"), 1084, 2)
+            self.shop.rules()
+            self.shop.clock.advance(begun + 15 * 60 - late - self.shop.clock.seconds())
+            self.assertTold(self.do(11, "z"), 0)
+            closing = self.shop.taken()[3].checkhead
+            dated = datetime.combine(closing.orderdate, closing.ordertime, KYIV).timestamp()
+            self.assertEqual(dated - int(begun), 60 * minutes, late)
 
 
 def _seal_of(identity: Any) -> Any:

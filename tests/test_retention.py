@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, LogEvent, Logger, formatEvent
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.registers import totals
 from dmtwisted.registers.totals import LastDocument, Offline, RegisterState
-from dmtwisted.retention import DAY, EVERY, Z_DAYS, Needs, Retention, Rules, ages, needs_of
+from dmtwisted.retention import DAY, DOUBT, EVERY, LEAP, Z_DAYS, Needs, Retention, Rules, ages, needs_of
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import AgedPaper, AgedRow, OperationQuery, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests.specification import promises
-from tests.store_contract import AT, TILL, intent, outcome, paper
+from tests.store_contract import AT, OTHER, TILL, intent, outcome, paper
 
 NOW = 1_000 * DAY
 """A moment, in milliseconds."""
@@ -70,6 +71,12 @@ class RulesTests(SynchronousTestCase):
         row = aged("pay", 91)
         self.assertTrue(self.rules().goes(row))
         self.assertFalse(self.rules().goes(msgspec.structs.replace(row, ended_at=row.at + 2 * DAY)))
+
+    def test_after_an_earlier_one_began(self) -> None:
+        """Whatever an operation is dated, it did not end before an earlier one began."""
+        edge = NOW - 90 * DAY
+        self.assertTrue(self.rules().goes(aged("pay", 900), edge - 1))
+        self.assertFalse(self.rules().goes(aged("pay", 900), edge))
 
     def test_not_ended(self) -> None:
         """What has not ended, or nobody knows how, stays for ever; so does what has no end at all."""
@@ -155,13 +162,26 @@ class Interrupted:
         return ask
 
 
-class RetentionTests(SynchronousTestCase):
-    """The looks, on a store in memory."""
+class SetClock(Clock):
+    """A clock whose time of day somebody sets."""
+
+    set_by = 0.0
+
+    def wall(self) -> float:
+        """The time of day."""
+        return self.seconds() + self.set_by
+
+
+class RetentionCase(SynchronousTestCase):
+    """Looks, on a store in memory."""
+
+    days: float = 41
+    """Since the receipts."""
 
     def setUp(self) -> None:
-        """A service 41 days after five receipts, between which there are two Z-reports."""
-        self.clock = Clock()
-        self.clock.advance((AT + 41 * DAY) / 1000)
+        """A service so many days after five receipts, between which there are two Z-reports."""
+        self.clock = SetClock()
+        self.clock.advance((AT + self.days * DAY) / 1000)
         self.store = self.filled()
 
     def filled(self) -> MemoryStore:
@@ -196,9 +216,20 @@ class RetentionTests(SynchronousTestCase):
         settings = ServiceSettings(store, Secrets(None))
         return Retention(store, settings, ServiceClock(self.clock), step)
 
+    def paid(self, *days: float) -> None:
+        """Payments after all the receipts, so many days after them by the clock of their moment."""
+        for number, day in enumerate(days):
+            at = int(AT + day * DAY)
+            n = self.now(self.store.reserve(intent(OTHER, f"payment {number}", kind="pay", at=at))).n
+            self.now(self.store.conclude(outcome(n, device_n=OTHER, at=at)))
+
     def left(self, store: MemoryStore) -> list[int]:
         """The operations that are there, newest first."""
         return [row.n for row in self.now(store.find_operations(OperationQuery())).operations]
+
+
+class RetentionTests(RetentionCase):
+    """What goes, and that it goes whole."""
 
     def test_removed(self) -> None:
         """Receipts go, Z-reports and the last receipt stay, and the journal is whole; the seals of what went go."""
@@ -252,6 +283,20 @@ class RetentionTests(SynchronousTestCase):
         self.now(retention.stop())
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_clock_that_stood_in_the_past(self) -> None:
+        """What was done by a clock that stood in the past is no older than what was done before."""
+        self.now(self.retention(self.store).remove())
+        self.paid(30, -9000, -9000, 41, 41)
+        self.now(self.retention(self.store).remove())
+        self.assertEqual(self.left(self.store), [12, 11, 10, 9, 8, 7, 6, 3])
+
+    def test_clock_that_stood_in_the_future(self) -> None:
+        """What was done by a clock that stood in the future keeps nothing after it from growing old."""
+        self.paid(9000, 0, 0, 41)
+        self.clock.advance(50 * 24 * EVERY)
+        self.now(self.retention(self.store).remove())
+        self.assertEqual(self.left(self.store), [11, 8, 7, 6, 3])
+
     def test_stopped_meanwhile(self) -> None:
         """When it is stopped in the middle nothing is under way afterwards, and nothing is half done."""
         for turns in range(12):
@@ -278,3 +323,59 @@ class RetentionTests(SynchronousTestCase):
         self.clock.pump([0.01] * 100)
         self.assertEqual(self.left(self.store), [7, 6, 3])
         self.now(retention.stop())
+
+
+class LeapTests(RetentionCase):
+    """Looks while somebody sets the machine's clock forwards."""
+
+    days = 1
+
+    def setUp(self) -> None:
+        """A service that looks each hour, and what it tells."""
+        super().setUp()
+        self.told: list[LogEvent] = []
+        observer = cast(ILogObserver, self.told.append)
+        self.patch(Retention, "log", Logger(observer=observer))
+        self.looks = self.retention(self.store)
+        self.looks.start()
+        self.addCleanup(lambda: self.now(self.looks.stop()))
+
+    def look(self, hours: int = 1) -> int:
+        """How many operations are left after so many looks."""
+        for _ in range(hours):
+            self.clock.pump([EVERY, *[0.01] * 100])
+        return len(self.left(self.store))
+
+    def test_doubted(self) -> None:
+        """A clock two months on removes nothing for a day, which is told once; then it is believed."""
+        self.clock.set_by = 60 * 24 * EVERY
+        self.assertEqual(self.look(int(DOUBT / EVERY)), 7)
+        (event,) = self.told
+        self.assertIn("leapt forwards by 60.0 days", formatEvent(event))
+        self.assertEqual(self.look(), 3)
+
+    def test_set_right(self) -> None:
+        """A clock that is set right within the day removes nothing, and the next leap is doubted like the first."""
+        self.clock.set_by = 60 * 24 * EVERY
+        self.assertEqual(self.look(5), 7)
+        self.clock.set_by = 0
+        self.assertEqual(self.look(30), 7)
+        self.clock.set_by = 60 * 24 * EVERY
+        self.assertEqual(self.look(int(DOUBT / EVERY)), 7)
+        self.assertEqual(self.look(), 3)
+
+    def test_little(self) -> None:
+        """A clock set by a day, or a machine that slept for one, is not doubted."""
+        self.clock.advance(38.5 * 24 * EVERY)
+        self.assertEqual(self.look(), 7)
+        self.clock.set_by = LEAP
+        self.assertEqual(self.look(), 3)
+
+    def test_set_back(self) -> None:
+        """A clock that is set back by a year keeps what is old for so long, and no longer than for a day after."""
+        self.clock.set_by = -365 * 24 * EVERY
+        self.clock.advance(45 * 24 * EVERY)
+        self.assertEqual(self.look(), 7)
+        self.clock.set_by = 0
+        self.assertEqual(self.look(int(DOUBT / EVERY)), 7)
+        self.assertEqual(self.look(), 3)
