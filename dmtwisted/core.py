@@ -66,7 +66,7 @@ class Core:
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
-        self.retention = Retention(store, self.settings, self.clock)
+        self.retention = Retention(store, self.settings, self.clock, travels=config.service.training)
         self._soon_ready: IDelayedCall | None = None
 
     @property

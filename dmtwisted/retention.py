@@ -19,7 +19,8 @@ A crash at any moment leaves a step done or not done; the next look begins anew.
 
 A wrong clock makes nothing old. Operations begin in the order of their numbers, so none has ended before an earlier
 one began, whatever it is dated: what was done while the clock stood in the past stays when somebody sets it right.
-When the clock leaps forwards by more than `LEAP`, nothing goes for the next `DOUBT`, unless it is set back.
+Training mode, where the clock travels on purpose, goes by the dates alone. When the machine's clock leaps forwards by
+more than `LEAP`, nothing goes for the next `DOUBT`, unless it is set back.
 """
 
 from __future__ import annotations
@@ -169,12 +170,21 @@ class Retention:
     """Looks for what has grown old, and removes it.
 
     :param most: how much at once.
+    :param travels: whether the clock is moved on purpose, so that an operation is as old as its date says.
     """
 
     log = Logger()
 
-    def __init__(self, store: IStore, settings: ServiceSettings, clock: ServiceClock, most: int = MOST) -> None:
-        self._store, self._settings, self._clock = store, settings, clock
+    def __init__(
+        self,
+        store: IStore,
+        settings: ServiceSettings,
+        clock: ServiceClock,
+        most: int = MOST,
+        *,
+        travels: bool = False,
+    ) -> None:
+        self._store, self._settings, self._clock, self._travels = store, settings, clock, travels
         self._pace = Pace(most)
         self._anchors: dict[int, bytes] = {}
         self._loop = LoopingCall(self._look)
@@ -304,7 +314,7 @@ class Retention:
                 return removed, rows[0].n if rows else after + 1
             after = rows[-1].n
             for row in rows:
-                if row.at <= now:
+                if row.at <= now and not self._travels:
                     since = max(since, row.at)
                 if rules.goes(row, since):
                     found.setdefault(row.device_n, []).append(row.n)

@@ -221,6 +221,14 @@ class RetentionBehaviour(BehaviourCase):
         await self.travel(6 * DAY_S)
         self.assertEqual((await self.pay("5d0b", 1))["res"], 5013)
 
+    async def test_journey_into_the_past(self) -> None:
+        """In training mode a receipt that was made on a journey into the past is as old as its date, back at home."""
+        await self.day("today")
+        await self.travel(-50 * DAY_S)
+        await self.day("a", "b")
+        await self.travel(0)
+        self.assertEqual(await self.known("today", "a", "b"), [True, False, True])
+
     async def test_open_shift(self) -> None:
         """Nothing of an open shift goes, however long ago it was opened; what it sold is still known."""
         await self.day("before")

@@ -355,7 +355,6 @@ class LostAnswerTests(PrroCase):
             closing = self.shop.taken()[3].checkhead
             self.assertEqual((closing.ordertime.hour, closing.ordernum), (21, 4))
 
-
     def test_closing_15_minutes_later(self) -> None:
         """A closing keeps its time for a quarter of an hour to the millisecond, and is dated anew from then on."""
         for late, minutes in ((0.002, 0), (0.0, 15)):

@@ -295,6 +295,8 @@ def _removing(child: Child) -> tuple[int, float, float]:
         left = now
     else:
         raise BenchFailed("the removal does not come to its end")
+    if left == before:
+        raise BenchFailed("nothing was removed")
     # The last one had nothing beside it.
     beside = loads[:-1] or loads
     return before - left, time.monotonic() - begun - 20.0, median(load.p99_ms for load in beside)
