@@ -15,16 +15,16 @@ LEAST = 10
 QUIET = 3.0
 """Seconds after a sale in which the next one may come at any moment."""
 
-BRIEF, LONG = 0.001, 0.05
+BRIEF, LONG = 0.0005, 0.05
 """Seconds for which a step may keep the store while tills sell, and while none does."""
 
-UNFELT = 0.2
+UNFELT = 0.1
 """Which part of the time that one has to wait anyway a step may add to it."""
 
-REST, QUIET_REST = 5.0, 0.1
+REST, QUIET_REST = 15.0, 0.1
 """How much longer than a step keeps the store the rest after it is, while tills sell and while none does."""
 
-WAITING = 0.25
+WAITING = 1.0
 """What of the time that a step had to wait is added to its rest: a busy store is left alone for longer."""
 
 LONGEST_REST = 1.0

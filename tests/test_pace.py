@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.pace import BRIEF, LEAST, LONG, LONGEST_REST, QUIET, QUIET_REST, REST, UNFELT, WAITING, Pace
 
-COST = 0.00002
+COST = 0.00001
 """Seconds for which each one of a step keeps the store."""
 
 

@@ -81,9 +81,10 @@ class LogTests(_FileCase):
         self.assertEqual(self.log.portion, write_back.MOST)
 
     def test_pause(self) -> None:
-        """A disk that flushes slowly is left to the commits for nine times as long; the log is never forgotten."""
+        """A disk that flushes slowly is left to the commits for a while; the log is never forgotten."""
         self.assertEqual(self.log.pause, write_back.PAUSE)
-        for seconds, pause in ((0.001, write_back.PAUSE), (0.01, 0.09), (3.0, write_back.LONGEST_PAUSE)):
+        quick, slow = write_back.SLOW, write_back.SLOW + 0.01
+        for seconds, pause in ((quick, write_back.PAUSE), (slow, 0.09), (3.0, write_back.LONGEST_PAUSE)):
             self.log.took(100, seconds)
             self.assertAlmostEqual(self.log.pause, pause)
 

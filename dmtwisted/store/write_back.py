@@ -40,8 +40,12 @@ TRIES = 8
 PAUSE, LONGEST_PAUSE = 0.02, 0.25
 """Seconds between two looks at the log while the writer writes."""
 
-REST = 9.0
-"""How much longer than writing back took the pause after it is: a disk that flushes slowly belongs to the commits."""
+SLOW, REST = 0.03, 9.0
+"""Seconds above which writing back was slow, and how much longer than what it took above them the pause after it is.
+
+A disk that flushes slowly belongs to the commits. One that does not is best written to often: what comes together
+in a longer pause is flushed at once, and then it is slow.
+"""
 
 PATIENCE = 10
 """Milliseconds for which a reader of an older moment may keep the writer out."""
@@ -120,7 +124,7 @@ class Log:
 
     def took(self, pages: int, seconds: float) -> None:
         """So many pages were written back in so many seconds: the next portion is what takes `GENTLE`."""
-        self.pause = min(max(PAUSE, REST * seconds), LONGEST_PAUSE)
+        self.pause = min(max(PAUSE, REST * (seconds - SLOW)), LONGEST_PAUSE)
         if pages > 0:
             fit = int(pages * GENTLE / seconds) if seconds > 0 else MOST
             self.portion = max(min(fit, 2 * self.portion, MOST), LEAST)
