@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet.defer import Deferred, gatherResults
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import content_hash
-from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.store.values import SealRow, State, StoreFailed
 from dmtwisted.store.verification import Flaw, Verification, Wrong, verify
 from tests.store_contract import AT, OTHER, TILL, StoreCase, intent, outcome, paper
 
@@ -141,6 +141,24 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
 """What no chain without a secret can tell (docs/databases.md)."""
 
 
+class Late:
+    """A store at work: one seal is not kept yet when its page is read for the first time.
+
+    :param n: the number of that seal.
+    """
+
+    def __init__(self, store: IStore, n: int) -> None:
+        self.chains, self.concluded = store.chains, store.concluded
+        self._store, self._n, self._kept = store, n, False
+
+    async def seals(self, after: int, limit: int) -> list[SealRow]:
+        """As the store has them, but for the one that is late."""
+        rows = await self._store.seals(after, limit + 1)
+        kept = [row for row in rows if self._kept or row.n != self._n]
+        self._kept = self._kept or len(kept) < len(rows)
+        return kept[:limit]
+
+
 class SealContract(StoreCase):
     """Whatever the database."""
 
@@ -244,6 +262,17 @@ class SealContract(StoreCase):
         self.assertIs(await verify(store), None)
         self.assertEqual(sorted(await self.sealed(store)), [n for _, n in numbers])
         self.assertEqual([chain.count for chain in await store.chains()], [20, 20])
+
+    async def test_kept_late(self) -> None:
+        """A seal that was kept when a later one of another device had been read already is none that is missing."""
+        store = await self.filled()
+        for late in range(1, 6):
+            for page in (1, 2, 100):
+                self.assertIs(await verify(cast(IStore, Late(store, late)), page), None)
+        # What stays away is missing, whoever else is late.
+        self.bypass("DELETE FROM seal WHERE n = 2")
+        for page in (1, 2, 100):
+            self.assertEqual(await verify(cast(IStore, Late(store, 4)), page), Flaw(Wrong.BROKEN, TILL, 2))
 
     async def test_progress(self) -> None:
         """A verification tells how far it is."""

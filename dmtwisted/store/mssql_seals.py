@@ -68,14 +68,20 @@ def chains(database: Link, attempt: object) -> list[ChainRow]:
 def seals(database: Link, attempt: object, after: int, limit: int) -> list[SealRow]:
     """:meth:`IStore.seals`"""
     rows = database.ask(
-        f"SELECT TOP {int(limit)} n, device_n, operation_n, content, chain, CASE WHEN EXISTS "
-        "(SELECT 1 FROM seal later WHERE later.operation_n = seal.operation_n AND later.n > seal.n) "
-        "THEN 0 ELSE 1 END FROM seal WHERE n > %s ORDER BY n",
+        f"SELECT TOP {int(limit)} n, device_n, operation_n, content, chain FROM seal WHERE n > %s ORDER BY n",
         (after,),
     )
+    if not rows:
+        return []
+    actual = {n: _actual(database, n) for n in sorted({row[2] for row in rows})}
+    # Asked last: what has changed since we read it has a newer seal by now.
+    numbers = ", ".join(str(int(n)) for n in actual)
+    newest: dict[int, int] = dict(
+        database.ask(f"SELECT operation_n, MAX(n) FROM seal WHERE operation_n IN ({numbers}) GROUP BY operation_n")
+    )
     return [
-        SealRow(n, device_n, operation_n, content, chain, _actual(database, operation_n), bool(newest))
-        for n, device_n, operation_n, content, chain, newest in rows
+        SealRow(n, device_n, operation_n, content, chain, actual[operation_n], newest.get(operation_n) == n)
+        for n, device_n, operation_n, content, chain in rows
     ]
 
 

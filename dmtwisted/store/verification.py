@@ -63,12 +63,18 @@ class Walk:
         self._ends = {n: chain.anchor for n, chain in self.chains.items()}
         self._last: dict[int, int] = {}
         self._marks: dict[int, bytes] = {}
+        self._reached: dict[int, int] = {}
+        self._back: dict[int, int] = {}
         self.after = 0
         self.seen = 0
 
     def take(self, seals: Iterable[SealRow]) -> Flaw | None:
         """The next seals, in the order of their ``n``; the first one that is wrong, if any."""
         for seal in seals:
+            if seal.n <= self._reached.get(seal.device_n, 0):
+                # Taken before we went back.
+                self.after = seal.n
+                continue
             before = self._ends.get(seal.device_n, GENESIS)
             if link(before, seal.device_n, seal.operation_n, seal.content) != seal.chain:
                 return Flaw(Wrong.BROKEN, seal.device_n, seal.operation_n)
@@ -81,9 +87,21 @@ class Walk:
                     return Flaw(Wrong.REMOVED, seal.device_n, seal.operation_n)
             self._ends[seal.device_n] = seal.chain
             self._last[seal.device_n] = seal.operation_n
-            self.after = seal.n
+            self._reached[seal.device_n] = self.after = seal.n
             self.seen += 1
         return None
+
+    def go_back(self, device_n: int) -> bool:
+        """Go on behind the last seal of a device that was taken, once from each such place; whether it could be done.
+
+        The seals of one device come in the order of their ``n``, those of several do not: while a store is at work,
+        one may have been kept when a later one of another device had been taken already.
+        """
+        place = self._reached.get(device_n, 0)
+        if self._back.get(device_n) == place:
+            return False
+        self._back[device_n] = self.after = place
+        return True
 
     def end(self, chains: Iterable[ChainRow]) -> Flaw | None:
         """Whether the chains end where they should.
@@ -137,6 +155,8 @@ class Verification:
             if await self._moved():
                 # Retention went on while we looked: what is missing was removed in order.
                 self.walk = None
+                return False
+            if self.walk.go_back(flaw.device_n):
                 return False
             self.flaw = flaw
             return True
