@@ -24,7 +24,12 @@ class Checked:
 
 
 def check(rows: Rows, report: Report) -> Checked:
-    """Read and check everything."""
+    """Read and check everything.
+
+    :raises CarryError: when a service works with a database that cannot be read as it is at one moment.
+    """
+    if not rows.one_moment:
+        rows.keep_others_out(0)
     found = Checked()
     try:
         expect_fit(rows)
