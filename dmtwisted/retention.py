@@ -42,7 +42,7 @@ from dmtwisted.registers import totals
 from dmtwisted.registers.documents import Z
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.seals import removal
+from dmtwisted.store.seals import link, removal
 from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
 
 EVERY = 3600.0
@@ -333,11 +333,15 @@ class Retention:
                 reached("retention.operations-cut")
         return removed
 
-    async def _cut(self, device_n: int, operations: list[int], dropped: list[int], renewed: dict[int, bytes]) -> bool:
-        """One step at a device; whether it was done."""
+    async def _anchor(self, device_n: int) -> bytes | None:
+        """Where the chain of a device begins; `None` when it has none."""
         if device_n not in self._anchors:
             self._anchors = {chain.device_n: chain.anchor for chain in await self._store.chains()}
-        anchor = self._anchors.get(device_n)
+        return self._anchors.get(device_n)
+
+    async def _cut(self, device_n: int, operations: list[int], dropped: list[int], renewed: dict[int, bytes]) -> bool:
+        """One step at a device; whether it was done."""
+        anchor = await self._anchor(device_n)
         if anchor is None:
             return False
         begun = self._clock.seconds()
@@ -366,10 +370,12 @@ class Retention:
         return dropped
 
     async def _drop(self, device_n: int, seals: list[SealRow]) -> int:
-        """Drop these, the oldest of a device, in steps; how many that was."""
+        """Drop these, the oldest of a device, in steps, up to a gap; how many that was."""
         dropped = 0
         while dropped < len(seals) and not self._stopping:
-            part = seals[dropped : dropped + self._pace.size]
+            part = list(_following(seals[dropped : dropped + self._pace.size], await self._anchor(device_n)))
+            if not part:
+                break
             renewed = {seal.operation_n: seal.content for seal in part if _stays(seal)}
             if not await self._cut(device_n, [], [seal.n for seal in part], renewed):
                 break
@@ -405,6 +411,18 @@ def _by_device(seals: Iterable[SealRow]) -> list[tuple[int, list[SealRow]]]:
     for seal in seals:
         found.setdefault(seal.device_n, []).append(seal)
     return list(found.items())
+
+
+def _following(seals: Iterable[SealRow], before: bytes | None) -> Iterable[SealRow]:
+    """The seals that go on from ``before``, up to a gap.
+
+    What is missing was taken away by somebody, and the gap is the proof; or another service keeps it at this moment.
+    """
+    for seal in seals:
+        if before is None or link(before, seal.device_n, seal.operation_n, seal.content) != seal.chain:
+            return
+        before = seal.chain
+        yield seal
 
 
 def _stays(seal: SealRow) -> bool:

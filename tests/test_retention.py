@@ -20,7 +20,7 @@ from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.memory import MemoryStore
 from dmtwisted.store.values import AgedPaper, AgedRow, OperationQuery, State, StoreFailed
-from dmtwisted.store.verification import verify
+from dmtwisted.store.verification import Wrong, verify
 from tests.specification import promises
 from tests.store_contract import AT, OTHER, TILL, intent, outcome, paper
 
@@ -266,6 +266,16 @@ class RetentionTests(RetentionCase):
         before = self.now(verify(self.store))
         self.assertEqual(before.operation_n, 3)
         self.now(self.retention(self.store).remove())
+        self.assertEqual(self.now(verify(self.store)), before)
+
+    def test_taken_away(self) -> None:
+        """What somebody has taken away with its seals is still missed when what was around it has gone."""
+        assert self.store._db is not None
+        for statement in ("document WHERE operation_n = 2", "operation WHERE n = 2", "seal WHERE operation_n = 2"):
+            self.store._db.execute(f"DELETE FROM {statement}")
+        before = self.now(verify(self.store))
+        self.assertEqual(before.wrong, Wrong.BROKEN)
+        self.assertEqual(self.now(self.retention(self.store).remove()), 3)
         self.assertEqual(self.now(verify(self.store)), before)
 
     def test_looks(self) -> None:
