@@ -86,6 +86,20 @@ class RetentionContract(StoreCase):
         self.assertEqual(await self.left(store), ["tag 2", "tag 4", "tag 5"])
         self.assertIs((await store.reserve(intent(TILL, "tag 1", paper(6)))).known, None)
 
+    async def test_changed_meanwhile(self) -> None:
+        """An operation that was sealed anew since retention looked at its seals keeps that newer seal."""
+        store = await self.opened()
+        await self.operation(store, "a", State.DONE, paper(1))
+        await self.operation(store, "b", State.UNKNOWN, paper(2))
+        await self.operation(store, "c", State.DONE, paper(3))
+        seals = await store.seals(0, 100)
+        await store.conclude(outcome(2, fiscal_numbers={2: "F-2"}))
+        await store.cut(Cut(TILL, GENESIS, [3]))
+        renewed = {seal.operation_n: seal.content for seal in seals}
+        self.assertTrue(await store.cut(Cut(TILL, GENESIS, [], [seal.n for seal in seals], renewed)))
+        self.assertIs(await verify(store), None)
+        self.assertEqual([seal.operation_n for seal in await store.seals(0, 100)], [2, 3, 1, 0])
+
     async def after_cut(self, *statements: str) -> Flaw | None:
         """What is found when somebody runs ``statements`` after a cut: operations 2, 4 and 5 are left."""
         store = await self.opened()

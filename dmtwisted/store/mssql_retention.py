@@ -47,8 +47,15 @@ def cut(link: Link, attempt: object, step: Cut) -> float | None:
         link.commit()
         return None
     before, anchor, removed = rows[0]
-    contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
+    contents = [(n, removal(n)) for n in step.operations]
     if step.dropped:
+        anew: list[tuple[int]] = []
+        if step.renewed:
+            anew = link.ask(
+                f"SELECT operation_n FROM seal WHERE operation_n IN ({_numbers(step.renewed)}) AND n > %s",
+                (step.dropped[-1],),
+            )
+        contents += [(n, content) for n, content in step.renewed.items() if (n,) not in anew]
         [(anchor,)] = link.ask("SELECT chain FROM seal WHERE n = %s", (step.dropped[-1],))
         removed += len(step.dropped)
         contents.append((0, mark(device_n, removed, anchor)))

@@ -34,15 +34,19 @@ async def aged(session: Session, attempt: object, after: int, limit: int) -> lis
 
 async def cut(session: Session, attempt: object, step: Cut) -> float | None:
     """:meth:`IStore.cut`"""
+    last = step.dropped[-1] if step.dropped else 0
     for _ in range(TRIES):
         rows = await session.ask(
-            "SELECT hash, anchor, removed, (SELECT chain FROM seal WHERE n = %s) FROM chain WHERE device_n = %s",
-            (step.dropped[-1] if step.dropped else 0, step.device_n),
+            "SELECT hash, anchor, removed, (SELECT chain FROM seal WHERE n = %s), "
+            "ARRAY(SELECT operation_n FROM seal WHERE operation_n = ANY(%s::bigint[]) AND n > %s) "
+            "FROM chain WHERE device_n = %s",
+            (last, list(step.renewed), last, step.device_n),
         )
         if not rows or rows[0][1] != step.anchor:
             return None
-        before, anchor, removed, dropped = rows[0]
-        contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
+        before, anchor, removed, dropped, anew = rows[0]
+        contents = [(n, removal(n)) for n in step.operations]
+        contents += [(n, content) for n, content in step.renewed.items() if n not in anew]
         if step.dropped:
             anchor, removed = dropped, removed + len(step.dropped)
             contents.append((0, mark(step.device_n, removed, anchor)))

@@ -469,8 +469,14 @@ def cut(db: sqlite3.Connection, step: Cut) -> float | None:
     if not found:
         return None
     [(before, anchor, removed)] = found
-    contents = [*((n, removal(n)) for n in step.operations), *step.renewed.items()]
+    contents = [(n, removal(n)) for n in step.operations]
     if step.dropped:
+        sealed_anew = "SELECT 1 FROM seal WHERE operation_n = ? AND n > ?"
+        contents += [
+            (n, content)
+            for n, content in step.renewed.items()
+            if db.execute(sealed_anew, (n, step.dropped[-1])).fetchone() is None
+        ]
         (anchor,) = db.execute("SELECT chain FROM seal WHERE n = ?", (step.dropped[-1],)).fetchone()
         removed += len(step.dropped)
         contents.append((0, mark(device_n, removed, anchor)))

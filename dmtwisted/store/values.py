@@ -268,8 +268,9 @@ class Cut(msgspec.Struct, frozen=True, array_like=True):
     """What retention takes from a device in one step.
 
     ``operations`` go, with their documents; the seals ``dropped``, the oldest of the chain in their order, go as
-    well. ``renewed`` operations, whose seal is among those, get a new one with the same content. ``anchor`` is where
-    the chain begins until now: when it begins elsewhere, somebody else was quicker.
+    well. ``renewed`` operations, whose seal is among those, get a new one with the same content, unless they were
+    sealed anew since the seals were looked at. ``anchor`` is where the chain begins until now: when it begins
+    elsewhere, somebody else was quicker.
     """
 
     device_n: int
