@@ -32,7 +32,7 @@ RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale
 DEEDS = [
     Deed(1001, DONE, tag="a", receipt=(2, "f2"), paper=DONE),
     Deed(1002, DONE, "pos", "b", (3, "f3")),
-    Deed(1003, REFUSED, "pos"),
+    Deed(1003, REFUSED, "pos", refusable=True),
 ]
 
 
@@ -90,6 +90,11 @@ class CompareShopTests(SynchronousTestCase):
         held = [money("1", 1002), money("2", 1003)]
         self.assertEqual(len(self.judge(terminals={"pos": held}).doubled), 1)
 
+    def test_refused_for_good(self) -> None:
+        """A till that is refused for good though nobody had a reason to has lost its act."""
+        for deed in (Deed(1003, REFUSED, "pos"), Deed(1004, REFUSED, tag="c")):
+            self.assertEqual(len(self.judge([*DEEDS[:2], deed]).lost), 1)
+
     def test_nobodys_payment(self) -> None:
         """Money that no till knows of."""
         held = [money("1", 1002), money("2", 9999)]
@@ -124,6 +129,8 @@ class CompareRowsTests(SynchronousTestCase):
         self.assertEqual(len(compare_rows(before, Rows(frozenset(), 3)).lost), 1)
         self.assertEqual(len(compare_rows(Rows(frozenset(), 3), before).doubled), 1)
         self.assertEqual(len(compare_rows(before, replace(before, operations=2)).other), 1)
+        told = replace(before, rest=frozenset({("setting", "service", b"1")}))
+        self.assertEqual(len(compare_rows(told, before).other), 1)
 
     def test_retention(self) -> None:
         """Retention may take what is old; a young receipt that went, or old ones that stayed, are found."""
@@ -133,6 +140,8 @@ class CompareRowsTests(SynchronousTestCase):
         self.assertFalse(compare_kept([(900, 7)], before, after, OLD_SALES))
         self.assertEqual(len(compare_kept([(900, 7)], before, Rows(frozenset(), 1), OLD_SALES).lost), 1)
         self.assertEqual(len(compare_kept([(900, 7)], before, before, OLD_SALES).other), 1)
+        opening = Rows(old | {young, (899, "open", "f899", 0)}, 1)
+        self.assertEqual(len(compare_kept([(900, 7)], opening, after, OLD_SALES).lost), 1)
 
 
 class LedgerTests(SynchronousTestCase):
@@ -264,6 +273,17 @@ class CrewTests(SynchronousTestCase):
         crew = self.crew(broken, good)
         crew.work(1)
         self.assertEqual([row.wrong for row in crew.score()], [0, 1])
+
+    def test_part_that_breaks(self) -> None:
+        """Whatever ends a part, all of whose rounds killed, it is not good: its books were not compared."""
+
+        def damaged(folder: Path, tallies: list[Tally], stop: Event) -> None:
+            tallies.append(Tally("batch", "batch.paid", rounds=2, killed=2))
+            raise sqlite3.DatabaseError("the disk image is malformed")
+
+        crew = self.crew(damaged)
+        crew.work(1)
+        self.assertFalse(as_json(1, crew.score())["good"])
 
     def test_broken_off(self) -> None:
         """Who breaks off has the score so far: rounds under way end, no other part begins."""

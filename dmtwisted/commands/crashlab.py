@@ -29,10 +29,22 @@ def _jobs(text: str) -> int:
 
 def _points(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise ValueError("no point is named; without the option it is all of them")
     unknown = [name for name in found if name not in POINTS]
     if unknown:
         raise ValueError(f"{', '.join(unknown)}: no such point; --list tells them")
     return found
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise ValueError(f"{text} is no folder")
+    return Path(text)
+
+
+def _file(text: str) -> Path:
+    return _folder(str(Path(text).parent)) / Path(text).name
 
 
 class CrashlabOptions(usage.Options):
@@ -42,7 +54,7 @@ class CrashlabOptions(usage.Options):
     longdesc = (
         "Run the service with simulated devices, each in a process of its own; kill it at each named point and at "
         "random under load; repeat as a correct till would; compare what tills heard, journal, tax service and "
-        "terminals. Status 1 when anything is lost, doubled or otherwise wrong."
+        "terminals. Status 1 when anything is lost, doubled or otherwise wrong, or when it was broken off."
     )
     optParameters: ClassVar = [
         ["seed", None, 1, "Makes the plan; the same seed makes the same.", int],
@@ -50,13 +62,20 @@ class CrashlabOptions(usage.Options):
         ["random", None, 10, "How often it is killed at random under load.", _count],
         ["jobs", "j", 1, "How many shops work side by side, as many as there are processors.", _jobs],
         ["points", None, [], "Only these points, separated by commas.", _points],
-        ["json", None, None, "Write the verdicts to this file.", Path],
-        ["state", "d", None, "Make the temporary folder in this one: the disk to try."],
+        ["json", None, None, "Write the verdicts to this file.", _file],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to try.", _folder],
     ]
     optFlags: ClassVar = [
         ["away", None, "At random, the line to the tax service is gone at times too."],
         ["list", None, "Tell the points and what is durable there, and end."],
     ]
+
+    def postOptions(self) -> None:
+        """
+        :raises UsageError: when nothing would be killed.
+        """
+        if not (self["rounds"] or self["random"] or self["list"]):
+            raise usage.UsageError("nothing is killed with --rounds 0 and --random 0")
 
 
 def run(options: CrashlabOptions) -> int:
@@ -82,15 +101,17 @@ def run(options: CrashlabOptions) -> int:
     score = crew.score()
     verdict = {**as_json(seed, score), "planned": crew.planned, "broken_off": broken_off}
     good = bool(verdict["good"]) and (broken_off or verdict["kills"] == crew.planned)
-    if options["json"] is not None:
-        verdict["good"] = good
-        options["json"].write_text(json.dumps(verdict, ensure_ascii=False, indent=1) + "\n", "utf-8")
     if good:
         shutil.rmtree(folder, ignore_errors=True)
     counts = f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['by_hand']} by hand"
+    if verdict["wrong"]:
+        counts += f", {verdict['wrong']} otherwise wrong"
     print(table(score))
     print(
         f"{verdict['kills']} kills: {counts}, {verdict['looked']} slips and papers looked at; "
         f"{'nothing is wrong' if good else 'SOMETHING IS WRONG'}{', broken off' if broken_off else ''}"
     )
+    if options["json"] is not None:
+        verdict["good"] = good
+        options["json"].write_text(json.dumps(verdict, ensure_ascii=False, indent=1) + "\n", "utf-8")
     return int(not good or broken_off)

@@ -174,6 +174,8 @@ class Deed:
     receipt: tuple[int, str] | None = None
     paper: str = ""
     why: str = ""
+    refusable: bool = False
+    """Whether a far end had a reason to refuse it."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,15 @@ def compare_shop(register: str, deeds: Sequence[Deed], books: Books) -> Findings
         for (name, kopecks), deed in told.items():
             if name == terminal:
                 _judge_money(deed, held[kopecks], found)
+    refusals = {
+        (name, entry["sum"])
+        for name, entries in books.terminals.items()
+        for entry in entries
+        if entry["status"] != "accepted"
+    }
     for deed in deeds:
+        if deed.heard == REFUSED and not deed.refusable and (deed.terminal, deed.kopecks) not in refusals:
+            found.lost.append(f"{deed.kopecks}: refused for good, though nobody had a reason to: {deed.why}")
         copies = books.papers.get(deed.kopecks, 0)
         if copies > 1:
             found.doubled.append(f"{deed.kopecks}: {copies} copies on paper")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ from dmtwisted.crashlab.books import Findings
 from dmtwisted.crashlab.parent import Parent
 from dmtwisted.crashlab.rounds import Tally
 from dmtwisted.crashlab.shop import Doomed, lasting_port
+from dmtwisted.store.carry.backing_up import state_files
+from dmtwisted.store.restored import NAME as MARK
 
 OLD_SALES, NEW_SALES = 120, 5
 LONG_AGO_S = -100 * 86_400.0
@@ -45,6 +47,9 @@ AHEAD = (
 LATEST = 60.0
 """Seconds for a step beside the tasks, on a busy machine."""
 
+RESTED = 2.0
+"""Seconds without a removal after which retention has come to its end."""
+
 RETENTION = ("retention.operations-cut", "retention.seals-cut", "retention.codes-forgotten")
 MIGRATION = ("migration.begun", "migration.in-transaction", "migration.done")
 MOVE = ("move.portion-carried", "move.carried", "move.compared")
@@ -59,6 +64,19 @@ class Rows:
 
     documents: frozenset[tuple[Any, ...]]
     operations: int
+    rest: frozenset[tuple[Any, ...]] = frozenset()
+    """Rows of other tables, each behind the name of its table."""
+
+
+REST = {
+    "device": "n, dev_id, name, kind, driver, settings",
+    "setting": "name, value",
+    "operation": "n, device_n, kind, key, state, at, ended_at, res, answer, request",
+    "document": "n, operation_n, number, shift, at, state, value, sent",
+    "register": "device_n, state",
+    "sold_code": "device_n, shift, code, taxgrp",
+}
+"""What has to be the same too; not the mark of a restored database, which it bears by design."""
 
 
 def rows_of(file: Path) -> Rows:
@@ -66,7 +84,8 @@ def rows_of(file: Path) -> Rows:
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
         documents = db.execute("SELECT number, kind, fiscal_number, sum FROM document").fetchall()
         [(operations,)] = db.execute("SELECT count(*) FROM operation").fetchall()
-    return Rows(frozenset(documents), operations)
+        rest = [(table, *row) for table, names in REST.items() for row in db.execute(f"SELECT {names} FROM {table}")]
+    return Rows(frozenset(documents), operations, frozenset(row for row in rest if row[:2] != ("setting", MARK)))
 
 
 def compare_rows(before: Rows, after: Rows) -> Findings:
@@ -76,6 +95,8 @@ def compare_rows(before: Rows, after: Rows) -> Findings:
     found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
     if before.operations != after.operations and not found:
         found.other.append(f"{before.operations} operations became {after.operations}")
+    if before.rest != after.rest and not found:
+        found.other += [f"a row of {row[0]} is not as it was: {row[1:3]}" for row in before.rest ^ after.rest][:5]
     return found
 
 
@@ -86,7 +107,9 @@ def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, l
     :param last: the newest number of the old ones.
     """
     found = Findings()
-    numbers = {(row[0], row[3]) for row in after.documents}
+    gone = [row for row in before.documents - after.documents if row[0] > last]
+    found.lost += [f"the young document {row} is gone" for row in gone]
+    numbers = {(row[0], row[3]) for row in (*after.documents, *gone)}
     found.lost += [
         f"the young receipt {number} is gone" for number, kopecks in ledger if (number, kopecks) not in numbers
     ]
@@ -168,8 +191,9 @@ class Keeping:
             for n in range(2):
                 _do(service, 0, f"open-{n}")
                 for k in range(OLD_SALES // 2):
-                    self._last_old = _sell(service, f"old-{n}-{k}", 100 + k)
+                    _sell(service, f"old-{n}-{k}", 100 + k)
                 _do(service, 11, f"z-{n}")
+                self._last_old = max(row[0] for row in rows_of(self._whole / "dmtwisted.db").documents)
             self._stop_looking(service)
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
             _do(service, 0, "open-now")
@@ -222,6 +246,10 @@ class Keeping:
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
             few = OLD_SALES // 2
             _wait(lambda: _old(rows_of(state / "dmtwisted.db"), self._last_old) < few, LATEST)
+            # What is one too many would be the last that goes.
+            left = -1
+            while left != (left := _old(rows_of(state / "dmtwisted.db"), self._last_old)):
+                time.sleep(RESTED)
             # The register goes on under its next number.
             number = _sell(service, "after", 7777)
         after = rows_of(state / "dmtwisted.db")
@@ -255,7 +283,8 @@ class Keeping:
         return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
 
     def _backup(self, state: Path, point: str) -> tuple[bool, Findings]:
-        before, archive = rows_of(state / "dmtwisted.db"), state / "kept.tar.gz"
+        before, files = rows_of(state / "dmtwisted.db"), files_of(state)
+        archive = self._folder / f"{state.name}.tar.gz"
         command = ("backup", "--state", str(state), "--to", str(archive))
         killed = self._commands.killed(point, *command)
         found = Findings()
@@ -263,22 +292,43 @@ class Keeping:
             found.other.append("an archive bears its name before it is whole, or not at all")
         archive.unlink(missing_ok=True)
         self._commands.run(*command)
+        shutil.rmtree(state)
+        state.mkdir()
         self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         found.add(compare_rows(before, rows_of(state / "dmtwisted.db")))
+        found.add(compare_files(files, files_of(state)))
         return killed, found
 
     def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
-        before, archive = rows_of(state / "dmtwisted.db"), self._folder / f"{state.name}.tar.gz"
+        before, files = rows_of(state / "dmtwisted.db"), files_of(state)
+        archive = self._folder / f"{state.name}.tar.gz"
         self._commands.run("backup", "--state", str(state), "--to", str(archive))
         with Doomed(self._parent, state, lasting_port(), "--training") as service:
             _sell(service, "too-late", 3333)
+        later = rows_of(state / "dmtwisted.db")
         killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
         # Decided or not, that is for the next start to see; then the same command brings all of it.
         with Doomed(self._parent, state, lasting_port(), "--training"):
             pass
+        # Killed before the plan nothing has happened; killed after, the start goes on with it.
+        begun = compare_rows(later if point == "restore.unpacked" else before, rows_of(state / "dmtwisted.db"))
         self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         archive.unlink()
-        return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
+        found = compare_rows(before, rows_of(state / "dmtwisted.db"))
+        found.add(compare_files(files, files_of(state)))
+        found.add(begun)
+        return killed, found
+
+
+def files_of(state: Path) -> dict[str, bytes]:
+    """What a backup has to bring besides the database."""
+    return {str(path.relative_to(state)): path.read_bytes() for path in state_files(state, [state / "dmtwisted.db"])}
+
+
+def compare_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Findings:
+    """Files of the state folder that are not as they were."""
+    wrong = [name for name in {*before, *after} if before.get(name) != after.get(name)]
+    return Findings(other=[f"the file {name} is not as it was" for name in wrong])
 
 
 def _old(rows: Rows, last: int) -> int:

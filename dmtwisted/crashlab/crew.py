@@ -6,10 +6,8 @@ what one of them finds ends that one, and the others go on.
 
 from __future__ import annotations
 
-import http.client
 import random
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from dmtwisted.commands.children import BenchFailed, NotStarted
 from dmtwisted.crashlab.carrying import POINTS as BESIDE
 from dmtwisted.crashlab.carrying import at_keeping_points, keeping_rounds
 from dmtwisted.crashlab.rounds import RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
@@ -118,16 +115,11 @@ class Crew:
         if self._stop.is_set():
             return
         folder = self._folder / f"part-{n}"
-        folder.mkdir()
         try:
+            folder.mkdir()
             part.play(folder, part.tallies, self._stop)
-        except (
-            NotStarted,
-            BenchFailed,
-            OSError,
-            http.client.HTTPException,
-            subprocess.SubprocessError,
-        ) as error:
+        except Exception as error:
+            # Whatever it is, the books were not compared: such a part is never good.
             if not part.tallies:
                 part.tallies.append(Tally("a shop", "opening"))
             last = part.tallies[-1]

@@ -209,6 +209,8 @@ class Lab:
     def _raise_up(self, faults: Findings, wait: bool = True) -> None:
         if not self._shop.service.dead:
             return
+        if self._shop.service.fell:
+            faults.other.append("the service ended by itself")
         try:
             if self._then:
                 # It died at the point before, and is to die once more in what it does then.
@@ -239,6 +241,9 @@ class Lab:
         tally.by_hand += len(by_hand) - shop.by_hand
         tally.found += by_hand[shop.by_hand :]
         tally.looked += looked - shop.looked
+        if looked > shop.looked and tally.point != RANDOM and tally.point not in self._scenes[tally.scene].eyes:
+            tally.by_hand += looked - shop.looked
+            tally.found.append(f"by hand: {tally.point}: what became of it is durable, and it was left to a person")
         shop.by_hand, shop.looked = len(by_hand), looked
         fresh = Findings(
             *(

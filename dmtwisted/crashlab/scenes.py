@@ -39,6 +39,8 @@ class Scene:
     play: Play
     points: Mapping[str, int]
     behind: Mapping[str, str] = field(default_factory=dict)
+    eyes: frozenset[str] = frozenset()
+    """Points after which nothing but eyes can tell: elsewhere what is left to a person is done by hand."""
 
 
 def _pause() -> None:
@@ -68,11 +70,13 @@ def _fiscal(
         wire.close()
 
 
-def _sell(shop: Shop, again: Callable[[], None] = _pause) -> None:
+def _sell(shop: Shop, again: Callable[[], None] = _pause, refusable: bool = False) -> None:
     kopecks = shop.next_sum()
     body = _receipt(shop, kopecks)
     answer = _fiscal(shop, body, again=again)
-    shop.add(Deed(kopecks, REFUSED if answer["res"] else DONE, tag=str(body["tag"]), receipt=_told(answer)))
+    heard = REFUSED if answer["res"] else DONE
+    tag, why = str(body["tag"]), shown(answer) if answer["res"] else ""
+    shop.add(Deed(kopecks, heard, tag=tag, receipt=_told(answer), why=why, refusable=refusable))
 
 
 def sale(shop: Shop) -> None:
@@ -83,7 +87,7 @@ def sale(shop: Shop) -> None:
 def refusal(shop: Shop) -> None:
     """A receipt that the tax service refuses once."""
     shop.far["tax"].rules({"on": "sale", "then": "refuse", "code": "9"})
-    _sell(shop)
+    _sell(shop, refusable=True)
     shop.far["tax"].rules()
 
 
@@ -142,7 +146,8 @@ def made_again(shop: Shop) -> None:
     """The answer to a receipt is lost and then nobody is there: it is made again offline, its copy is revoked."""
     _changed(shop, "revoke")
     # Every second one had arrived.
-    arrived = "lost_after" if shop.next_sum() % 2 else "lost_before"
+    shop.made_again += 1
+    arrived = "lost_after" if shop.made_again % 2 else "lost_before"
     shop.far["tax"].rules({"on": "sale", "then": arrived})
 
     def again() -> None:
@@ -255,7 +260,7 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, st
             if time.monotonic() > unclear + patience:
                 return PERSON, shown(answer)
         elif res not in TELLS_NOTHING and answer["res_action"] == 3:
-            return REFUSED, ""
+            return REFUSED, shown(answer)
         _pause()
     raise BenchFailed(f"the payment {key} at {terminal} had no end in {PATIENCE:.0f} s: {shown(answer)}")
 
@@ -265,20 +270,22 @@ def _refused_before_it_began(answer: dict[str, Any]) -> bool:
     return answer["res_action"] == 1 and answer["task"] == 1 and answer["res"] not in (BUSY, NOT_STORED)
 
 
-def batch(shop: Shop) -> None:
+def batch(shop: Shop, refusable: bool = False) -> None:
     """Card and receipt as one act."""
     kopecks = shop.next_sum()
     body = _receipt(shop, kopecks, card=True, skipprint=True)
     answer = _fiscal(shop, body, "/dm/execute-pkg")
     heard = REFUSED if answer["res"] else DONE
-    shop.add(Deed(kopecks, heard, BATCH_TERMINAL, str(body["tag"]), _told(answer)))
+    why = shown(answer) if answer["res"] else ""
+    tag = str(body["tag"])
+    shop.add(Deed(kopecks, heard, BATCH_TERMINAL, tag, _told(answer), why=why, refusable=refusable))
 
 
 def batch_back(shop: Shop) -> None:
     """A batch whose receipt is refused for good, so that the money goes back."""
     shop.far["tax"].rules({"on": "sale", "then": "refuse", "code": "7", "times": 0})
     try:
-        batch(shop)
+        batch(shop, refusable=True)
     finally:
         shop.far["tax"].rules()
 
@@ -287,7 +294,7 @@ def batch_declined(shop: Shop) -> None:
     """A batch whose card is refused."""
     shop.far[BATCH_TERMINAL].rules({"on": "payment", "then": "refuse", "code": "51"})
     try:
-        batch(shop)
+        batch(shop, refusable=True)
     finally:
         shop.far[BATCH_TERMINAL].rules()
 
@@ -308,6 +315,12 @@ PAYMENT = {
 }
 KEEPING = frozenset({"concert-v2", "ecr17", "ssi-json", "zvt"})
 """Wires on which a verdict is kept before it is acknowledged."""
+
+EYES = {
+    "caisse-ap": frozenset({"payment.send-noted", "payment.verdict-heard"}),
+    "concert-v2": frozenset({"payment.send-noted"}),
+}
+"""On wires without a question: between the request that may have left and the durable verdict."""
 
 STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted", "receipt-made", "ended")}
 
@@ -339,6 +352,7 @@ SCENES: tuple[Scene, ...] = (
             "print.left-open": 1,
         },
         {"print.left-open": "print.job-stored"},
+        frozenset({"print.job-stored", "print.delivered", "print.left-open"}),
     ),
     *(
         Scene(
@@ -346,6 +360,7 @@ SCENES: tuple[Scene, ...] = (
             partial(payment, wire=wire),
             {**PAYMENT, "payment.never-sent": 1, **({"payment.verdict-kept": 1} if wire in KEEPING else {})},
             {"payment.never-sent": "payment.intent-stored"},
+            EYES.get(wire, frozenset()),
         )
         for wire in WIRES
     ),
@@ -355,7 +370,12 @@ SCENES: tuple[Scene, ...] = (
         if wire not in NOBODY_TO_ASK
     ),
     *(
-        Scene(f"answer of {wire} lost", partial(lost_payment, wire=wire), {"payment.doubt-stored": 1})
+        Scene(
+            f"answer of {wire} lost",
+            partial(lost_payment, wire=wire),
+            {"payment.doubt-stored": 1},
+            eyes=frozenset({"payment.doubt-stored"}),
+        )
         for wire in sorted(NOBODY_TO_ASK)
     ),
     *(

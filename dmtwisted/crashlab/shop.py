@@ -201,6 +201,11 @@ class Doomed(Grown):
         return self._process is None or self._process.poll() is not None
 
     @property
+    def fell(self) -> bool:
+        """Whether it has ended by itself, and nobody killed it."""
+        return self._process is not None and self._process.poll() not in (None, -signal.SIGKILL)
+
+    @property
     def writer(self) -> int | None:
         """The process of its store."""
         return next((pid for pid in family(self.pid) if is_writer(pid)), None)
@@ -240,6 +245,8 @@ class Shop:
         self.service = Hurried(self.parent, state, lasting_port())
         self.far: dict[str, FarEnd] = {}
         self.ids: dict[str, str] = {}
+        self.made_again = 0
+        """How often a document was made again offline: every second one had arrived."""
         self.labels: dict[str, int] = {}
         """The sum behind each label of a payment."""
 
