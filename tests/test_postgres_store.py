@@ -74,7 +74,7 @@ def _after(act: Callable[[], None]) -> Callable[[T], T]:
     return passed
 
 
-class _PostgresCase(StoreCase):
+class PostgresCase(StoreCase):
     """Stores on an empty database of the one server."""
 
     timeout = 30
@@ -146,7 +146,7 @@ class _PostgresCase(StoreCase):
 
 
 @skipIf(MISSING, MISSING)
-class PostgresStoreTests(_PostgresCase, StoreContract, TestCase):
+class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
     """The contract."""
 
     async def test_damaged_row(self) -> None:
@@ -180,12 +180,12 @@ class PostgresStoreTests(_PostgresCase, StoreContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class PostgresSealTests(_PostgresCase, SealContract, RetentionContract, TestCase):
+class PostgresSealTests(PostgresCase, SealContract, RetentionContract, TestCase):
     """The contracts of seals and of what grows old."""
 
 
 @skipIf(MISSING, MISSING)
-class OpenTests(_PostgresCase, TestCase):
+class OpenTests(PostgresCase, TestCase):
     """From a URL to a store that answers."""
 
     async def test_new_database(self) -> None:
@@ -440,7 +440,7 @@ class WatchedTests(SynchronousTestCase):
         self.assertEqual(watched.fileno(), -1)
 
 
-class _Wire:
+class Wire:
     """A way to the server that can be cut, frozen, and made to lose an answer."""
 
     def __init__(self) -> None:
@@ -498,7 +498,7 @@ class _End(Protocol):
 
     transport: Any
 
-    def __init__(self, wire: _Wire, other: _End | None) -> None:
+    def __init__(self, wire: Wire, other: _End | None) -> None:
         self._wire, self.other = wire, other
         self.waits_for_answer = False
         self._early = b""
@@ -570,10 +570,10 @@ class _Caller(Protocol):
         self.gone.callback(None)
 
 
-class _WireCase(_PostgresCase):
+class WireCase(PostgresCase):
     """Stores behind a wire."""
 
-    async def behind(self, wire: _Wire, installation: str = "shop", **changes: Any) -> PostgresStore:
+    async def behind(self, wire: Wire, installation: str = "shop", **changes: Any) -> PostgresStore:
         """A store on an empty database behind ``wire``."""
         listening = await wire.open()
         self.addCleanup(wire.cut)
@@ -587,13 +587,13 @@ class _WireCase(_PostgresCase):
 
 
 @skipIf(MISSING, MISSING)
-class LostAnswerTests(_WireCase, TestCase):
+class LostAnswerTests(WireCase, TestCase):
     """The server did what was asked, or did not, and the line broke before it could say so."""
 
     @promises("3.2.2.4")
     async def test_reserve(self) -> None:
         """An intent whose answer was lost is there once, and is whoever's asked: it was not known before."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         for number, kind in enumerate(("fiscal", "pay", "doc"), 1):
             for member in ("lose_answer", "lose_question"):
@@ -609,7 +609,7 @@ class LostAnswerTests(_WireCase, TestCase):
 
     async def test_reserve_known(self) -> None:
         """A tag that somebody else had before stays known when the answer to that was lost."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         n = await self.operation(store, "a", State.DONE, paper(1))
         wire.lose_answer = b"INSERT INTO operation"
@@ -619,7 +619,7 @@ class LostAnswerTests(_WireCase, TestCase):
 
     async def test_conclude(self) -> None:
         """An outcome whose answer was lost is kept once, and whoever told it hears that it is."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         for number, member in enumerate(("lose_answer", "lose_question"), 1):
             n = await self.operation(store, member, State.INTENDED, paper(number))
@@ -633,7 +633,7 @@ class LostAnswerTests(_WireCase, TestCase):
 
     async def test_other_verbs(self) -> None:
         """No other verb minds a lost answer either."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         wire.lose_answer = b"INSERT INTO device"
         device = await store.add_device("id-1", "till", "register", "training", b"{}")
@@ -659,7 +659,7 @@ class LostAnswerTests(_WireCase, TestCase):
 
     async def test_still_at_work(self) -> None:
         """A statement that the server still works at when the line is dead is ended there before it is repeated."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire, patience=replace(QUICK, statement=20.0, answer=0.3))
         await self.operation(store, "before", State.INTENDED, kind="pay")
         blocker = self.holding("LOCK TABLE operation")
@@ -677,7 +677,7 @@ class LostAnswerTests(_WireCase, TestCase):
 
     async def test_stays_away(self) -> None:
         """When the server stays away nobody can say what became of it, so the verb fails; later a repeat finds it."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.3))
         wire.lose_answer = b"INSERT INTO operation"
         asked = _asked(store.reserve(intent(TILL, "a", paper(1))))
@@ -703,12 +703,12 @@ class LostAnswerTests(_WireCase, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class NetworkTests(_WireCase, TestCase):
+class NetworkTests(WireCase, TestCase):
     """The line to the server."""
 
     async def test_cut(self) -> None:
         """Of many questions when the line is cut those that were asked are done once; the others fail unasked."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire, size=4)
         meant = [intent(TILL, f"tag {n}", paper(n)) for n in range(40)]
         asked = [_asked(store.reserve(each)) for each in meant]
@@ -726,7 +726,7 @@ class NetworkTests(_WireCase, TestCase):
 
     async def test_idle_lines(self) -> None:
         """Lines that break while nobody asks come back by themselves, without a complaint in the log."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         for _ in range(3):
             wire.cut()
@@ -736,7 +736,7 @@ class NetworkTests(_WireCase, TestCase):
 
     async def test_silence(self) -> None:
         """A dead line is given up when an answer is overdue; then verbs fail at once until it is back."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.2, connect=0.2))
         wire.frozen = True
         await self.refused(store.settings(), StoreFailed)
@@ -747,7 +747,7 @@ class NetworkTests(_WireCase, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class ServerTests(_PostgresCase, TestCase):
+class ServerTests(PostgresCase, TestCase):
     """The server ends, in order or not, and comes back."""
 
     async def test_killed(self) -> None:
@@ -855,7 +855,7 @@ class ServerTests(_PostgresCase, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class SlowTests(_PostgresCase, TestCase):
+class SlowTests(PostgresCase, TestCase):
     """A server that takes its time."""
 
     async def test_too_slow(self) -> None:
@@ -905,7 +905,7 @@ class SlowTests(_PostgresCase, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class ClaimTests(_WireCase, TestCase):
+class ClaimTests(WireCase, TestCase):
     """Several services on one database."""
 
     patience = QUICK
@@ -960,7 +960,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_dead_service(self) -> None:
         """The device of a service that is cut off is taken over after a pause; then the old one changes nothing."""
-        wire = _Wire()
+        wire = Wire()
         first = await self.behind(wire)
         second = await self.second()
         n = (await first.reserve(intent(TILL, "a", paper(1)))).n
@@ -994,7 +994,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_back_in_time(self) -> None:
         """A service that comes back within the pause has its devices as before, and the pause begins anew."""
-        wire = _Wire()
+        wire = Wire()
         first = await self.behind(wire)
         second = await self.second()
         await self.operation(first, "a", State.INTENDED)
@@ -1013,7 +1013,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_statement_on_its_way(self) -> None:
         """A takeover waits for what the old service has at work at the server, and reads what came of it."""
-        wire = _Wire()
+        wire = Wire()
         patience = replace(QUICK, statement=5.0, answer=6.0)
         first = await self.behind(wire, patience=patience)
         second = self.store("shop", size=2, patience=patience)
@@ -1041,7 +1041,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_own_earlier_life(self) -> None:
         """A service that was killed and starts again has its devices at once."""
-        wire = _Wire()
+        wire = Wire()
         first = await self.behind(wire)
         await self.operation(first, "a", State.INTENDED)
         again = await self.second("shop")
@@ -1052,7 +1052,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_left_by_earlier_life(self) -> None:
         """What an earlier life of a service left open is concluded by the next one; a third service cannot."""
-        wire = _Wire()
+        wire = Wire()
         first = await self.behind(wire)
         numbers = [await self.operation(first, f"tag {n}", State.INTENDED, paper(n)) for n in range(3)]
         wire.closed = True
@@ -1069,7 +1069,7 @@ class ClaimTests(_WireCase, TestCase):
 
     async def test_cannot_say(self) -> None:
         """While the session of the claims is away nobody can say whose a device is."""
-        wire = _Wire()
+        wire = Wire()
         store = await self.behind(wire)
         wire.closed = True
         wire.cut()
@@ -1107,9 +1107,8 @@ class ClaimTests(_WireCase, TestCase):
         return server().run("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
 
 
-@skipIf(MISSING, MISSING)
-class ServiceTests(_PostgresCase, TestCase):
-    """Whole services on one database, with a training register of which both know."""
+class ServiceCase(WireCase):
+    """Whole services on one database, with a training register of which all of them know."""
 
     patience = QUICK
 
@@ -1134,11 +1133,18 @@ class ServiceTests(_PostgresCase, TestCase):
         self.state = Path(self.mktemp())
         self.state.mkdir()
 
-    async def told(self, service: Core, task: int, tag: str = "", **members: Any) -> tuple[int, int]:
-        """Result code and document number that a task of the register is answered with."""
-        body = {"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
+    async def told(
+        self, service: Core, task: int, tag: str = "", device: str = "test", **members: Any
+    ) -> tuple[int, int]:
+        """Result code and document number that a task of a register is answered with."""
+        body = {"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
         answer = json.loads(await service.dispatcher.execute(json.dumps(body).encode(), "uk"))
         return answer["res"], int(answer["info"].get("docno", 0))
+
+
+@skipIf(MISSING, MISSING)
+class ServiceTests(ServiceCase, TestCase):
+    """What one service does, and what the other one sees of it."""
 
     @promises("1.9c.1.4")
     async def test_two_services(self) -> None:
@@ -1167,7 +1173,7 @@ class ServiceTests(_PostgresCase, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class BenchTests(_PostgresCase, TestCase):
+class BenchTests(PostgresCase, TestCase):
     """``dmtwisted bench writer --database URL``."""
 
     async def test_only_an_empty_one(self) -> None:
@@ -1216,12 +1222,12 @@ class OpeningTests(SynchronousTestCase):
 
 
 @skipIf(MISSING, MISSING)
-class SecretTests(_WireCase, TestCase):
+class SecretTests(WireCase, TestCase):
     """The password of the database."""
 
     async def test_never_told(self) -> None:
         """Whatever goes wrong, neither the log nor an error holds the password."""
-        wire = _Wire()
+        wire = Wire()
         with capturedLogs() as told:
             store = await self.behind(wire, patience=replace(QUICK, recovery=0.2))
             wire.closed = True
