@@ -333,6 +333,7 @@ class ClaimTests(MssqlCase, TestCase):
         await first.close()
         complaint = await self.refused(second.reserve(intent(TILL, "b", paper(1))), StoreFailed)
         self.assertIn("read anew", str(complaint))
+        second.claims.renewed(TILL)
         self.assertIs((await second.reserve(intent(TILL, "b", paper(2)))).known, None)
 
     async def test_dead_service(self) -> None:
@@ -369,6 +370,23 @@ class ClaimTests(MssqlCase, TestCase):
         )
         self.assertTrue(await again.claims.resume(TILL))
         self.assertIs(await again.claims.claim(TILL), Claim.OURS)
+
+    async def test_closed_meanwhile(self) -> None:
+        """A device that is claimed while the session of the claims is given up is not held: its lock is gone."""
+        first = await self.opened_mssql(size=2)
+        self.assertIs(await first.claims.claim(TILL), Claim.OURS)
+        self.bypass(f"INSERT INTO claim (device_n, instance, released, turn) VALUES ({OTHER}, 'shop#earlier', 1, 1)")
+        blocker = server().connect(REAL)
+        self.addCleanup(blocker.close)
+        blocker.cursor().execute(f"BEGIN; SELECT 1 FROM dbo.claim WHERE device_n = {OTHER} FOR UPDATE")
+        refused = Deferred.fromCoroutine(self.refused(first.claims.claim(OTHER), StoreFailed))
+        waiting = "wait_event_type = 'Lock' AND application_name LIKE 'dmtwisted %'"
+        await self.until(lambda: server().run(f"SELECT 1 FROM pg_stat_activity WHERE {waiting}"))
+        # As when a statement for the other device was refused.
+        first.claims.doubt(TILL)
+        blocker.close()
+        await refused
+        self.assertFalse(first.claims.holds(OTHER))
 
 
 @skipIf(MISSING, MISSING)

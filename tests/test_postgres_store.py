@@ -950,6 +950,7 @@ class ClaimTests(WireCase, TestCase):
         await first.close()
         complaint = await self.refused(second.reserve(intent(TILL, "b", paper(1))), StoreFailed)
         self.assertIn("read anew", str(complaint))
+        second.claims.renewed(TILL)
         self.assertIs((await second.reserve(intent(TILL, "b", paper(2)))).known, None)
         await second.close()
         # Until it is said that nothing old is remembered.
@@ -987,6 +988,7 @@ class ClaimTests(WireCase, TestCase):
         await first.close()
         second = await self.second()
         await self.refused(second.reserve(intent(TILL, "b")), StoreFailed)
+        second.claims.renewed(TILL)
         await self.operation(second, "b", State.DONE, paper(2))
         (chain,) = await second.chains()
         self.assertEqual(chain.count, 2)

@@ -114,6 +114,7 @@ class Claims:
         self._gone: set[str] = set()
         self._locked: set[int] = set()
         self._held: set[int] = set()
+        self._missed: set[int] = set()
         self._known: set[int] = set()
         self._stale: set[int] = set()
         self._due: dict[int, tuple[str, int, float]] = {}
@@ -131,8 +132,26 @@ class Claims:
     def lost(self, session: ISession) -> None:
         """The session of the locks was lost, and all locks with it."""
         self._gone.add(session.name)
+        self._missed |= self._held
         self._locked.clear()
         self._held.clear()
+
+    def back(self, session: ISession) -> None:
+        """The session of the locks is there again: hold what it held, for a task of ours may be at work with it."""
+        if session is self._session and self._missed:
+            Deferred.fromCoroutine(self._hold_again())
+
+    async def _hold_again(self) -> None:
+        for device_n in sorted(self._missed):
+            if self._ended:
+                return
+            try:
+                await self._claim(device_n, True)
+            except StoreFailed as error:
+                # When the session was lost once more it comes back once more; else the next task for the device asks.
+                self.log.info("device {n} is not held: {why}", n=device_n, why=str(error))
+                return
+            self._missed.discard(device_n)
 
     async def claim(self, device_n: int, stubborn: bool = False) -> Claim:
         """Whose the device is; ours, if nobody else has it. Without a round trip when it is ours already.

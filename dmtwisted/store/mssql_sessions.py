@@ -394,7 +394,6 @@ class Session:
             threads = self._threads
             try:
                 value: T = await threads.runWithConnection(_perform, work)
-                return value
             except (StoreFailed, NameTaken):
                 raise
             except Duplicate as error:
@@ -413,6 +412,10 @@ class Session:
                     self.close()
                     raise Lost(name, words_of(error)) from None
                 raise StoreFailed(told_words(error)) from None
+            if not self._alive:
+                # It was closed meanwhile: what it holds at the server, locks included, ends with it.
+                raise Lost(name, "the session was closed")
+            return value
 
     async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
         """The rows of one statement, which is a transaction of its own."""

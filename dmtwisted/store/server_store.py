@@ -68,7 +68,7 @@ class ServerStore(Verbs, Generic[S]):
                 return
             pool = Pool(self._reactor, self._session, self._size, self._patience)
             first = await pool.open()
-            holder = self._session(self.claims.lost, lambda _: None)
+            holder = self._session(self.claims.lost, self.claims.back)
             try:
                 try:
                     await self._bring_up_to_date(first)
@@ -213,5 +213,4 @@ class ServerStore(Verbs, Generic[S]):
         if claim is Claim.ELSEWHERE:
             raise ClaimedElsewhere(device_n)
         if claim is Claim.TAKEN:
-            self.claims.renewed(device_n)
             raise StoreFailed("another service worked with this device meanwhile; its state has to be read anew")
