@@ -15,6 +15,7 @@ from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import Z_REPORT
+from dmtwisted.results import Refused
 
 EVERY = 20.0
 """Seconds between two looks at the clock."""
@@ -46,13 +47,26 @@ class ShiftClosing:
                 continue
             try:
                 await self._close_if_due(device)
+            except Refused as refused:
+                self.log.debug("{device}: not closed now: {why}", device=device.name, why=str(refused))
             except Exception:
                 self.log.failure("{device}: could not be closed", device=device.name)
 
+    def _due(self, device: Device, state: dict[str, Any]) -> bool:
+        closing = getattr(device.settings, "auto_close", "")
+        if not closing or not state.get("shift_status"):
+            return False
+        opened_at: int = state["opened_at"]
+        return opened_at < _last_time(closing, self._clock.now())
+
     async def _close_if_due(self, device: Device) -> None:
-        now = self._clock.now()
-        state: dict[str, Any] = await device.built.state()
-        if not state.get("shift_status") or state["opened_at"] >= _last_time(device.settings.auto_close, now):
+        if not self._due(device, await device.built.state()):
+            return
+        # Another service may have had the register since, and its shift be another one.
+        async with device.turns.owned():
+            device = self._devices.by_id(device.row.dev_id)
+            state: dict[str, Any] = await device.built.state()
+        if not self._due(device, state):
             return
         # The number of the shift makes the tag, so that a closing whose answer was lost is not begun anew.
         body = {

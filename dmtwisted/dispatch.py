@@ -47,6 +47,7 @@ class Dispatcher:
         self.events, self.tally = Events(clock), Tally()
         self.papers = Papers(devices)
         self.batch = Batch(devices, store, clock, self.papers, self.events.publish)
+        devices.sharing.taken.append(self._resolve_papers)
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
@@ -113,6 +114,15 @@ class Dispatcher:
             self.log.warn("{device}: still unknown: {why}", device=device.name, why=str(error))
         except Exception:
             self.log.failure("{device}: could not be resolved", device=device.name)
+
+    async def _resolve_papers(self, printer_n: int) -> None:
+        """Say of the jobs that another service left open on a printer that nobody knows what of them is on paper.
+
+        Registers and terminals ask for themselves before they do anything else.
+        """
+        for device in self._devices:
+            if device.row.n == printer_n and device.kind == PRINTER:
+                await device.built.resolve()
 
     async def _perform(self, request: TaskRequest, body: bytes, language: str, printer: str, batch: bool) -> bytes:
         if self._store.damage and not (request.type == TYPE_LOOKUP or _lists(request)):

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from unittest import skipIf
 
+import msgspec
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
+from dmtwisted.batch.saga import KIND as SAGA
+from dmtwisted.batch.saga import Step, saga_of
+from dmtwisted.closing import ShiftClosing
 from dmtwisted.core import Core
+from dmtwisted.printing.jobs import KIND as JOB
+from dmtwisted.printing.model import Line
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import Claim
 from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
+from dmtwisted.terminals.kept import KIND as PAYMENT
+from tests.batch_desk import sale as card_sale
 from tests.postgres_server import MISSING
 from tests.shop import sale
-from tests.store_contract import OTHER, TILL, intent
+from tests.store_contract import OTHER, TILL, intent, outcome
 from tests.test_postgres_store import QUICK, ServiceCase, Wire, WireCase
+
+DAY = 86400.0
 
 
 @skipIf(MISSING, MISSING)
@@ -76,10 +88,28 @@ class _TakeoverCase(ServiceCase):
                 self.assertIs(refused.res, Res.DEVICE_BUSY)
                 await deferLater(reactor, 0.02)
 
+    async def quick_terminal(self, service: Core) -> None:
+        """The training terminal answers at once."""
+        await service.devices.change(service.devices.by_name("pos").row.dev_id, None, {"operation_s": 0.0})
+
+    async def sold(self, service: Core, tag: str, device: str = "test") -> int:
+        """Result code of a sale by card."""
+        body = json.dumps(card_sale(tag, device=device)).encode()
+        answer = json.loads(await service.dispatcher.execute(body, "uk", batch=True))
+        return int(answer["res"])
+
+    async def rows(self, service: Core, kind: str) -> list[OperationRow]:
+        """The operations of a kind, newest first."""
+        return (await service.store.find_operations(OperationQuery(kinds=[kind], limit=100))).operations
+
+    async def away(self, *_: Any) -> Any:
+        """A verb of a store whose server is away."""
+        raise StoreFailed("the database server is away")
+
 
 @skipIf(MISSING, MISSING)
 class DeviceTests(_TakeoverCase, TestCase):
-    """The device itself."""
+    """The device itself: its settings, its name."""
 
     async def test_taken_within_a_task(self) -> None:
         """A device that another service had during a task of ours is built anew before its next task."""
@@ -99,3 +129,126 @@ class DeviceTests(_TakeoverCase, TestCase):
         device.turns.give_back()
         self.assertEqual((await self.told(first, 1, "b", receipt=sale()))[0], 0)
         self.assertEqual(first.devices.by_name("test").row, changed.row)
+
+    async def test_names_exchanged(self) -> None:
+        """Devices that exchanged their names at another service are found by the new ones with the first takeover."""
+        first = await self.service(await self.opened_postgres(size=2))
+        added = await first.devices.add("two", "register", "training", {})
+        for name in ("test", "two"):
+            self.assertEqual((await self.told(first, 0, "open", name))[0], 0)
+        second = await self.service(self.store("bar", size=2))
+        one, two = first.devices.by_name("test").row.dev_id, added.row.dev_id
+        for dev_id, name in ((one, "spare"), (two, "test"), (one, "two")):
+            await first.devices.change(dev_id, name, {})
+        await self.end(first)
+        async with second.devices.by_id(one).turns.owned():
+            pass
+        for name, dev_id in (("test", two), ("two", one)):
+            self.assertEqual(second.devices.by_name(name).row.dev_id, dev_id)
+            self.assertEqual((await self.told(second, 18, device=name))[0], 0)
+            self.assertEqual(second.devices.by_name(name).row.dev_id, dev_id)
+        self.assertEqual(len(list(second.devices)), 4)
+
+
+@skipIf(MISSING, MISSING)
+class UnfinishedTests(_TakeoverCase, TestCase):
+    """What was under way when the device passed to the other service."""
+
+    async def test_open_saga(self) -> None:
+        """A card that was charged at one service is not charged again when the other one is asked for the receipt."""
+        first = await self.service(await self.opened_postgres(size=2))
+        await self.quick_terminal(first)
+        register = first.devices.by_name("test")
+        await first.devices.change(register.row.dev_id, None, {"offline_allowed": False})
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        second = await self.service(self.store("bar", size=2))
+        silent = [{"on": on, "then": "silent", "times": 0} for on in ("sale", "probe")]
+        first.devices.by_name("test").simulator.scenario.replace({"rules": silent})
+        self.assertEqual(await self.sold(first, "t"), Res.TAX_SERVICE_UNAVAILABLE.code)
+        await self.end(first)
+        self.assertEqual(await self.sold(second, "t"), 0)
+        for kind in (PAYMENT, SAGA):
+            self.assertEqual([row.state for row in await self.rows(second, kind)], [State.DONE], kind)
+
+    async def test_approved_late(self) -> None:
+        """A payment that was approved late stands up again at the start, whatever another service has."""
+        earlier = await self.service(await self.opened_postgres("bar", size=2))
+        await self.quick_terminal(earlier)
+        batch = {"terminal": "pos", "printer": "prn"}
+        ours = await earlier.devices.add("two", "register", "training", {"batch": batch})
+        await self.given_up(earlier, "two")
+        await self.end(earlier)
+        first = await self.service(self.store("shop", size=2))
+        await self.given_up(first, "test")
+        second = await self.service(self.store("bar", size=2))
+        states = {row.device_n: row.state for row in await self.rows(second, SAGA)}
+        # The receipt was there already.
+        theirs = first.devices.by_name("test").row.n
+        self.assertEqual(states, {ours.row.n: State.DONE, theirs: State.REFUSED})
+
+    async def given_up(self, service: Core, device: str) -> None:
+        """A sale by card in the journal as if its payment had been given up before it was approved."""
+        self.assertEqual((await self.told(service, 0, "open", device))[0], 0)
+        self.assertEqual(await self.sold(service, "t", device), 0)
+        row = (await self.rows(service, SAGA))[0]
+        request = msgspec.json.encode(msgspec.structs.replace(saga_of(row), step=Step.PAYING, paid=None))
+        await service.store.conclude(outcome(row.n, State.REFUSED, device_n=row.device_n, request=request))
+
+    async def test_untold_end(self) -> None:
+        """An end that a service could not store does not replace what another one stored since."""
+        wire = Wire()
+        store = await self.behind(wire, size=4)
+        first, second = await self.service(store), await self.service(self.store("bar", size=4))
+        await self.quick_terminal(first)
+        pos = first.devices.by_name("pos")
+        asked = {"ver": 6, "device": "pos", "type": 3, "transaction_id": "p", "pay": {"task": 1, "sum": 5}}
+        patched = self.patch(store, "conclude", self.away)
+        answer = json.loads(await first.dispatcher.execute(json.dumps(asked).encode(), "uk"))
+        self.assertEqual(answer["res"], Res.STORE_FAILED.code)
+        patched.restore()
+        await self.cut_off(wire, store)
+        await self.takes(second, "pos")
+        [row] = await self.rows(second, PAYMENT)
+        async with second.devices.by_name("pos").turns.owned():
+            # A person who looked at the slip.
+            await second.devices.by_name("pos").built.settle(row, False)
+        await self.end(second)
+        await self.back(wire, store, pos.row.n)
+        # As the page of devices asks, in nobody's turn.
+        await pos.built.state()
+        self.assertEqual([row.state for row in await self.rows(first, PAYMENT)], [State.REFUSED])
+
+    async def test_left_print_job(self) -> None:
+        """Of a print job whose end the other service did not store it is known that nobody knows it."""
+        store = await self.opened_postgres(size=2)
+        first, second = await self.service(store), await self.service(self.store("bar", size=2))
+        printer = first.devices.by_name("prn")
+        patched = self.patch(store, "conclude", self.away)
+        async with printer.turns.owned():
+            self.assertFalse((await printer.built.print([Line("Кава")])).stored)
+        patched.restore()
+        await self.end(first)
+        await self.takes(second, "prn")
+        self.assertEqual([row.state for row in await self.rows(second, JOB)], [State.UNKNOWN])
+
+    async def test_auto_close(self) -> None:
+        """A service that lost its register does not close the shift that another one has opened since."""
+        wire = Wire()
+        store = await self.behind(wire)
+        first, second = await self.service(store), await self.service(self.store("bar", size=2))
+        register = first.devices.by_name("test")
+        await first.devices.change(register.row.dev_id, None, {"auto_close": "00:01"})
+        first.clock.offset = -2 * DAY
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        first.clock.offset = 0.0
+        await self.cut_off(wire, store)
+        await self.takes(second, "test")
+        second.clock.offset = -1.5 * DAY
+        self.assertEqual((await self.told(second, 11, "close"))[0], 0)
+        second.clock.offset = 0.0
+        self.assertEqual((await self.told(second, 0, "morning"))[0], 0)
+        await self.end(second)
+        await self.back(wire, store, register.row.n)
+        await ShiftClosing(first.devices, first.dispatcher, first.clock).close_due()
+        state = await first.devices.by_name("test").built.state()
+        self.assertEqual((state["shift_status"], state["shift"]), (1, 2))

@@ -110,6 +110,14 @@ class Sagas:
                 self._open.setdefault((row.device_n, row.key), self._terminal_of(row))
         self._loaded = True
 
+    async def learn(self, register_n: int) -> None:
+        """Learn of the sagas of a register that another service had until now: what it left open goes on here."""
+        rows = await self._store.unresolved(register_n)
+        self._open = {known: n for known, n in self._open.items() if known[0] != register_n}
+        for row in rows:
+            if row.kind == KIND:
+                self._open[register_n, row.key] = self._terminal_of(row)
+
     def _terminal_of(self, row: OperationRow) -> int:
         try:
             return saga_of(row).terminal_n

@@ -52,6 +52,7 @@ from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPOR
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
+from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State, StoreFailed
 from dmtwisted.terminals.interface import CANCEL, SETTLEMENT, TOTALS, Approved, Declined, Order, Verdict
@@ -75,6 +76,7 @@ class Batch:
         self._devices, self._store, self._papers = devices, store, papers
         self._sagas = Sagas(store, clock, tell)
         self._bank = Bank(devices, store)
+        devices.sharing.taken.append(self._sagas.learn)
 
     # What the rooms above ask
 
@@ -150,7 +152,10 @@ class Batch:
         for register_n, tag, n, saga in await self._sagas.given_up():
             if await self._bank.approved_late(saga.terminal_n, saga.label):
                 self.log.warn("batch {tag}: its payment was approved late", tag=tag)
-                await self._sagas.end(register_n, tag, n, saga, State.UNKNOWN)
+                try:
+                    await self._sagas.end(register_n, tag, n, saga, State.UNKNOWN)
+                except ClaimedElsewhere:
+                    self.log.info("batch {tag} is another service's", tag=tag)
 
     async def settle(self, n: int) -> None:
         """Close an open saga whose money a person gave back, or of which a person knows that none was taken.

@@ -83,10 +83,24 @@ class Devices:
     async def renew(self, dev_id: str) -> None:
         """Build a device anew from its row as it is now: another service has worked with it meanwhile."""
         device = self.by_id(dev_id)
-        rows = [row for row in await self._around.store.devices() if row.n == device.row.n]
+        rows = await self._around.store.devices()
         self._leave_out(device)
         for row in rows:
-            self._bring_in(row)
+            if row.dev_id == dev_id:
+                self._bring_in(row)
+            elif row.dev_id in self._by_id and self.sharing.may_be_another(row.n):
+                self._rename(self._by_id[row.dev_id], row.name)
+
+    def _rename(self, device: Device, name: str) -> None:
+        """Find ``device`` by the name that another service gave it; when its turn comes it is built anew."""
+        self._forget_name(device)
+        device.row = msgspec.structs.replace(device.row, name=name)
+        self._by_name[name] = device
+
+    def _forget_name(self, device: Device) -> None:
+        # Another service may have given the name to another device.
+        if self._by_name.get(device.name) is device:
+            del self._by_name[device.name]
 
     def _bring_in(self, row: DeviceRow) -> None:
         driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
@@ -213,7 +227,8 @@ class Devices:
         return self._turns[row.n]
 
     def _leave_out(self, device: Device) -> None:
-        del self._by_name[device.name], self._by_id[device.row.dev_id]
+        del self._by_id[device.row.dev_id]
+        self._forget_name(device)
         try:
             device.built.close()
         except Exception:

@@ -17,6 +17,8 @@ class Sharing:
 
     def __init__(self, store: IStore, renew: Callable[[str], Awaitable[None]]) -> None:
         self._renew = renew
+        self.taken: list[Callable[[int], Awaitable[None]]] = []
+        """Who is told the number of each device that was another service's until now, once it is built anew."""
         self._claims: Claims | None = getattr(store, "claims", None)
 
     @property
@@ -30,6 +32,10 @@ class Sharing:
         :raises StoreFailed: when the database cannot say.
         """
         return self._claims is None or await self._claims.resume(device_n)
+
+    def may_be_another(self, device_n: int) -> bool:
+        """Whether another service may have changed the device since it was built here."""
+        return self._claims is not None and not self._claims.holds(device_n)
 
     async def own(self, device_n: int, dev_id: str) -> None:
         """See to it that the device is ours; its turn is the caller's.
@@ -45,4 +51,6 @@ class Sharing:
         if claim is Claim.TAKEN:
             # Its settings may be others by now, and what it remembers is of another day.
             await self._renew(dev_id)
+            for learn in self.taken:
+                await learn(device_n)
             self._claims.renewed(device_n)

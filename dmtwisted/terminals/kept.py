@@ -145,9 +145,14 @@ class PayJournal:
         if operation.kept.unheard:
             await self._store.note(operation.n, _encode(msgspec.structs.replace(operation.kept, unheard=False)))
 
-    async def open_ones(self) -> list[Operation]:
-        """Every operation whose end nobody knows, oldest first."""
-        await self._hand_in()
+    async def open_ones(self, hand_in: bool = True) -> list[Operation]:
+        """Every operation whose end nobody knows, oldest first.
+
+        :param hand_in: whether the store gets first what it did not confirm. Only in the device's turn: without it
+            another service may have had the device meanwhile, and have stored an end of its own.
+        """
+        if hand_in:
+            await self._hand_in()
         return [operation_of(row) for row in await self._store.unresolved(self._n) if row.kind == KIND]
 
     async def _hand_in(self) -> None:

@@ -522,7 +522,7 @@ class TerminalService:
         return {
             "capabilities": sorted(self.driver.capabilities | {STORED}),
             "progress": self.progress.state,
-            "in_doubt": any(operation.n != running for operation in await self._journal.open_ones()),
+            "in_doubt": any(operation.n != running for operation in await self._journal.open_ones(hand_in=False)),
         }
 
     async def look_up(self, request: TaskRequest) -> bytes:
