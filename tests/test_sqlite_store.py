@@ -697,6 +697,16 @@ class DamageTests(_SqliteCase, TestCase):
         self.assertIn("is empty", str(await self.refused(store.open(), StoreDamaged)))
         self.assertEqual(self.path.read_bytes(), b"")
 
+    async def test_emptied_by_a_link(self) -> None:
+        """A file that is called by a link, and lost all it had, is no new one either."""
+        store = await self.opened_sqlite()
+        await store.close()
+        link = self.path.with_name("link.db")
+        link.symlink_to(self.path)
+        linked = self.store(link)
+        self.path.write_bytes(b"")
+        self.assertIn("is empty", str(await self.refused(linked.open(), StoreDamaged)))
+
     async def test_log_not_passed_over(self) -> None:
         """A damaged file is not read without its log: the newest receipts are there alone."""
         store = await self.opened_sqlite()

@@ -479,6 +479,14 @@ class TakeLockTests(SynchronousTestCase):
             process.wait()
         take_lock(self.path, 0).close()
 
+    def test_by_a_link(self) -> None:
+        """Whoever calls a database by a link and whoever calls it by its name take the same lock."""
+        Path(self.path).touch()
+        link = self.mktemp()
+        os.symlink(Path(self.path).resolve(), link)
+        with take_lock(f"{link}.lock", 0):
+            self.assertRaises(Locked, take_lock, f"{self.path}.lock", 0)
+
     def test_no_folder(self) -> None:
         """Where no file can be made the reason is the system's, not that somebody else has the lock."""
         self.assertRaises(FileNotFoundError, take_lock, f"{self.path}/lock", 5)

@@ -32,7 +32,7 @@ from dmtwisted.store.left_log import write_again
 from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
 from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
 from dmtwisted.store.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
-from dmtwisted.store.writer import READS, Locked, take_lock
+from dmtwisted.store.writer import READS, Locked, take_lock, true_lock
 
 RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
@@ -100,7 +100,7 @@ class SqliteStore(Verbs):
 
     def _emptied(self) -> bool:
         """Whether the file lost all it had; the writer leaves a mark in its lock."""
-        lock = Path(f"{self._path}.lock")
+        lock = Path(true_lock(f"{self._path}.lock"))
         return self._path.is_file() and not self._path.stat().st_size and lock.is_file() and lock.stat().st_size > 0
 
     def _keep_what_was_left(self) -> None:

@@ -191,12 +191,18 @@ def connect(path: str) -> sqlite3.Connection:
     return db
 
 
+def true_lock(path: str) -> str:
+    """The lock beside a file's true name, whatever link the file is called by."""
+    file = path.removesuffix(".lock")
+    return os.path.realpath(file) + path[len(file) :]
+
+
 def take_lock(path: str, patience: float) -> IO[str]:
     """The lock of a database file, held while the returned file is open.
 
     :raises Locked: when another process still has it after ``patience`` seconds.
     """
-    held = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - the open file is the lock
+    held = open(true_lock(path), "a+", encoding="utf-8")  # noqa: SIM115 - the open file is the lock
     deadline = time.monotonic() + patience
     while True:
         try:
