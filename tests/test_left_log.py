@@ -96,6 +96,12 @@ class LeftLogTests(TestCase):
         await self.opened()
         self.assertEqual(done, ["written", "looked"])
 
+    def test_looking(self) -> None:
+        """Whoever asks for the revision alone leaves file and log as they are."""
+        before = self.path.read_bytes(), self.log.read_bytes()
+        self.assertIs(sqlite_revision(self.path), None)
+        self.assertEqual((self.path.read_bytes(), self.log.read_bytes()), before)
+
     async def test_writer_at_work(self) -> None:
         """The log of a writer that is still at work is its own: nobody else writes in it."""
         self.patch(sqlite, "write_again", self.fail)

@@ -707,6 +707,27 @@ class DamageTests(_SqliteCase, TestCase):
         self.path.write_bytes(b"")
         self.assertIn("is empty", str(await self.refused(linked.open(), StoreDamaged)))
 
+    async def test_log_stays(self) -> None:
+        """A damaged file whose writer was killed stays as it is, to the last byte, and so does its log."""
+        store = await self.opened_sqlite()
+        await store.close()
+        await store.open()
+        await store.change_settings({"a": b"1"})
+        assert store.writer_pid is not None
+        os.kill(store.writer_pid, 9)
+        await store.close()
+        with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'device'").fetchone()
+        log = Path(f"{self.path}-wal")
+        whole = self.path.read_bytes()
+        # A page in the middle, and the one by which a file is known.
+        for place in ((page - 1) * 4096, 0):
+            self.path.write_bytes(whole[:place] + b"\xff" * 4096 + whole[place + 4096 :])
+            before = self.path.read_bytes(), log.read_bytes()
+            self.assertTrue(before[1])
+            await self.refused(self.store(self.path).open(), StoreDamaged)
+            self.assertEqual((self.path.read_bytes(), log.read_bytes()), before)
+
     async def test_log_not_passed_over(self) -> None:
         """A damaged file is not read without its log: the newest receipts are there alone."""
         store = await self.opened_sqlite()

@@ -68,11 +68,21 @@ def sqlite_revision(path: Path) -> str | None:
     """
     if not path.exists():
         return None
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=5)) as db:
+    # Who may write, and is the last one to close the file, brings the log into it: into a damaged one too. Without a
+    # log there may be a journal, which only who may write can roll back.
+    mode = "ro" if _has_log(path) else "rw"
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
             return None
         row = db.execute("SELECT version_num FROM alembic_version").fetchone()
         return None if row is None else str(row[0])
+
+
+def _has_log(path: Path) -> bool:
+    try:
+        return Path(f"{path}-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def upgrade(url: str, revision: str = "head") -> None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from threading import Lock
-from typing import IO
+from typing import IO, NoReturn
 
 from dmtwisted.crash_points import reached
 from dmtwisted.files import lock_file
@@ -88,13 +88,11 @@ def main(path: str, reading: bool = False) -> int:
         # A file that we may not write opens all the same, and would fail at the first sale.
         for statement in ("BEGIN IMMEDIATE", "PRAGMA user_version=0", "ROLLBACK"):
             db.execute(statement)
-        if not trouble:
-            _mark_used(lock)
+        if trouble:
+            _give_up(trouble)
+        _mark_used(lock)
     except (Locked, OSError, sqlite3.Error) as error:
-        trouble = str(error)
-    if trouble:
-        _write(frame(READY, FAILED, pack(trouble)))
-        return 1
+        _give_up(str(error))
     rarely_collect()
     lists = lists_of(db, path)
     write_back = write_back_of(db, path)
@@ -105,6 +103,12 @@ def main(path: str, reading: bool = False) -> int:
     db.close()
     lock.close()
     return 0
+
+
+def _give_up(why: str) -> NoReturn:
+    """End with the file still open: closing it would bring its log into it, and a damaged one stays as it is."""
+    _write(frame(READY, FAILED, pack(why)))
+    os._exit(1)
 
 
 def rarely_collect() -> None:
