@@ -67,6 +67,15 @@ NOTICED: dict[str, tuple[tuple[str, ...], Flaw]] = {
         ),
         Flaw(Wrong.UNSEALED, TILL, 7),
     ),
+    "a receipt put in with a seal before all others": (
+        (
+            'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at, res) '
+            "SELECT device_n, kind, task, 'more', fingerprint, state, at, res FROM operation WHERE n = 2",
+            "INSERT INTO seal (n, device_n, operation_n, content, chain) "
+            "SELECT -1, 1, 7, content, chain FROM seal WHERE n = 1",
+        ),
+        Flaw(Wrong.UNSEALED, TILL, 7),
+    ),
     "a receipt removed": (
         ("DELETE FROM document WHERE operation_n = 2", "DELETE FROM operation WHERE n = 2"),
         Flaw(Wrong.REMOVED, TILL, 2),

@@ -594,6 +594,16 @@ class CommandTests(MoveCase):
             with closing(sqlite3.connect(self.path)) as db:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def test_check_put_in(self) -> None:
+        """An operation that was put in is named, though it bears a seal that comes before all others."""
+        self.fill(10)
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("UPDATE operation SET state = 'done' WHERE n = 11")
+            db.execute("INSERT INTO seal (n, device_n, operation_n, content, chain) VALUES (-1, 1, 11, x'', x'')")
+        status, out, _ = self.db("check", *self.configured())
+        self.assertEqual(status, 1)
+        self.assertIn("device 1, operation 11: it was put in from outside", out)
+
     def test_check_damaged(self) -> None:
         """Pages that were overwritten are found, and what can be read is read."""
         self.fill(300)

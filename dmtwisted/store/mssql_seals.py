@@ -100,7 +100,7 @@ def concluded(database: Link, attempt: object, after: int, limit: int) -> list[C
     """:meth:`IStore.concluded`"""
     rows = database.ask(
         f"SELECT TOP {int(limit)} n, device_n, CASE WHEN EXISTS "
-        "(SELECT 1 FROM seal WHERE seal.operation_n = operation.n) THEN 1 ELSE 0 END "
+        "(SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) THEN 1 ELSE 0 END "
         "FROM operation WHERE n > %s AND state <> 'intended' ORDER BY n",
         (after,),
     )

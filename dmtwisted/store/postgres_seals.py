@@ -85,7 +85,7 @@ async def seals(session: Session, attempt: object, after: int, limit: int) -> li
 async def concluded(session: Session, attempt: object, after: int, limit: int) -> list[ConcludedRow]:
     """:meth:`IStore.concluded`"""
     rows = await session.ask(
-        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n) "
+        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) "
         "FROM operation WHERE n > %s AND state <> 'intended' ORDER BY n LIMIT %s",
         (after, limit),
     )

@@ -429,7 +429,7 @@ def _actual(db: sqlite3.Connection, n: int) -> bytes | None:
 def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedRow]:
     """:meth:`IStore.concluded`"""
     rows = db.execute(
-        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n) "
+        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) "
         "FROM operation WHERE n > ? AND state <> 'intended' ORDER BY n LIMIT ?",
         (after, limit),
     )

@@ -100,7 +100,7 @@ def follow(rows: Rows, report: Report) -> Flaw | None:
 
 UNSEALED = (
     "SELECT min(o.n) FROM operation o WHERE o.state <> 'intended' "
-    "AND NOT EXISTS (SELECT 1 FROM seal s WHERE s.operation_n = o.n)"
+    "AND NOT EXISTS (SELECT 1 FROM seal s WHERE s.operation_n = o.n AND s.n > 0)"
 )
 
 
