@@ -26,7 +26,7 @@ from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, catch_up, move
 from dmtwisted.store.carry.postgres_rows import INDEXES, REFERENCES
-from dmtwisted.store.carry.rows import NOTES, CarryError, open_rows
+from dmtwisted.store.carry.rows import NOTES, Away, CarryError, open_rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.upgrading import upgrade_to
@@ -391,6 +391,20 @@ class ServerTests(MoveCase):
             cursor.execute("SET application_name TO 'dmtwisted 0123456789ab.1'")
             self.assertIn("a service works with it", self.refused(self.url, url))
             self.assertIn("a service works with it", self.refused(url, self.other()))
+
+    def test_check_broken_off(self) -> None:
+        """A server that goes away while its rows are checked is no fault of the database."""
+        self.fill(5)
+        url = self.postgres()
+        self.move(self.url, url)
+        sessions = f"FROM pg_stat_activity WHERE datname = '{url.rpartition('/')[2]}'"
+
+        def end_it(doing: str, done: int, total: int) -> None:
+            if doing == "operation":
+                server().run(f"SELECT pg_terminate_backend(pid) {sessions}")
+
+        with open_rows(url, reading=True) as rows:
+            self.assertRaises(Away, check, rows, end_it)
 
     def test_source_frozen(self) -> None:
         """A service that begins with the source in the middle of a move cannot write."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dmtwisted.store.carry.looking import expect_fit
 from dmtwisted.store.carry.moving import Report
-from dmtwisted.store.carry.rows import CarryError, Rows
+from dmtwisted.store.carry.rows import Away, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, shapes
 from dmtwisted.store.seals import DOCUMENT_COLUMNS, OPERATION_COLUMNS, content_hash
 from dmtwisted.store.values import ChainRow, SealRow
@@ -33,6 +33,8 @@ def check(rows: Rows, report: Report) -> Checked:
     found = Checked()
     try:
         expect_fit(rows)
+    except Away:
+        raise
     except CarryError as error:
         found.faults.append(str(error))
         return found
@@ -40,6 +42,8 @@ def check(rows: Rows, report: Report) -> Checked:
     found.faults += rows.faults()
     try:
         total = sum(rows.count(shape) for shape in shapes())
+    except Away:
+        raise
     except CarryError as error:
         found.faults.append(str(error))
         return found
@@ -47,6 +51,8 @@ def check(rows: Rows, report: Report) -> Checked:
     for shape in shapes():
         try:
             found.sums[shape.name] = _read(rows, shape, found.faults, report, done, total)
+        except Away:
+            raise
         except CarryError as error:
             found.faults.append(str(error))
             continue

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg2
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, Away, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, all_tables, shapes
 from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
 from dmtwisted.store.postgres_sessions import first_line, read_url
@@ -129,7 +129,8 @@ class PostgresRows(Rows):
         try:
             yield
         except (psycopg2.Error, UnicodeError) as error:
-            raise CarryError(f"{self.name}: {place}{first_line(error)}") from error
+            kind = Away if self._connection.closed else CarryError
+            raise kind(f"{self.name}: {place}{first_line(error)}") from error
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows."""

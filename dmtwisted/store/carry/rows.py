@@ -29,6 +29,10 @@ class CarryError(Exception):
     """It cannot be done; the text is one line for whoever asked, without a password."""
 
 
+class Away(CarryError):
+    """The server went away meanwhile; what it holds may be whole all the same."""
+
+
 class Rows(ABC):
     """The rows of one database.
 
