@@ -24,10 +24,10 @@ from dmtwisted.config import Config, ConfigError, ServiceConfig
 from dmtwisted.store.carry import backing_up, sqlite_rows
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks
-from dmtwisted.store.carry.rows import CarryError, open_rows
+from dmtwisted.store.carry.rows import SCHEMA, CarryError, open_rows
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import PLAN, planned
-from dmtwisted.store.migrate import head
+from dmtwisted.store.migrate import head, upgrade
 from dmtwisted.store.restored import NAME as RESTORED
 from dmtwisted.store.statements import VERBS
 from dmtwisted.store.writer import connect, take_lock
@@ -240,6 +240,7 @@ class MakeTests(BackupCase):
         status, _, err = self.command("backup", "--to", str(self.archive))
         self.assertEqual(status, 1)
         self.assertIn("damaged", err)
+        self.assertEqual(err.count("\n"), 1)
         self.assertEqual(list(self.archive.parent.iterdir()), [])
         self.assertEqual([path.name for path in (self.state / FOLDER).iterdir()], [".backup.lock"])
 
@@ -515,6 +516,19 @@ class ServerTests(BackupCase):
         self.path.unlink()
         self.restored()
         self.assertEqual(self.marks(), before)
+
+    def test_begun_by_another_version(self) -> None:
+        """A database into which another version began to restore is not gone on with."""
+        self.fill()
+        one, other = self.database(), self.database()
+        self.assertEqual(self.command("db", "move", "--to", _url(one))[0], 0)
+        self.assertEqual(self.command("backup", "--config", one, "--to", str(self.archive))[0], 0)
+        upgrade(_url(other), "0002")
+        with open_rows(_url(other)) as rows:
+            rows.begin_notes()
+            self.assertEqual(rows.notes()[SCHEMA], "0002")
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual((status, "another version" in err), (1, True), err)
 
     def test_broken_off(self) -> None:
         """No service works with a database into which a restore was broken off; the next one begins anew."""

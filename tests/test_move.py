@@ -26,7 +26,7 @@ from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, catch_up, move
 from dmtwisted.store.carry.postgres_rows import INDEXES, REFERENCES
-from dmtwisted.store.carry.rows import NOTES, Away, CarryError, open_rows
+from dmtwisted.store.carry.rows import NOTES, SCHEMA, Away, CarryError, open_rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.upgrading import upgrade_to
@@ -263,6 +263,38 @@ class FileTests(MoveCase):
         with open_rows(target) as rows:
             self.assertEqual(rows.revision(), MOVING)
 
+    def test_damaged_source(self) -> None:
+        """A source with a broken index, by which rows would be passed over, is not moved; why is one line."""
+        self.fill(5)
+        with closing(connect(str(self.path))) as db:
+            VERBS["change_settings"](db, {"a": b"1", "b": b"2"})
+            (root,) = db.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_setting_1'"
+            ).fetchone()
+        with self.path.open("r+b") as file:
+            # The page says that it holds nothing.
+            file.seek((root - 1) * 4096 + 3)
+            file.write(bytes(2))
+        complaint = self.refused(self.url, self.other())
+        self.assertIn("is damaged, and is not moved", complaint)
+        self.assertNotIn("\n", complaint)
+
+    def test_begun_by_another_version(self) -> None:
+        """A target with the tables of another version is not gone on with: they would pass for those of this one."""
+        self.fill(5)
+        for note, anew in ((None, False), ("0002", False), ("0002", True)):
+            target = self.other()
+            upgrade(target, "0002")
+            with open_rows(target) as rows:
+                rows.begin_notes()
+                self.assertEqual(rows.notes()[SCHEMA], "0002")
+                if note is None:
+                    # As versions did that kept no such note.
+                    rows.ask(f"DELETE FROM {NOTES} WHERE name = '{SCHEMA}'")
+            self.assertIn("another version", str(self.assertRaises(CarryError, self.move, self.url, target, anew)))
+            with open_rows(target) as rows:
+                self.assertEqual(rows.revision(), MOVING)
+
     def test_log_again(self) -> None:
         """A file that was filled is one like any other afterwards: its writer finds a log."""
         self.fill(5)
@@ -391,6 +423,41 @@ class ServerTests(MoveCase):
             cursor.execute("SET application_name TO 'dmtwisted 0123456789ab.1'")
             self.assertIn("a service works with it", self.refused(self.url, url))
             self.assertIn("a service works with it", self.refused(url, self.other()))
+
+    def test_service_meanwhile(self) -> None:
+        """Nothing is moved into a database that a service began to work with while its schema was made."""
+        self.fill(5)
+        self.patch(moving, "PATIENCE", 0)
+        url = self.postgres()
+
+        def make() -> None:
+            upgrade_to(url, "head")
+            service = server().connect(url.rpartition("/")[2])
+            self.addCleanup(service.close)
+            with service.cursor() as cursor:
+                cursor.execute("SET application_name TO 'dmtwisted 0123456789ab.1'")
+
+        with open_rows(self.url) as ours, open_rows(url) as theirs:
+            refused = self.assertRaises(CarryError, move, ours, theirs, make, nobody)
+            self.assertIn("a service works with it", str(refused))
+            self.assertEqual(theirs.count(shapes()[0]), 0)
+
+    def test_end_on_the_disk(self) -> None:
+        """The last step waits for the server's disk, and with it for all steps before."""
+        self.fill(5)
+        url = self.postgres()
+        seen = []
+        with open_rows(self.url) as ours, open_rows(url) as theirs:
+            ask = theirs.ask
+
+            def asked(statement: str) -> list[tuple[Any, ...]]:
+                if statement.startswith("DROP TABLE"):
+                    seen.extend(ask("SHOW synchronous_commit"))
+                return ask(statement)
+
+            self.patch(theirs, "ask", asked)
+            move(ours, theirs, lambda: upgrade_to(url, "head"), nobody)
+        self.assertEqual(seen, [("on",)])
 
     def test_check_broken_off(self) -> None:
         """A server that goes away while its rows are checked is no fault of the database."""

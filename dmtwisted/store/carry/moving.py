@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.looking import expect_fit, fitness
-from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
 from dmtwisted.store.migrate import MOVING, head
 
@@ -46,7 +46,8 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
 
     :param make: makes the schema in the target.
     :param anew: take out first what an earlier run has brought.
-    :raises CarryError: when one of them is in use, the target holds something else, or the sums are not equal.
+    :raises CarryError: when one of them is in use, the source is damaged, the target holds something else, or the
+        sums are not equal.
     """
     source.keep_others_out(PATIENCE)
     target.keep_others_out(PATIENCE)
@@ -56,6 +57,10 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
     else:
         begin(target, make, source.name)
     source.freeze()
+    report("integrity", 0, 1)
+    wrong = next(source.faults(), "")
+    if wrong:
+        raise CarryError(f"{source.name} is damaged, and is not moved: {wrong}")
     carried = _carry(source, target, report)
     with target.transaction():
         for shape in shapes():
@@ -88,8 +93,19 @@ def begin(target: Rows, make: Make, source: str) -> None:
         if target.ask(f'SELECT count(*) FROM "{name}"')[0][0]:
             raise CarryError(f"{target.name} holds data already (in {name}); give an empty one")
     target.begin_notes()
+    # From now on no service starts with it. One may have done so since we looked, while the schema was made.
+    target.keep_others_out(PATIENCE)
     with target.transaction():
         target.note(SOURCE, source)
+
+
+def expect_same_schema(target: Rows) -> None:
+    """Complain of a target that another version has begun to fill: its tables may be others.
+
+    :raises CarryError: when it is one.
+    """
+    if target.notes().get(SCHEMA) != head():
+        raise CarryError(f"{target.name} was begun by another version of this program; give an empty one")
 
 
 def _take_up(source: Rows, target: Rows, anew: bool) -> None:
@@ -97,6 +113,7 @@ def _take_up(source: Rows, target: Rows, anew: bool) -> None:
 
     :raises CarryError: when that was another move.
     """
+    expect_same_schema(target)
     begun = target.notes().get(SOURCE, source.name)
     if anew:
         with target.transaction():

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
 from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
 from dmtwisted.store.mssql_sessions import IN_USE, LOCK, SET_UP, load_driver, read_url, told_words
@@ -166,6 +166,8 @@ class MssqlRows(Rows):
         """Notes, and a revision that nobody knows."""
         with self.transaction():
             self.ask(NOTES_TABLE)
+            # Whoever goes on with it may be another version.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
 
     def notes(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg2
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, Away, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, SCHEMA, Away, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, all_tables, shapes
 from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
 from dmtwisted.store.postgres_sessions import first_line, read_url
@@ -193,6 +193,8 @@ class PostgresRows(Rows):
         """Notes, and a revision that nobody knows."""
         with self.transaction():
             self.ask(f"CREATE TABLE {NOTES} (name varchar(64) PRIMARY KEY, value text NOT NULL)")
+            # Whoever goes on with it may be another version.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
             for table, name, statement in self.ask(REFERENCES):
                 self.note(f"{PUT_OFF[1]}{name}", statement)
@@ -216,9 +218,7 @@ class PostgresRows(Rows):
 
     def end_notes(self, revision: str) -> None:
         """The last step of a move; its commit brings all before it to the disk."""
-        self.ask("SET synchronous_commit TO off; SET client_encoding TO 'UTF8'; SET jit TO off; SELECT 1")
-        # For the indexes that are made when all rows are there.
-        self.ask("SET maintenance_work_mem TO '128MB'")
+        self.ask("SET synchronous_commit TO on")
         with self.transaction():
             self.ask(f"DROP TABLE {NOTES}")
             self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")

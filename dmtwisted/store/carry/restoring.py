@@ -14,7 +14,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, state_files
-from dmtwisted.store.carry.moving import SOURCE, Report, begin, catch_up, move
+from dmtwisted.store.carry.moving import SOURCE, Report, begin, catch_up, expect_same_schema, move
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Row, pages, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
@@ -139,6 +139,7 @@ def restore_rows(
                     f"{backup}: rows of an older version (schema {manifest.revision}); that version restores it"
                 )
             if target.revision() == MOVING and NOTES in target.tables():
+                expect_same_schema(target)
                 target.clear()
             else:
                 begin(target, make, f"the backup {backup.name}")

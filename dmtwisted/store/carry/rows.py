@@ -18,6 +18,9 @@ PAGE = 2000
 NOTES = "dmtwisted_move"
 """The table in which a database keeps how far a move into it has come; it is there only meanwhile."""
 
+SCHEMA = "schema"
+"""The note that says of which revision the tables are that rows are moved into."""
+
 PUT_OFF = "index ", "reference "
 """What the notes begin with of what is made when all rows are there, in one go: each holds the statement for it.
 

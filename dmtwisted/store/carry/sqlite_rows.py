@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
+from dmtwisted.store.carry.rows import NOTES, PAGE, PUT_OFF, SCHEMA, CarryError, Rows
 from dmtwisted.store.carry.shapes import Key, Row, Shape, shapes
 from dmtwisted.store.migrate import MOVING, sqlite_revision
 from dmtwisted.store.writer import Locked, take_lock
@@ -176,6 +176,8 @@ class SqliteRows(Rows):
         """Notes, and a revision that nobody knows."""
         with self.transaction():
             self.ask(f"CREATE TABLE {NOTES} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            # Whoever goes on with it may be another version.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
             for name, statement in self.ask(IN_NO_ORDER):
                 self.note(f"{PUT_OFF[0]}{name}", statement)
@@ -233,7 +235,7 @@ class SqliteRows(Rows):
         try:
             for (line,) in self._db.execute("PRAGMA integrity_check(20)"):
                 if line != "ok":
-                    yield line
+                    yield " ".join(line.split())
             for table, n, parent, _ in self._db.execute("PRAGMA foreign_key_check").fetchmany(20):
                 yield f"{table} n={n}: the row of {parent} that it belongs to is missing"
         except sqlite3.Error as error:
