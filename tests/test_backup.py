@@ -23,7 +23,7 @@ from dmtwisted.commands.main import main
 from dmtwisted.config import Config, ConfigError, ServiceConfig
 from dmtwisted.store.carry import backing_up, sqlite_rows
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
-from dmtwisted.store.carry.backing_up import FOLDER, marks
+from dmtwisted.store.carry.backing_up import FOLDER, marks, state_files
 from dmtwisted.store.carry.rows import SCHEMA, CarryError, open_rows
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import PLAN, planned
@@ -128,6 +128,12 @@ class BackupCase(SynchronousTestCase):
         self.assertEqual((status, err.count("\n")), (1, 1), err)
         self.assertEqual(contents(self.state), before)
         return err
+
+    def configured(self, url: str) -> str:
+        """A configuration file that names this database."""
+        file = self.folder / f"{next(_names)}.toml"
+        file.write_text(f'[database]\nurl = "{url}"\n')
+        return str(file)
 
     def marks(self, path: Path | None = None) -> dict[str, TableMark]:
         """What the tables amount to, without what a restore notes."""
@@ -243,6 +249,19 @@ class MakeTests(BackupCase):
         self.assertEqual(err.count("\n"), 1)
         self.assertEqual(list(self.archive.parent.iterdir()), [])
         self.assertEqual([path.name for path in (self.state / FOLDER).iterdir()], [".backup.lock"])
+
+    def test_what_is_no_state(self) -> None:
+        """Database, logs and journal are none of the files, whatever link the folder or the database is called by."""
+        self.fill()
+        for end in ("-wal", "-shm", "-journal"):
+            Path(f"{self.path}{end}").touch()
+        link, file = self.folder / "link", self.folder / "link.db"
+        link.symlink_to(self.state)
+        file.symlink_to(self.path)
+        for state in (self.state, link):
+            for database in (self.path, link / self.path.name, file):
+                found = [path.relative_to(state).as_posix() for path in state_files(state, [database])]
+                self.assertEqual(found, ["secret.key", "training/x.ledger"])
 
     def test_nothing_there(self) -> None:
         """Where no database is there is no backup, and none is made."""
@@ -417,6 +436,23 @@ class RestoreTests(BackupCase):
         found = json.loads(value)
         self.assertEqual((found["backup"], found["registers"]), (manifest.made, [1, 2, 3, 4]))
 
+    def test_file_of_old_days(self) -> None:
+        """A file that lies in the backup under the database's name does not come over the restored database."""
+        self.fill()
+        now, then = self.folder / "now.db", self.state / "shop.db"
+        self.path.rename(now)
+        before = self.marks(now)
+        fill(then, 2)
+        status, _, err = self.command(
+            "backup", "--config", self.configured(f"sqlite:///{now}"), "--to", str(self.archive)
+        )
+        self.assertEqual(status, 0, err)
+        self.assertIn("state/shop.db", read_manifest(self.archive).files)
+        there = self.configured(f"sqlite:///{then}")
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", there)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.marks(then), before)
+
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_killed_at_every_step(self) -> None:
         """Killed at any step, everything is as before or, after the next start of the service, as in the backup."""
@@ -476,9 +512,7 @@ class ServerTests(BackupCase):
         name = f"kept{next(_names)}"
         server().run(f"CREATE DATABASE {name}")
         self.addCleanup(server().run, f"DROP DATABASE {name} WITH (FORCE)")
-        file = self.folder / f"{name}.toml"
-        file.write_text(f'[database]\nurl = "{server().url(name)}"\n')
-        return str(file)
+        return self.configured(server().url(name))
 
     def test_without_tools(self) -> None:
         """A backup of PostgreSQL needs no program of the server's, and comes back into an empty database."""

@@ -168,12 +168,22 @@ def _dump(rows: Rows, shape: Shape, path: Path, report: Report) -> TableMark:
 
 def state_files(state: Path, leave_out: Iterable[Path]) -> Iterator[Path]:
     """The files of the state folder that are state, in the order of their names."""
-    ours = {file for path in leave_out for file in (path, *(Path(f"{path}{end}") for end in ("-wal", "-shm")))}
+    ours = {Path(f"{name}{end}") for name in names_in(state, leave_out) for end in ("", "-wal", "-shm", "-journal")}
     for path in sorted(state.rglob("*")):
-        parts = path.relative_to(state).parts
-        left_out = path in ours or any(Path(part).match(pattern) for part in parts for pattern in NOT_KEPT)
+        name = path.relative_to(state)
+        left_out = name in ours or any(Path(part).match(pattern) for part in name.parts for pattern in NOT_KEPT)
         if not left_out and path.is_file() and not path.is_symlink():
             yield path
+
+
+def names_in(folder: Path, files: Iterable[Path]) -> set[Path]:
+    """What those of the files that lie in a folder are called there: as they were named, and by their true names.
+
+    The configuration may call a folder by a link, and the database in it by its own name, or the other way round.
+    """
+    files = list(files)
+    pairs = [(folder, file) for file in files] + [(folder.resolve(), file.resolve()) for file in files]
+    return {file.relative_to(top) for top, file in pairs if file.is_relative_to(top)}
 
 
 def _through(folder: Path) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from dmtwisted.clock import kyiv
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
-from dmtwisted.store.carry.backing_up import marks, state_files
+from dmtwisted.store.carry.backing_up import marks, names_in, state_files
 from dmtwisted.store.carry.moving import SOURCE, Report, begin, catch_up, expect_same_schema, move
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Row, pages, shapes
@@ -213,8 +213,11 @@ def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
 def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]) -> Iterator[Step]:
     """What is done with the files of the state folder: those of the backup come, the others go."""
     staged = folder / STATE
-    coming = {path.relative_to(staged) for path in staged.rglob("*") if path.is_file()} if staged.is_dir() else set()
-    there = {path.relative_to(state) for path in state_files(state, leave_out)}
+    left_out = list(leave_out)
+    # What is no state here is none in the backup either: a file of old days must not come over the database.
+    not_coming = [staged / name for name in names_in(state, left_out)]
+    coming = {path.relative_to(staged) for path in state_files(staged, not_coming)}
+    there = {path.relative_to(state) for path in state_files(state, left_out)}
     for name in sorted(coming | there):
         yield (staged / name if name in coming else None, state / name, old / "state" / name)
 
