@@ -14,20 +14,22 @@ import threading
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
 from pathlib import Path
-from unittest import skipIf, skipUnless
+from typing import Any
+from unittest import mock, skipIf, skipUnless
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted import files
 from dmtwisted.commands.launch import finish_restore
 from dmtwisted.commands.main import main
-from dmtwisted.config import Config, ConfigError, ServiceConfig
-from dmtwisted.store.carry import backing_up, sqlite_rows
+from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
+from dmtwisted.store.carry import backing_up, restoring, sqlite_rows, swapping
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks, state_files
 from dmtwisted.store.carry.rows import SCHEMA, CarryError, open_rows
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import PLAN, planned
-from dmtwisted.store.migrate import head, upgrade
+from dmtwisted.store.migrate import MOVING, head, upgrade
 from dmtwisted.store.restored import NAME as RESTORED
 from dmtwisted.store.statements import VERBS
 from dmtwisted.store.writer import connect, take_lock
@@ -453,6 +455,20 @@ class RestoreTests(BackupCase):
         self.assertEqual(status, 0, err)
         self.assertEqual(self.marks(then), before)
 
+    def test_plan_ends_on_the_disk(self) -> None:
+        """The end of the plan is on the disk: carried out again it would take the log of who works there by then."""
+        self.fill()
+        self.backup()
+        through, seen = swapping._through, []
+
+        def seen_through(folder: Path) -> None:
+            seen.append((folder, planned(self.state)))
+            through(folder)
+
+        self.patch(swapping, "_through", seen_through)
+        self.restored()
+        self.assertEqual(seen[-1], (self.state, False))
+
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_killed_at_every_step(self) -> None:
         """Killed at any step, everything is as before or, after the next start of the service, as in the backup."""
@@ -551,6 +567,69 @@ class ServerTests(BackupCase):
         self.restored()
         self.assertEqual(self.marks(), before)
 
+    def test_disk_full(self) -> None:
+        """No service works with restored rows beside files of before: without a plan for them it is not let in."""
+        self.fill()
+        self.backup()
+        config = self.database()
+        self.path.unlink()
+        (self.state / "secret.key").write_text("of the new machine")
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device", str(self.state / PLAN))
+
+        command = ("restore", str(self.archive), "--yes", "--config", config)
+        with mock.patch.object(restoring, "write_plan", full):
+            status, _, err = self.command(*command)
+        self.assertEqual((status, "No space left on device" in err), (1, True), err)
+        with open_rows(_url(config)) as rows:
+            self.assertEqual(rows.revision(), MOVING)
+        self.assertEqual((self.state / "secret.key").read_text(), "of the new machine")
+        status, _, err = self.command(*command)
+        self.assertEqual(status, 0, err)
+        self.assertEqual((self.state / "secret.key").read_text(), KEY)
+
+    def test_rows_in_place(self) -> None:
+        """The same of rows that were backed up as rows."""
+        self.fill()
+        one, other = self.database(), self.database()
+        self.assertEqual(self.command("db", "move", "--to", _url(one))[0], 0)
+        self.assertEqual(self.command("backup", "--config", one, "--to", str(self.archive))[0], 0)
+        let_in = []
+
+        def written(*given: Any) -> None:
+            with open_rows(_url(other)) as rows:
+                let_in.append(rows.revision())
+            swapping.write_plan(*given)
+
+        self.patch(restoring, "write_plan", written)
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
+        self.assertEqual((status, let_in), (0, [MOVING]), err)
+
+    def test_service_meanwhile(self) -> None:
+        """A service that starts while files come into their places does not carry out the same plan."""
+        self.fill()
+        self.backup()
+        config = self.database()
+        self.path.unlink()
+        (self.state / "secret.key").write_text("of before")
+        service = Config(database=DatabaseConfig(url=_url(config)), service=ServiceConfig(state=str(self.state)))
+        refused: list[Exception] = []
+
+        def starting(new: Path, place: Path) -> None:
+            if not refused:
+                refused.append(self.assertRaises(ConfigError, finish_restore, service))
+            files.replace(new, place)
+
+        self.patch(swapping, "replace", starting)
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
+        self.assertEqual(status, 0, err)
+        self.assertEqual((self.state / "secret.key").read_text(), KEY)
+        [kept] = self.state.glob("before-restore-*/state/secret.key")
+        self.assertEqual(kept.read_text(), "of before")
+        # The lock is free again.
+        finish_restore(service)
+
     def test_begun_by_another_version(self) -> None:
         """A database into which another version began to restore is not gone on with."""
         self.fill()
@@ -571,8 +650,6 @@ class ServerTests(BackupCase):
         one, other = self.database(), self.database()
         self.assertEqual(self.command("db", "move", "--to", _url(one))[0], 0)
         self.assertEqual(self.command("backup", "--config", one, "--to", str(self.archive))[0], 0)
-        from dmtwisted.store.carry import restoring
-
         self.patch(restoring, "set_mark", lambda *_: (_ for _ in ()).throw(CarryError("the power went")))
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
         self.assertEqual((status, "the power went" in err), (1, True))

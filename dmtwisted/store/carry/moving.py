@@ -29,6 +29,9 @@ Report = Callable[[str, int, int], None]
 Make = Callable[[], None]
 """Makes the schema in an empty database."""
 
+Ready = Callable[[], None]
+"""Called when every row is there and compared, before services are let in."""
+
 SOURCE = "source"
 """The note that says which database the rows come from."""
 
@@ -41,11 +44,14 @@ class Moved:
     carried: int
 
 
-def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = False) -> Moved:
+def move(
+    source: Rows, target: Rows, make: Make, report: Report, anew: bool = False, ready: Ready = lambda: None
+) -> Moved:
     """Bring every row of ``source`` into ``target``.
 
     :param make: makes the schema in the target.
     :param anew: take out first what an earlier run has brought.
+    :param ready: called once, before the last step.
     :raises CarryError: when one of them is in use, the source is damaged, the target holds something else, or the
         sums are not equal.
     """
@@ -70,6 +76,7 @@ def move(source: Rows, target: Rows, make: Make, report: Report, anew: bool = Fa
     catch_up(target, report)
     sums = compare(source, target, report)
     reached("move.compared")
+    ready()
     target.end_notes(head())
     return Moved(sums, carried)
 

@@ -14,13 +14,14 @@ from dmtwisted.clock import kyiv
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
-from dmtwisted.store.carry.moving import SOURCE, Report, begin, catch_up, expect_same_schema, move
+from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
 from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.carry.shapes import Row, pages, shapes
 from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
 from dmtwisted.store.migrate import MOVING, SQLITE, head
 from dmtwisted.store.restored import NAME, Restored
+from dmtwisted.store.writer import Locked, take_lock
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""
@@ -119,20 +120,42 @@ def restore_rows(
     :raises OSError: when the disk does not take it.
     """
     target.keep_others_out(0)
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        # The one that a starting service takes before it carries out a plan.
+        files = take_lock(str(state / "restore.lock"), 0)
+    except Locked:
+        raise CarryError(f"{state}: another restore is at work") from None
+    with files:
+        return _restore_rows(backup, state, target, leave_out, make, upgrade, now, report)
+
+
+def _restore_rows(
+    backup: Path, state: Path, target: Rows, leave_out: Iterable[Path], make: Callable[[], None],
+    upgrade: Upgrade, now: int, report: Report,
+) -> Path:  # fmt: skip
     if planned(state):
         carry_out(state)
     folder = state / f"restoring-{secrets.token_hex(4)}"
     _sweep(state)
     folder.mkdir(mode=0o700, parents=True)
+    old = _unused(state / f"before-restore-{_stamp(now)}")
+
+    def decide() -> None:
+        # Before a service is let into the database: the first one shall find the files that belong to it.
+        _through(folder)
+        write_plan(state, steps, [folder])
+
     try:
         manifest = unpack(backup, folder, _counted(backup, report))
         _not_newer(backup, manifest)
+        steps = list(_state_steps(folder, state, old, leave_out))
         if manifest.whole_file:
             _prove(folder / DATABASE, manifest, report)
             upgrade(f"{SQLITE}{folder / DATABASE}")
             with SqliteRows(folder / DATABASE) as rows:
                 set_mark(rows, manifest, now)
-                move(rows, target, make, report, anew=True)
+                move(rows, target, make, report, anew=True, ready=decide)
         else:
             if manifest.revision != head():
                 raise CarryError(
@@ -143,10 +166,7 @@ def restore_rows(
                 target.clear()
             else:
                 begin(target, make, f"the backup {backup.name}")
-            _load(folder, manifest, target, backup.name, report, now)
-        old = _unused(state / f"before-restore-{_stamp(now)}")
-        _through(folder)
-        write_plan(state, list(_state_steps(folder, state, old, leave_out)), [folder])
+            _load(folder, manifest, target, backup.name, report, now, decide)
     except BaseException:
         if not planned(state):
             shutil.rmtree(folder, ignore_errors=True)
@@ -166,9 +186,13 @@ def _prove(path: Path, manifest: Manifest, report: Report) -> None:
 
 
 def _load(
-    folder: Path, manifest: Manifest, target: Rows, name: str, report: Report, marked: int | None = None
-) -> None:
-    """Put rows in, and compare what is there then with what was backed up."""
+    folder: Path, manifest: Manifest, target: Rows, name: str, report: Report, marked: int | None = None,
+    ready: Ready = lambda: None,
+) -> None:  # fmt: skip
+    """Put rows in, and compare what is there then with what was backed up.
+
+    :param ready: called when that is done, before services are let in.
+    """
     if manifest.revision != head():
         raise CarryError(f"rows of an older version (schema {manifest.revision}) need that version")
     if target.revision() != MOVING:
@@ -192,6 +216,7 @@ def _load(
         raise CarryError("the rows that were restored are not those that were backed up")
     if marked is not None:
         set_mark(target, manifest, marked)
+    ready()
     target.end_notes(head())
 
 

@@ -54,6 +54,8 @@ def carry_out(state: Path) -> None:
         if folder.is_dir():
             _through(folder)
     (state / PLAN).unlink()
+    # Should it come back with the power, it would take away the log of who works with the database by then.
+    _through(state)
     for folder in plan["folders"]:
         shutil.rmtree(folder, ignore_errors=True)
 
