@@ -82,6 +82,10 @@ print(steps)
 """Restore into one copy after the other, each time killed one step of the file system later."""
 
 
+class PowerCut(BaseException):
+    """The power goes."""
+
+
 def nobody(doing: str, done: int, total: int) -> None:
     """Nobody looks on."""
 
@@ -136,6 +140,17 @@ class BackupCase(SynchronousTestCase):
         file = self.folder / f"{next(_names)}.toml"
         file.write_text(f'[database]\nurl = "{url}"\n')
         return str(file)
+
+    def broken_off(self, *options: str) -> None:
+        """A restore with these options that the power cuts off after its plan, before any file is in its place."""
+
+        def reached(point: str) -> None:
+            if point == "restore.planned":
+                raise PowerCut
+
+        with mock.patch.object(restoring, "reached", reached), redirect_stdout(io.StringIO()):
+            self.assertRaises(PowerCut, main, ["restore", *options, "--yes", "--state", str(self.state)])
+        self.assertTrue(planned(self.state))
 
     def marks(self, path: Path | None = None) -> dict[str, TableMark]:
         """What the tables amount to, without what a restore notes."""
@@ -468,6 +483,26 @@ class RestoreTests(BackupCase):
         self.patch(swapping, "_through", seen_through)
         self.restored()
         self.assertEqual(seen[-1], (self.state, False))
+
+    def test_pending(self) -> None:
+        """While a restore is not finished nothing is backed up, moved or upgraded: half of it is of before."""
+        self.fill()
+        before = self.marks()
+        self.backup()
+        self.broken_off(str(self.archive))
+        second, target = self.folder / "second.tar.gz", self.folder / "target.db"
+        for command in (
+            ("backup", "--to", str(second)),
+            ("db", "move", "--to", f"sqlite:///{target}"),
+            ("db", "upgrade"),
+        ):
+            status, _, err = self.command(*command)
+            self.assertEqual((status, err.count("\n")), (1, 1), err)
+            self.assertIn("start the service, or restore once more", err)
+        self.assertEqual((second.exists(), target.exists()), (False, False))
+        finish_restore(Config(service=ServiceConfig(state=str(self.state))))
+        self.assertEqual(self.command("backup", "--to", str(second))[0], 0)
+        self.assertEqual(self.marks(), before)
 
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_killed_at_every_step(self) -> None:

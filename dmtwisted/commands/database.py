@@ -181,7 +181,7 @@ def check(options: usage.Options) -> int:
 
 def upgrade(options: usage.Options) -> int:
     """Bring the database up to date."""
-    from dmtwisted.store.carry.looking import fitness
+    from dmtwisted.store.carry.looking import expect_nothing_pending, fitness
     from dmtwisted.store.carry.rows import CarryError, open_rows
     from dmtwisted.store.carry.upgrading import due, upgrade_to
 
@@ -189,6 +189,7 @@ def upgrade(options: usage.Options) -> int:
     url = url_of(config)
     with open_rows(url) as rows:
         rows.keep_others_out(PATIENCE)
+        expect_nothing_pending(config.state)
         begun = rows.revision()
         steps = due(begun)
         if not steps:
@@ -216,7 +217,8 @@ PATIENCE = 2.0
 
 def move(options: usage.Options) -> int:
     """Bring every row into another database."""
-    from dmtwisted.store.carry.moving import move as move_rows
+    from dmtwisted.store.carry import moving
+    from dmtwisted.store.carry.looking import expect_nothing_pending
     from dmtwisted.store.carry.rows import open_rows
     from dmtwisted.store.carry.upgrading import upgrade_to
 
@@ -227,7 +229,9 @@ def move(options: usage.Options) -> int:
     progress = Progress()
     with open_rows(url_of(config)) as source, open_rows(to) as target:
         print(f"from {source.name}\nto   {target.name}", flush=True)
-        moved = move_rows(source, target, lambda: upgrade_to(to, "head"), progress, bool(options["anew"]))
+        source.keep_others_out(moving.PATIENCE)
+        expect_nothing_pending(config.state)
+        moved = moving.move(source, target, lambda: upgrade_to(to, "head"), progress, bool(options["anew"]))
     progress.done()
     for name, total in moved.sums.items():
         print(f"{total.rows:>12,} {name:<10} {total.hex[:32]}")

@@ -29,7 +29,7 @@ from dmtwisted.store.carry.archive import (
     write_archive,
     write_rows,
 )
-from dmtwisted.store.carry.looking import expect_fit
+from dmtwisted.store.carry.looking import expect_fit, expect_nothing_pending
 from dmtwisted.store.carry.moving import Report
 from dmtwisted.store.carry.rows import CarryError, Rows
 from dmtwisted.store.carry.shapes import Shape, Sum, shapes
@@ -76,6 +76,7 @@ def make_backup(
         # Nobody else is here: what was left behind by one that was killed holds keys and receipts.
         for left in (*own.glob(".backup-*"), *own.glob(f".*{_PART}")):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+        expect_nothing_pending(state)
         if target.exists():
             raise CarryError(f"{target} is there already")
         folder = own / f".backup-{secrets.token_hex(4)}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dmtwisted.store.carry.rows import CarryError, Rows
 from dmtwisted.store.carry.shapes import shapes
+from dmtwisted.store.carry.swapping import planned
 from dmtwisted.store.migrate import head, unfit
 
 UNFINISHED = (
@@ -90,3 +92,12 @@ def expect_fit(rows: Rows) -> None:
     unfit = fitness(rows.revision())
     if unfit:
         raise CarryError(f"{rows.name} {unfit}")
+
+
+def expect_nothing_pending(state: Path) -> None:
+    """Complain of a restore that was broken off after it was decided: what is there is half of before, half restored.
+
+    :raises CarryError: when there is one.
+    """
+    if planned(state):
+        raise CarryError(f"a restore into {state} is not finished; start the service, or restore once more")
