@@ -504,6 +504,39 @@ class RestoreTests(BackupCase):
         self.assertEqual(self.command("backup", "--to", str(second))[0], 0)
         self.assertEqual(self.marks(), before)
 
+    def test_files_in_one_folder(self) -> None:
+        """Of two services with their databases in one folder one is restored while a plan of the other waits."""
+        self.fill()
+        disk = self.folder / "disk"
+        disk.mkdir()
+        one, other = disk / "one.db", disk / "other.db"
+        self.path.rename(one)
+        fill(other, 2)
+        before = self.marks(one)
+        config = self.configured(f"sqlite:///{one}")
+        self.assertEqual(self.command("backup", "--config", config, "--to", str(self.archive))[0], 0)
+        self.broken_off(str(self.archive), "--config", config)
+        waiting, self.state = self.state, self.folder / "state of the other"
+        status, _, err = self.command(
+            "restore", str(self.archive), "--yes", "--config", self.configured(f"sqlite:///{other}")
+        )
+        self.assertEqual(status, 0, err)
+        one.unlink()
+        finish_restore(
+            Config(database=DatabaseConfig(url=f"sqlite:///{one}"), service=ServiceConfig(state=str(waiting)))
+        )
+        self.assertEqual(self.marks(one), before)
+        self.assertEqual(list(disk.glob("restoring-*")), [])
+
+    def test_another_disk(self) -> None:
+        """A folder of the state folder that is another disk is told before anything is replaced."""
+        self.fill()
+        self.backup()
+        mounted = self.state / "training"
+        self.patch(restoring, "_disk", lambda folder: folder == mounted)
+        self.assertIn(f"{mounted} lies on another disk", self.refused())
+        self.assertFalse(planned(self.state))
+
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_killed_at_every_step(self) -> None:
         """Killed at any step, everything is as before or, after the next start of the service, as in the backup."""
@@ -664,6 +697,17 @@ class ServerTests(BackupCase):
         self.assertEqual(kept.read_text(), "of before")
         # The lock is free again.
         finish_restore(service)
+
+    def test_another_disk(self) -> None:
+        """A folder that is another disk is told before the database is touched."""
+        self.fill()
+        self.backup()
+        config, mounted = self.database(), self.state / "training"
+        self.patch(restoring, "_disk", lambda folder: folder == mounted)
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
+        self.assertEqual((status, f"{mounted} lies on another disk" in err), (1, True), err)
+        with open_rows(_url(config)) as rows:
+            self.assertEqual(rows.tables(), set())
 
     def test_begun_by_another_version(self) -> None:
         """A database into which another version began to restore is not gone on with."""

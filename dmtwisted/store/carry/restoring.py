@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -70,8 +71,9 @@ def restore_file(
         if planned(state):
             carry_out(state)
         mark = secrets.token_hex(4)
-        folder, beside = state / f"restoring-{mark}", database.parent / f"restoring-{mark}-database"
-        _sweep(state, database.parent)
+        folder, beside = state / f"restoring-{mark}", database.parent / f"restoring-{mark}-{database.name}"
+        _sweep(state)
+        _sweep(database.parent, f"-{database.name}")
         folder.mkdir(mode=0o700, parents=True)
         try:
             manifest = unpack(backup, folder, _counted(backup, report))
@@ -96,6 +98,7 @@ def restore_file(
             steps: list[Step] = [(None, log, old_database / log.name) for log in logs]
             steps.append((fresh, database, old_database / database.name))
             steps += _state_steps(folder, state, old, [database, *leave_out])
+            _expect_renamable(steps)
             _through(folder, beside)
             reached("restore.unpacked")
             write_plan(state, steps, [folder, beside])
@@ -150,6 +153,7 @@ def _restore_rows(
         manifest = unpack(backup, folder, _counted(backup, report))
         _not_newer(backup, manifest)
         steps = list(_state_steps(folder, state, old, leave_out))
+        _expect_renamable(steps)
         if manifest.whole_file:
             _prove(folder / DATABASE, manifest, report)
             upgrade(f"{SQLITE}{folder / DATABASE}")
@@ -247,10 +251,31 @@ def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]
         yield (staged / name if name in coming else None, state / name, old / "state" / name)
 
 
-def _sweep(*folders: Path) -> None:
-    """Remove what a restore that was killed before its plan has left: it holds keys and receipts."""
-    for folder in folders:
-        for left in folder.glob("restoring-*"):
+def _expect_renamable(steps: Iterable[Step]) -> None:
+    """Complain of a folder in the state folder that is another disk: once decided, a plan has to go through.
+
+    :raises CarryError: when there is one.
+    """
+    for new, place, old in steps:
+        if len({_disk(path.parent) for path in (new, place, old) if path is not None}) > 1:
+            raise CarryError(f"{place.parent} lies on another disk; unmount it, restore, and copy its files back")
+
+
+def _disk(folder: Path) -> int:
+    """The disk that a folder lies on, or will lie on."""
+    # Of folders alone: of files some systems that lay one disk over another tell that of the lower one.
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder.stat().st_dev
+
+
+def _sweep(folder: Path, whose: str = "") -> None:
+    """Remove what a restore that was killed before its plan has left: it holds keys and receipts.
+
+    :param whose: what its names end with. Several services may keep their files in one folder, and each has a plan.
+    """
+    for left in folder.glob("restoring-*"):
+        if re.fullmatch(f"restoring-[0-9a-f]+{re.escape(whose)}", left.name):
             shutil.rmtree(left, ignore_errors=True)
 
 
