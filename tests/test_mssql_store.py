@@ -24,6 +24,7 @@ from dmtwisted.store.mssql import MssqlStore
 from dmtwisted.store.mssql_sessions import read_url
 from dmtwisted.store.mssql_texts import BODY, END, keep, kept
 from dmtwisted.store.opening import store_of
+from dmtwisted.store.seals import GENESIS, link
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.values import Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
@@ -120,6 +121,25 @@ class MssqlStoreTests(MssqlCase, StoreContract, TestCase):
 @skipIf(MISSING, MISSING)
 class MssqlSealTests(MssqlCase, SealContract, RetentionContract, TestCase):
     """The seals."""
+
+    async def test_first_of_two(self) -> None:
+        """Who meant to make the first seal of a device goes on from the one that somebody made at that moment."""
+        store = await self.opened()
+        n = (await store.reserve(intent(TILL, "a"))).n
+        run, theirs = mssql_double.Connection.run, bytes(range(32))
+
+        def after_theirs(connection: mssql_double.Connection, cursor: Any, batch: str, values: Any) -> None:
+            if batch.startswith(("UPDATE chain", "INSERT INTO chain")):
+                made.restore()
+                row = f"({TILL}, 1, '\\x{theirs.hex()}', '\\x{GENESIS.hex()}', 0)"
+                self.bypass(f"INSERT INTO chain (device_n, count, hash, anchor, removed) VALUES {row}")
+            run(connection, cursor, batch, values)
+
+        made = self.patch(mssql_double.Connection, "run", after_theirs)
+        await store.conclude(outcome(n, State.REFUSED))
+        [seal] = await store.seals(0, 10)
+        self.assertEqual(seal.chain, link(theirs, TILL, n, seal.content))
+        self.assertEqual([chain.count for chain in await store.chains()], [2])
 
 
 @skipIf(MISSING, MISSING)

@@ -32,13 +32,14 @@ def seal(database: Link, n: int) -> None:
     content = content_hash(row, _documents(database, n))
     before = database.ask("SELECT hash FROM chain WITH (UPDLOCK, HOLDLOCK) WHERE device_n = %s", (device_n,))
     end = link(before[0][0] if before else GENESIS, device_n, n, content)
-    # The first seal of a device may be made by two at once: the other one begins anew.
-    database.change(
-        f"UPDATE chain SET [count] = [count] + 1, hash = {BODY} WHERE device_n = %s",
-        f"INSERT INTO chain ([count], hash, device_n, anchor, removed) VALUES (1, {BODY}, %s, {BODY}, 0)",
-        (end, device_n),
-        (GENESIS,),
-    )
+    if before:
+        database.ask(f"UPDATE chain SET [count] = [count] + 1, hash = {BODY} WHERE device_n = %s", (end, device_n))
+    else:
+        # Two may make the first seal of a device at once: the other one begins anew, and goes on from this one.
+        database.make(
+            f"INSERT INTO chain ([count], hash, device_n, anchor, removed) VALUES (1, {BODY}, %s, {BODY}, 0)",
+            (end, device_n, GENESIS),
+        )
     database.ask(
         f"INSERT INTO seal (device_n, operation_n, content, chain) VALUES (%s, %s, {BODY}, {BODY})",
         (device_n, n, content, end),

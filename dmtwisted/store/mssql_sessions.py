@@ -196,10 +196,17 @@ class Link:
         """
         self.ask(update, values)
         if not self.changed:
-            try:
-                self.ask(insert, (*values, *more))
-            except Duplicate:
-                raise Again("the row was made meanwhile") from None
+            self.make(insert, (*values, *more))
+
+    def make(self, insert: str, values: Sequence[Any]) -> None:
+        """Make a row.
+
+        :raises Again: when somebody else made it meanwhile.
+        """
+        try:
+            self.ask(insert, values)
+        except Duplicate:
+            raise Again("the row was made meanwhile") from None
 
     def begin(self) -> None:
         """Begin a transaction; without one each statement is a transaction of its own."""
