@@ -697,6 +697,8 @@ class CommandTests(MoveCase):
         status, out, err = self.db("check", *self.configured())
         self.assertEqual(status, 1, err)
         self.assertIn("WRONG: ", out)
+        with open_rows(self.url, reading=True) as rows:
+            self.assertNotIn("\n", "".join(rows.faults()))
 
     def test_upgrade_older(self) -> None:
         """A file of an older version is copied before it is brought up to date; nobody else may have it meanwhile."""
