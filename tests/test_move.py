@@ -683,7 +683,19 @@ class CommandTests(MoveCase):
             db.execute("INSERT INTO seal (n, device_n, operation_n, content, chain) VALUES (-1, 1, 11, x'', x'')")
         status, out, _ = self.db("check", *self.configured())
         self.assertEqual(status, 1)
-        self.assertIn("device 1, operation 11: it was put in from outside", out)
+        self.assertIn("WRONG: device 1, operation 11: its seal does not follow from the one before", out)
+
+    def test_check_seal_put_in(self) -> None:
+        """A seal that was put in before all others is named, though its operation has one of ours."""
+        self.fill(10)
+        with closing(sqlite3.connect(self.path)) as db, db:
+            [(device_n,)] = db.execute("SELECT device_n FROM operation WHERE n = 2").fetchall()
+            db.execute(
+                "INSERT INTO seal (n, device_n, operation_n, content, chain) VALUES (-1, ?, 2, x'', x'')", (device_n,)
+            )
+        status, out, _ = self.db("check", *self.configured())
+        self.assertEqual(status, 1)
+        self.assertIn(f"WRONG: device {device_n}, operation 2: its seal does not follow from the one before", out)
 
     def test_check_damaged(self) -> None:
         """Pages that were overwritten are found, and what can be read is read."""

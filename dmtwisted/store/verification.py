@@ -71,7 +71,8 @@ class Walk:
     def take(self, seals: Iterable[SealRow]) -> Flaw | None:
         """The next seals, in the order of their ``n``; the first one that is wrong, if any."""
         for seal in seals:
-            if seal.n <= self._reached.get(seal.device_n, 0):
+            reached = self._reached.get(seal.device_n)
+            if reached is not None and seal.n <= reached:
                 # Taken before we went back.
                 self.after = seal.n
                 continue
