@@ -21,10 +21,10 @@ lint: $(VENV)/.tested            ## ruff and strict mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/.tested            ## the pages that are made from the code
-	$(BIN)/python -m dmtwisted.config_page > docs/configuration.md
-	$(BIN)/python -m dmtwisted.config_page uk > docs/uk/configuration.md
-	$(BIN)/python -m dmtwisted.result_page > docs/result-codes.md
-	$(BIN)/python -m dmtwisted.result_page uk > docs/uk/result-codes.md
+	$(BIN)/python -m tools.config_page > docs/configuration.md
+	$(BIN)/python -m tools.config_page uk > docs/uk/configuration.md
+	$(BIN)/python -m tools.result_page > docs/result-codes.md
+	$(BIN)/python -m tools.result_page uk > docs/uk/result-codes.md
 	$(BIN)/python -m tests.traceability
 	$(BIN)/python -m tests.terminal_matrix
 	$(BIN)/python -m tests.conformance_levels

@@ -84,7 +84,7 @@ def order_of(config: Config, now: int) -> Order:
 def back_up(given: bytes) -> bytes:
     """Make a backup; why not when it fails. Runs in a process of its own, which alone carries what it takes."""
     from dmtwisted.store.carry.backing_up import make_backup
-    from dmtwisted.store.carry.rows import CarryError, open_rows
+    from dmtwisted.store.rows import CarryError, open_rows
 
     asked = msgspec.json.decode(given, type=Order)
     state = Path(asked.state)
@@ -100,7 +100,7 @@ def back_up(given: bytes) -> bytes:
 
 def _teller() -> Callable[[str, int, int], None]:
     """Tells how far it is, now and then."""
-    from dmtwisted.apart import tell
+    from dmtwisted.system.apart import tell
 
     last = 0.0
 
@@ -178,7 +178,7 @@ class Backups:
 
 def _found(folder: Path) -> list[Found]:
     from dmtwisted.store.carry.archive import read_manifest
-    from dmtwisted.store.carry.rows import CarryError
+    from dmtwisted.store.rows import CarryError
 
     told = []
     for path in sorted(folder.glob("*.tar.gz"), key=lambda path: path.stat().st_mtime, reverse=True)[:LISTED]:

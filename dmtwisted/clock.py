@@ -89,8 +89,8 @@ class ServiceClock:
     async def apart(
         self, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
     ) -> bytes | None:
-        """What ``work`` makes of ``given`` in a process of its own: see `dmtwisted.apart.apart`."""
-        from dmtwisted.apart import apart
+        """What ``work`` makes of ``given`` in a process of its own: see `dmtwisted.system.apart.apart`."""
+        from dmtwisted.system.apart import apart
 
         return await apart(self._reactor, work, given, patience, told)
 

@@ -1,7 +1,7 @@
 """The configuration file: what has to be known before the service can start, read and checked once.
 
 One TOML file, every key of it optional. Each key of the dataclasses below carries its documentation with it,
-so that `dmtwisted.config_page` prints ``docs/configuration.md`` from here. What a person
+so that `tools.config_page` prints ``docs/configuration.md`` from here. What a person
 changes while the service runs lives in the database, not here.
 """
 

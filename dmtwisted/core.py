@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
-from dmtwisted.access import Access
+from dmtwisted.access.login import Access
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
@@ -27,7 +27,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreDamaged, StoreFailed
 
 if TYPE_CHECKING:
-    from dmtwisted.tls import LiveCertificate
+    from dmtwisted.access.tls import LiveCertificate
 
 TRAINING_REGISTER = "test"
 """The register that a fresh service in training mode has (design 7)."""
@@ -141,6 +141,6 @@ def _certificate(config: Config, reactor: Any) -> LiveCertificate | None:
     """The certificate of a service that speaks HTTPS; one that speaks HTTP does not load what it takes."""
     if not config.tls.given:
         return None
-    from dmtwisted.tls import LiveCertificate
+    from dmtwisted.access.tls import LiveCertificate
 
     return LiveCertificate(config.tls, reactor)

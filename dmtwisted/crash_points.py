@@ -73,7 +73,7 @@ POINTS: Mapping[str, str] = {
     "batch.declined": "The end of a saga without a payment is durable; nobody was told.",
     "batch.never-paid": "After a start: that the saga never got to its payment is durable.",
     "batch.stays-open": "That the saga is paid and has no receipt yet is durable; nobody was told.",
-    # The store itself (dmtwisted/store/writer.py); here it is the writer that dies
+    # The store itself (dmtwisted/store/sqlite/writer.py); here it is the writer that dies
     "writer.before-commit": "A batch of verbs is run; its transaction is open.",
     "writer.committed": "The transaction is durable; nobody was answered.",
     # What goes on beside the tasks

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from dmtwisted.answers import Warning, printed, warned
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER
-from dmtwisted.printing.model import Cut, Drawer, Element, Line
+from dmtwisted.documents.model import Cut, Drawer, Element, Line
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.told import Told
 from dmtwisted.registers.interface import Done

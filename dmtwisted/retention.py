@@ -37,9 +37,9 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
+from dmtwisted.documents.documents import Z
 from dmtwisted.pace import Pace
 from dmtwisted.registers import totals
-from dmtwisted.registers.documents import Z
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import link, removal

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from twisted.logger import Logger
 
-from dmtwisted.files import replace
+from dmtwisted.system.files import replace
 
 KEY_FILE = "secret.key"
 """The file of the key, in the state folder."""

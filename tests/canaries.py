@@ -16,8 +16,10 @@ from twisted.logger import globalLogPublisher
 from twisted.web.http import HTTPChannel
 
 from dmtwisted.dispatch import Dispatcher
-from dmtwisted.logs import observer
-from dmtwisted.store import memory, server_store, sqlite
+from dmtwisted.store import server_store
+from dmtwisted.store.sqlite import memory
+from dmtwisted.store.sqlite import store as sqlite
+from dmtwisted.system.logs import observer
 from dmtwisted.terminals.service import TerminalService
 from web.site import Door
 

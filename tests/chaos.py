@@ -36,17 +36,23 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Res
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow, State
-from dmtwisted.terminals.caisse_ap import CaisseApDriver
-from dmtwisted.terminals.concert_v2 import ConcertDriver
-from dmtwisted.terminals.drivers import caisse_ap, concert_v2, ecr17, nexo, privatbank_json, ssi_json, zvt
-from dmtwisted.terminals.ecr17 import Ecr17Driver
-from dmtwisted.terminals.privatbank import PrivatbankDriver
+from dmtwisted.terminals.caisse_ap import settings as caisse_ap
+from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
+from dmtwisted.terminals.concert_v2 import settings as concert_v2
+from dmtwisted.terminals.concert_v2.driver import ConcertDriver
+from dmtwisted.terminals.ecr17 import settings as ecr17
+from dmtwisted.terminals.ecr17.driver import Ecr17Driver
+from dmtwisted.terminals.nexo import settings as nexo
+from dmtwisted.terminals.privatbank import settings as privatbank_json
+from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import Unreached
-from dmtwisted.terminals.ssi import SsiDriver
-from dmtwisted.terminals.zvt import ZvtDriver
+from dmtwisted.terminals.ssi import settings as ssi_json
+from dmtwisted.terminals.ssi.driver import SsiDriver
+from dmtwisted.terminals.zvt import settings as zvt
+from dmtwisted.terminals.zvt.driver import ZvtDriver
 from protocols.simulators.caisse_ap import CaisseApDevice
 from protocols.simulators.concert_v2 import ConcertDevice
 from protocols.simulators.ecr17 import Ecr17Device

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from dmtwisted.commands.children import HOME, HOST, family, free_port, service
+from dmtwisted.lab.children import HOME, HOST, family, free_port, service
 
 CHECKS = (
     "not_a_server_error",

@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 from dmtwisted.store.migrate import SQLITE, upgrade
-from dmtwisted.store.statements import VERBS
+from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
-from dmtwisted.store.writer import connect
 
 BEGIN = 1_700_000_000_000
 """The time of the first receipt."""

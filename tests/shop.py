@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import Config, ServiceConfig
 from dmtwisted.core import Core
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 
 MORNING = 1_789_970_400.0

@@ -19,7 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.requests import read_json, read_task
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.service import TerminalService
 from protocols.simulators.terminal import Card, Terminal

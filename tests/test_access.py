@@ -12,18 +12,18 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted import login_sessions
-from dmtwisted.access import Access, LoginChange, TryLater, WrongLogin
-from dmtwisted.api_keys import MOST_KEYS, ApiKeys
+from dmtwisted.access import login_sessions
+from dmtwisted.access.api_keys import MOST_KEYS, ApiKeys
+from dmtwisted.access.login import Access, LoginChange, TryLater, WrongLogin
+from dmtwisted.access.login_sessions import Sessions
+from dmtwisted.access.passwords import LONGEST, Passwords
+from dmtwisted.access.throttle import ALL, EACH, Throttle
 from dmtwisted.clock import ServiceClock
 from dmtwisted.config import ConfigError, ServerConfig, load
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.hardened import BadList, Circle
-from dmtwisted.login_sessions import Sessions
-from dmtwisted.passwords import LONGEST, Passwords
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.throttle import ALL, EACH, Throttle
 from tests.specification import promises
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from dmtwisted.apart import apart
 from dmtwisted.clock import ServiceClock
 from dmtwisted.registers.key_opening import WORK, Opened, Upload, work
+from dmtwisted.system.apart import apart
 from tests.prro_shop import container, keys
 
 

@@ -19,20 +19,21 @@ from unittest import mock, skipIf, skipUnless
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted import files
 from dmtwisted.commands.launch import finish_restore
 from dmtwisted.commands.main import main
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
-from dmtwisted.store.carry import backing_up, restoring, sqlite_rows, swapping
+from dmtwisted.store.carry import backing_up, restoring, swapping
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks, state_files
-from dmtwisted.store.carry.rows import SCHEMA, CarryError, open_rows
-from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import PLAN, planned
 from dmtwisted.store.migrate import MOVING, head, upgrade
 from dmtwisted.store.restored import NAME as RESTORED
-from dmtwisted.store.statements import VERBS
-from dmtwisted.store.writer import connect, take_lock
+from dmtwisted.store.rows import SCHEMA, CarryError, open_rows
+from dmtwisted.store.sqlite import rows as sqlite_rows
+from dmtwisted.store.sqlite.rows import SqliteRows
+from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.writer import connect, take_lock
+from dmtwisted.system import files
 from tests.filler import fill
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.store_contract import TILL, intent, paper

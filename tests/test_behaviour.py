@@ -10,10 +10,10 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.config import DATABASES
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.memory import MemoryStore
-from dmtwisted.store.mssql import MssqlStore
-from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.mssql.store import MssqlStore
+from dmtwisted.store.postgres.store import PostgresStore
+from dmtwisted.store.sqlite.memory import MemoryStore
+from dmtwisted.store.sqlite.store import SqliteStore
 from tests import test_mssql_store
 from tests.behaviour import Behaviour
 from tests.mssql_double import installed

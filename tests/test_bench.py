@@ -15,24 +15,26 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.commands import bench, bench_sales, bench_sign
-from dmtwisted.commands.bench import BenchOptions
-from dmtwisted.commands.bench_options import numbers
-from dmtwisted.commands.bench_sales import Round, Row, row_of, table
-from dmtwisted.commands.bench_sign import Report, as_json, signing_report, typical_receipt
-from dmtwisted.commands.bench_sign import words as told_by
-from dmtwisted.commands.bench_tax import Report as TaxReport
-from dmtwisted.commands.bench_tax import Round as TaxRound
-from dmtwisted.commands.bench_tax import as_json as tax_as_json
-from dmtwisted.commands.bench_tax import tax_report
-from dmtwisted.commands.bench_tax import words as tax_words
-from dmtwisted.commands.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
-from dmtwisted.commands.figures import Share
-from dmtwisted.commands.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
-from dmtwisted.commands.load import Load
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.lab.bench import bench
+from dmtwisted.lab.bench import sales as bench_sales
+from dmtwisted.lab.bench import sign as bench_sign
+from dmtwisted.lab.bench.bench import BenchOptions
+from dmtwisted.lab.bench.figures import Share
+from dmtwisted.lab.bench.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
+from dmtwisted.lab.bench.options import numbers
+from dmtwisted.lab.bench.sales import Round, Row, row_of, table
+from dmtwisted.lab.bench.sign import Report, as_json, signing_report, typical_receipt
+from dmtwisted.lab.bench.sign import words as told_by
+from dmtwisted.lab.bench.tax import Report as TaxReport
+from dmtwisted.lab.bench.tax import Round as TaxRound
+from dmtwisted.lab.bench.tax import as_json as tax_as_json
+from dmtwisted.lab.bench.tax import tax_report
+from dmtwisted.lab.bench.tax import words as tax_words
+from dmtwisted.lab.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
+from dmtwisted.lab.load import Load
 from dmtwisted.store.migrate import ddl
-from dmtwisted.store.statements import conclude, reserve
+from dmtwisted.store.sqlite.memory import MemoryStore
+from dmtwisted.store.sqlite.statements import conclude, reserve
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.crypto.arithmetic import PLAIN

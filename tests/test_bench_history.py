@@ -12,10 +12,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.commands.bench import BenchOptions
-from dmtwisted.commands.bench_history import REGISTERS, SHORT, History, Report, as_json, tag_of, words
-from dmtwisted.commands.bench_removal import ENDED, Removal, Sales
-from dmtwisted.commands.bench_removal import words as removal_words
+from dmtwisted.lab.bench.bench import BenchOptions
+from dmtwisted.lab.bench.history import REGISTERS, SHORT, History, Report, as_json, tag_of, words
+from dmtwisted.lab.bench.removal import ENDED, Removal, Sales
+from dmtwisted.lab.bench.removal import words as removal_words
 from dmtwisted.retention import DAY, Retention
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings

@@ -20,22 +20,24 @@ from typing import Any
 from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.authority import issue, make_authority
-from dmtwisted.commands import bench, bench_idle, bench_tasks, timed
-from dmtwisted.commands.bench_idle import Idle, Process, Start, as_json, pss_mb, start_words, words
-from dmtwisted.commands.bench_options import BenchOptions
-from dmtwisted.commands.bench_steps import WHOLE, report_of, steps_report
-from dmtwisted.commands.bench_steps import table as steps_table
-from dmtwisted.commands.bench_tasks import Turn, busy, look_ups, open_load, payments, rows_of, table
-from dmtwisted.commands.bench_tls import Turn as TlsTurn
-from dmtwisted.commands.bench_tls import row_of as tls_row
-from dmtwisted.commands.bench_tls import table as tls_table
-from dmtwisted.commands.bench_tls import tls_report
-from dmtwisted.commands.children import BenchFailed, scratch_folder, service
-from dmtwisted.commands.figures import Share, columns, spread
-from dmtwisted.commands.load import KINDS, Load, LookUp, Payment, Sale, drive, drive_at, is_success, trust
+from dmtwisted.access.authority import issue, make_authority
 from dmtwisted.commands.load_fresh import drive_fresh
-from dmtwisted.commands.timed import ENDS, STEPS, Watch
+from dmtwisted.lab.bench import bench, timed
+from dmtwisted.lab.bench import idle as bench_idle
+from dmtwisted.lab.bench import tasks as bench_tasks
+from dmtwisted.lab.bench.figures import Share, columns, spread
+from dmtwisted.lab.bench.idle import Idle, Process, Start, as_json, pss_mb, start_words, words
+from dmtwisted.lab.bench.options import BenchOptions
+from dmtwisted.lab.bench.steps import WHOLE, report_of, steps_report
+from dmtwisted.lab.bench.steps import table as steps_table
+from dmtwisted.lab.bench.tasks import Turn, busy, look_ups, open_load, payments, rows_of, table
+from dmtwisted.lab.bench.timed import ENDS, STEPS, Watch
+from dmtwisted.lab.bench.tls import Turn as TlsTurn
+from dmtwisted.lab.bench.tls import row_of as tls_row
+from dmtwisted.lab.bench.tls import table as tls_table
+from dmtwisted.lab.bench.tls import tls_report
+from dmtwisted.lab.children import BenchFailed, scratch_folder, service
+from dmtwisted.lab.load import KINDS, Load, LookUp, Payment, Sale, drive, drive_at, is_success, trust
 from dmtwisted.requests import read_json, read_task
 from tests.shop import Shop
 

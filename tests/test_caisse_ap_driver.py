@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.caisse_ap import CONTRADICTIONS, DETAILS, LOOK, _verdict
-from dmtwisted.terminals.drivers.caisse_ap import DRIVER
+from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, LOOK, _verdict
+from dmtwisted.terminals.caisse_ap.settings import DRIVER
 from dmtwisted.terminals.interface import PAYMENT, REFUND, Declined, Order
 from protocols.errors import Garbled
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done

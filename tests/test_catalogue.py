@@ -19,7 +19,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import QueueWay
 from dmtwisted.registers import totals
-from dmtwisted.result_page import NOT_YET, SEEN, page, ukrainian_page
 from dmtwisted.results import Action, Refused, Res
 from protocols.errors import LineLost
 from protocols.printers.profiles import PROFILES
@@ -29,6 +28,7 @@ from tests.shop import Shop, sale
 from tests.specification import promises
 from tests.test_printing_service import Queue
 from tests.web_case import JSON_TYPE, Connection
+from tools.result_page import NOT_YET, SEEN, page, ukrainian_page
 from web.site import Door
 from web.terminals import ServiceMethod
 

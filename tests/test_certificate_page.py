@@ -20,10 +20,10 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
-from dmtwisted.certificates import read_pem
+from dmtwisted.access.certificates import read_pem
+from dmtwisted.access.tls_orders import Order, Told, ordered
 from dmtwisted.commands.main import main
 from dmtwisted.config import INSTALLED, TLS_FOLDER, Overrides, TlsConfig, load
-from dmtwisted.tls_orders import Order, Told, ordered
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
 from tests.shop import MORNING
 from tests.specification import promises

@@ -10,11 +10,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import TERMINAL, Surroundings, find_drivers
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.caisse_ap import CaisseApDriver
+from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
 from dmtwisted.terminals.interface import Approved, Found, NeverStarted, Order
-from dmtwisted.terminals.nexo import NexoDriver
+from dmtwisted.terminals.nexo.driver import NexoDriver
 from tests import chaos
 from tests.certificates import make_certificate, make_key, pem
 from tests.chaos import WIRES, main, run

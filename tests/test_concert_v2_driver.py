@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.terminals.concert_v2 import LOOK, _verdict
-from dmtwisted.terminals.drivers.concert_v2 import DRIVER
+from dmtwisted.terminals.concert_v2.driver import LOOK, _verdict
+from dmtwisted.terminals.concert_v2.settings import DRIVER
 from dmtwisted.terminals.interface import PAYMENT, Declined, Order
 from protocols.terminals.concert_v2 import Answer, frame
 from tests.chaos import WireDesk

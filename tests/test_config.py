@@ -22,8 +22,8 @@ from dmtwisted.config import (
     TlsConfig,
     load,
 )
-from dmtwisted.config_page import UKRAINIAN, reference
 from tests.specification import promises
+from tools.config_page import UKRAINIAN, reference
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -308,7 +308,7 @@ class ReferenceTests(_WithFile):
     """The page of all keys."""
 
     def test_page(self) -> None:
-        """``docs/configuration.md`` is what ``python -m dmtwisted.config_page`` prints."""
+        """``docs/configuration.md`` is what ``python -m tools.config_page`` prints."""
         self.assertEqual(PAGE.read_text("utf-8"), reference())
 
     def test_ukrainian_page(self) -> None:

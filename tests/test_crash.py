@@ -6,7 +6,7 @@ import os
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.crashlab.books import Entry, Findings, Sold, compare_books
+from dmtwisted.lab.crash.books import Entry, Findings, Sold, compare_books
 from tests.crash.kill_rounds import VICTIMS, main, plan
 
 SOLD = [

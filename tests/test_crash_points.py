@@ -10,8 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted import crash_points
 from dmtwisted.crash_points import POINTS, VARIABLE, Orders, armed
-from dmtwisted.crashlab.carrying import POINTS as BESIDE
-from dmtwisted.crashlab.scenes import SCENES
+from dmtwisted.lab.crash.carrying import POINTS as BESIDE
+from dmtwisted.lab.crash.scenes import SCENES
 
 HOME = Path(__file__).resolve().parents[1]
 

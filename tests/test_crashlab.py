@@ -16,16 +16,16 @@ from typing import Any
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-import dmtwisted.crashlab.crew as crew_module
-from dmtwisted.commands.children import BenchFailed, NotStarted
-from dmtwisted.commands.crashlab import CrashlabOptions, run
-from dmtwisted.crashlab.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, accepted, compare_shop
-from dmtwisted.crashlab.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
-from dmtwisted.crashlab.carrying import POINTS as BESIDE
-from dmtwisted.crashlab.crew import Crew, Part, parts
-from dmtwisted.crashlab.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
-from dmtwisted.crashlab.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
-from dmtwisted.crashlab.shop import Shop
+import dmtwisted.lab.crash.crew as crew_module
+from dmtwisted.lab.children import BenchFailed, NotStarted
+from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, accepted, compare_shop
+from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
+from dmtwisted.lab.crash.carrying import POINTS as BESIDE
+from dmtwisted.lab.crash.command import CrashlabOptions, run
+from dmtwisted.lab.crash.crew import Crew, Part, parts
+from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
+from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
+from dmtwisted.lab.crash.shop import Shop
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]

@@ -16,8 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from unittest import skipUnless
 
-from dmtwisted.commands.children import family, free_port, is_writer
 from dmtwisted.commands.launch import acting_as
+from dmtwisted.lab.children import family, free_port, is_writer
 from tests.test_service_process import HOME, HOST, RUN, ProcessCase, Service, until
 from tests.web_case import fiscal, sale
 

@@ -13,8 +13,8 @@ from contextlib import closing, redirect_stdout
 from twisted.internet.defer import Deferred
 
 from dmtwisted.core import Core
-from dmtwisted.store.damage import main, quick_look, tells_of_broken_pages, tells_of_damage
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.damage import main, quick_look, tells_of_broken_pages, tells_of_damage
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreDamaged
 from tests.specification import promises
 from tests.test_service_process import RUN, ProcessCase, Service, until

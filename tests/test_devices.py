@@ -21,7 +21,7 @@ from dmtwisted.devices.drivers import KINDS, BadSettings, Driver, Surroundings, 
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, StoreFailed
 from tests.shop import Shop, sale
 from tests.specification import promises

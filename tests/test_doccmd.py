@@ -15,19 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image as Pictures
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.printing.doccmd import (
-    LARGEST_SIDE,
-    LONGEST_TEXT,
-    MOST_CODES,
-    MOST_ELEMENTS,
-    as_data_uri,
-    parse_doccmd,
-    read_doccmd,
-    read_lines,
-    write_doccmd,
-)
-from dmtwisted.printing.forms import receipt_form
-from dmtwisted.printing.model import (
+from dmtwisted.documents.forms import receipt_form
+from dmtwisted.documents.model import (
     Align,
     Barcode,
     Beep,
@@ -41,6 +30,17 @@ from dmtwisted.printing.model import (
     Pair,
     Qr,
     Rule,
+)
+from dmtwisted.printing.doccmd import (
+    LARGEST_SIDE,
+    LONGEST_TEXT,
+    MOST_CODES,
+    MOST_ELEMENTS,
+    as_data_uri,
+    parse_doccmd,
+    read_doccmd,
+    read_lines,
+    write_doccmd,
 )
 from dmtwisted.printing.pictures import as_png
 from dmtwisted.printing.template import SAMPLE

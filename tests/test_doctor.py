@@ -20,6 +20,7 @@ from unittest import skipUnless
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.access.tls_install import certify, install_at
 from dmtwisted.commands import doctor as command
 from dmtwisted.commands import ready
 from dmtwisted.commands.doctor import DoctorOptions
@@ -31,7 +32,6 @@ from dmtwisted.doctor.service import Doctor, of_machine
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.migrate import head
-from dmtwisted.tls_install import certify, install_at
 from tests.certificates import make_certificate, make_key, write_pair
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop
@@ -695,7 +695,7 @@ class MendTests(FaultCase):
         shop = Shop(self)
         _, _, identity = certify(shop.state, ["till.local"], MORNING)
         file = str(install_at(identity, TlsConfig(), shop.state))
-        from dmtwisted.tls import LiveCertificate
+        from dmtwisted.access.tls import LiveCertificate
 
         core = shop.core
         core.config = replace(

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.drivers.ecr17 import DRIVER
-from dmtwisted.terminals.ecr17 import _host_time
+from dmtwisted.terminals.ecr17.driver import _host_time
+from dmtwisted.terminals.ecr17.settings import DRIVER
 from dmtwisted.terminals.interface import CANCEL, PAYMENT, Declined, Order
 from protocols.simulators.ecr17 import Ecr17Device
 from protocols.simulators.terminal import Card

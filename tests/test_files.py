@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.files import LOCKED_BYTE, REPLACE_PAUSES, lock_byte, replace
+from dmtwisted.system.files import LOCKED_BYTE, REPLACE_PAUSES, lock_byte, replace
 
 
 class LockTests(SynchronousTestCase):

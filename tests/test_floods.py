@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import wire
+from dmtwisted.store.sqlite import wire
 from dmtwisted.store.values import StoreFailed
 from protocols.errors import Garbled
 from protocols.printers.escpos import EscPosReader

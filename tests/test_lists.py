@@ -16,13 +16,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import lists, writer
-from dmtwisted.store.lists import Lists, Question, is_list, open_for_lists
 from dmtwisted.store.migrate import ddl
-from dmtwisted.store.statements import VERBS
+from dmtwisted.store.sqlite import lists, writer
+from dmtwisted.store.sqlite.lists import Lists, Question, is_list, open_for_lists
+from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.wire import BY_NAME, DONE, FAILED, READY, Deframer, failure, frame, pack
+from dmtwisted.store.sqlite.writer import READS, connect, run_batch, serve_batch
 from dmtwisted.store.values import DocumentQuery, OperationQuery, State
-from dmtwisted.store.wire import BY_NAME, DONE, FAILED, READY, Deframer, failure, frame, pack
-from dmtwisted.store.writer import READS, connect, run_batch, serve_batch
 from tests.store_contract import ARGUMENTS, TILL, intent, outcome, paper
 from tests.test_writer import ask
 
@@ -316,7 +316,7 @@ class EndTests(_FileCase):
         self.database.close()
         asked = [ask(seq, "find_documents", DocumentQuery()) for seq in range(1, 11)]
         ended = subprocess.run(
-            [sys.executable, "-m", "dmtwisted.store.writer", str(self.path)],
+            [sys.executable, "-m", "dmtwisted.store.sqlite.writer", str(self.path)],
             input=b"".join(frame(seq, verb.index, body) for seq, verb, body in asked),
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -10,7 +10,7 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands.load import Load, Sale, answer_end, drive_at, is_success, percentile, summary
+from dmtwisted.lab.load import Load, Sale, answer_end, drive_at, is_success, percentile, summary
 from dmtwisted.requests import read_json, read_task
 
 DONE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{"ver":6,"res":0,1'

@@ -17,8 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.config import LogConfig
-from dmtwisted.log_files import EVERY, LogFiles, tidy_up
-from dmtwisted.logs import LineObserver, open_observer
+from dmtwisted.system.log_files import EVERY, LogFiles, tidy_up
+from dmtwisted.system.logs import LineObserver, open_observer
 from tests.shop import MORNING
 
 DAY = 86_400

@@ -23,7 +23,7 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from dmtwisted.config import ConfigError, LogConfig
-from dmtwisted.logs import (
+from dmtwisted.system.logs import (
     LineObserver,
     clean_request_id,
     new_request_id,

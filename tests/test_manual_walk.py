@@ -24,7 +24,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands.children import environment, free_port
+from dmtwisted.lab.children import environment, free_port
 from tests.certificates import make_certificate, make_key, write_pair
 from tests.manual import Block, contents, pages
 from tests.test_new_user import values

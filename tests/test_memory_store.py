@@ -7,7 +7,7 @@ import sqlite3
 from twisted.trial.unittest import TestCase
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import State, StoreFailed
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract

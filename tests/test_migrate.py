@@ -19,10 +19,11 @@ from alembic.script import ScriptDirectory
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import migrate, writer
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store import migrate
 from dmtwisted.store.migrate import ddl, head, main, sqlite_revision, upgrade
 from dmtwisted.store.schema import metadata
+from dmtwisted.store.sqlite import writer
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.verification import Flaw, Wrong, verify
 
 LETTER = b"This is a letter to the tax service. " * 100

@@ -25,18 +25,18 @@ from dmtwisted.store.carry import moving
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, catch_up, move
-from dmtwisted.store.carry.postgres_rows import INDEXES, REFERENCES
-from dmtwisted.store.carry.rows import NOTES, SCHEMA, Away, CarryError, open_rows
-from dmtwisted.store.carry.shapes import Key, Row, Shape, Sum, all_tables, shapes
-from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.upgrading import upgrade_to
 from dmtwisted.store.migrate import MOVING, head, sqlite_revision, upgrade
-from dmtwisted.store.postgres import PostgresStore
+from dmtwisted.store.postgres.rows import INDEXES, REFERENCES
+from dmtwisted.store.postgres.store import PostgresStore
+from dmtwisted.store.rows import NOTES, SCHEMA, Away, CarryError, open_rows
 from dmtwisted.store.schema import metadata
-from dmtwisted.store.sqlite import SqliteStore
-from dmtwisted.store.statements import VERBS
+from dmtwisted.store.shapes import Key, Row, Shape, Sum, all_tables, shapes
+from dmtwisted.store.sqlite.rows import SqliteRows
+from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.store import SqliteStore
+from dmtwisted.store.sqlite.writer import connect, take_lock
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.store.writer import connect, take_lock
 from tests import mssql_double
 from tests.filler import fill
 from tests.postgres_server import MISSING, PASSWORD, server
@@ -47,7 +47,7 @@ _names = count(1)
 KILLED_AGAIN_AND_AGAIN = """
 import os, pathlib, signal, sys
 from dmtwisted.store.carry import moving
-from dmtwisted.store.carry.rows import open_rows
+from dmtwisted.store.rows import open_rows
 from dmtwisted.store.carry.upgrading import upgrade_to
 
 source, target, portion = sys.argv[1], sys.argv[2], int(sys.argv[3])

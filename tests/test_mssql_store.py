@@ -16,13 +16,14 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
-from dmtwisted.store import mssql_sessions, opening, server_store
+from dmtwisted.store import opening, server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, upgrade
-from dmtwisted.store.mssql import MssqlStore
-from dmtwisted.store.mssql_sessions import read_url
-from dmtwisted.store.mssql_texts import BODY, END, keep, kept
+from dmtwisted.store.mssql import sessions as mssql_sessions
+from dmtwisted.store.mssql.sessions import read_url
+from dmtwisted.store.mssql.store import MssqlStore
+from dmtwisted.store.mssql.texts import BODY, END, keep, kept
 from dmtwisted.store.opening import store_of
 from dmtwisted.store.seals import GENESIS, link
 from dmtwisted.store.sessions import Patience

@@ -15,10 +15,10 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.stands import NO_CERTIFICATE, POI
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.drivers.nexo import DRIVER, NexoSettings, blocks_of
 from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Declined, Order
 from dmtwisted.terminals.kept import operation_of
-from dmtwisted.terminals.nexo import CONDITIONS, NexoDriver, _declined, service_id_of
+from dmtwisted.terminals.nexo.driver import CONDITIONS, NexoDriver, _declined, service_id_of
+from dmtwisted.terminals.nexo.settings import DRIVER, NexoSettings, blocks_of
 from protocols.errors import Garbled
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Card

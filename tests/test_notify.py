@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.notify import AGAIN, EVERY, Notifier
+from dmtwisted.system.notify import AGAIN, EVERY, Notifier
 
 
 class Manager:

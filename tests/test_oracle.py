@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+from dmtwisted.documents.documents import Receipt
 from dmtwisted.registers.arithmetic import Rates, receipt
-from dmtwisted.registers.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
-from dmtwisted.registers.documents import Receipt
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import ReceiptRequest, read_json, read_task
 from dmtwisted.results import Refused, Res

@@ -14,11 +14,11 @@ from typing import Any
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.commands import bench_peers
-from dmtwisted.commands.bench_peers import OURS, PEERS, Turn, missing, peers_report, rows_of, table
-from dmtwisted.commands.children import BenchFailed, opening_body, scratch_folder
-from dmtwisted.commands.figures import Share
-from dmtwisted.commands.load import Load, sale_body
+from dmtwisted.lab.bench import peers as bench_peers
+from dmtwisted.lab.bench.figures import Share
+from dmtwisted.lab.bench.peers import OURS, PEERS, Turn, missing, peers_report, rows_of, table
+from dmtwisted.lab.children import BenchFailed, opening_body, scratch_folder
+from dmtwisted.lab.load import Load, sale_body
 from tests.peers.books import Books, Desk, SharedBooks
 from tests.shop import MORNING, Shop
 

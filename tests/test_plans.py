@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.memory import MemoryStore
-from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.postgres_sessions import Session
+from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.seals import GENESIS
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import Cut, DocumentQuery, OperationQuery, Outcome, State
 from tests.postgres_server import MISSING, server
 from tests.store_contract import AT, TILL, intent, paper

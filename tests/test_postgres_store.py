@@ -30,16 +30,16 @@ from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
 from dmtwisted.core import Core
 from dmtwisted.store import server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
-from dmtwisted.store.environment import environment
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, upgrade
 from dmtwisted.store.opening import installation, store_of
-from dmtwisted.store.postgres import PostgresStore
-from dmtwisted.store.postgres_sessions import Session, Watched, read_url
+from dmtwisted.store.postgres.sessions import Session, Watched, read_url
+from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.sessions import Patience
-from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
+from dmtwisted.system.environment import environment
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
@@ -1182,7 +1182,7 @@ class BenchTests(PostgresCase, TestCase):
         """It measures what an empty database does with sales, and none that holds something already."""
         self.no_store()
         url = server().url(FRESH)
-        command = ["-m", "dmtwisted.commands.bench", "writer", "-s", "0.1", "-c", "2", "--database", url]
+        command = ["-m", "dmtwisted.lab.bench.bench", "writer", "-s", "0.1", "-c", "2", "--database", url]
         told, _, status = await getProcessOutputAndValue(sys.executable, command, environment())
         self.assertEqual(status, 0)
         sales = json.loads(told)["count"]

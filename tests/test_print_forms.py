@@ -10,21 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.money import hryvnias
-from dmtwisted.printing.forms import (
-    LONGEST_BARCODE,
-    LONGEST_QR,
-    check_barcode,
-    receipt_form,
-    report_form,
-    service_form,
-    summary_form,
-)
-from dmtwisted.printing.model import Barcode, Element, Line, Pair, Qr
-from dmtwisted.printing.text import render_text
-from dmtwisted.registers import documents
-from dmtwisted.registers.catalogue import PAY_TYPES
-from dmtwisted.registers.documents import (
+from dmtwisted.documents import documents
+from dmtwisted.documents.catalogue import PAY_TYPES
+from dmtwisted.documents.documents import (
     Caller,
     Document,
     Good,
@@ -38,6 +26,18 @@ from dmtwisted.registers.documents import (
     TaxLine,
     TaxSum,
 )
+from dmtwisted.documents.forms import (
+    LONGEST_BARCODE,
+    LONGEST_QR,
+    check_barcode,
+    receipt_form,
+    report_form,
+    service_form,
+    summary_form,
+)
+from dmtwisted.documents.model import Barcode, Element, Line, Pair, Qr
+from dmtwisted.money import hryvnias
+from dmtwisted.printing.text import render_text
 
 MORNING = 1_789_970_400_000
 """Monday, 21 September 2026, 09:00 in Kyiv, in milliseconds since 1970."""

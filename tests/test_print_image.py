@@ -13,10 +13,7 @@ from zlib import compress
 from PIL import Image as Pictures
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
-from dmtwisted.printing.image import ROW, Picture, as_data_uri, draw
-from dmtwisted.printing.layout import MOST_ROWS, TooLong
-from dmtwisted.printing.model import (
+from dmtwisted.documents.model import (
     Align,
     Barcode,
     Beep,
@@ -31,6 +28,9 @@ from dmtwisted.printing.model import (
     Qr,
     Rule,
 )
+from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
+from dmtwisted.printing.image import ROW, Picture, as_data_uri, draw
+from dmtwisted.printing.layout import MOST_ROWS, TooLong
 from dmtwisted.printing.pictures import as_png, fitted, from_file, size_of
 from dmtwisted.printing.text import render_text
 from protocols.printers.commands import Text

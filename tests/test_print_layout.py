@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.printing.layout import NARROWEST, Laid, Row, commands, lay_out
-from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.model import (
+from dmtwisted.documents.model import (
     Align,
     Barcode,
     Beep,
@@ -26,6 +24,8 @@ from dmtwisted.printing.model import (
     Rule,
     Size,
 )
+from dmtwisted.printing.layout import NARROWEST, Laid, Row, commands, lay_out
+from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import render_text
 from protocols.printers import commands as printer
 from protocols.printers.codepages import CODE_PAGES, CodePage, spell

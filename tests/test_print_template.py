@@ -11,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.printing.forms import receipt_form
-from dmtwisted.printing.model import Barcode, Element, Feed, Image, Line, Logo, Pair, Qr, Rule
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document, Good, OfflineMark
+from dmtwisted.documents.forms import receipt_form
+from dmtwisted.documents.model import Barcode, Element, Feed, Image, Line, Logo, Pair, Qr, Rule
 from dmtwisted.printing.pictures import as_png
 from dmtwisted.printing.template import (
     LONGEST_FILLED,
@@ -30,8 +32,6 @@ from dmtwisted.printing.template import (
     with_template,
 )
 from dmtwisted.printing.text import render_text
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import Document, Good, OfflineMark
 
 PAGE = Path(__file__).parent.parent / "docs" / "print-forms.md"
 FORM = receipt_form(SAMPLE, "TEST_17")

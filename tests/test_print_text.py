@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.printing.model import Barcode, Element, Feed, Line, Pair, Qr, Rule
+from dmtwisted.documents.model import Barcode, Element, Feed, Line, Pair, Qr, Rule
 from dmtwisted.printing.text import NARROWEST, as_data_uri, render_text
 
 W = 24

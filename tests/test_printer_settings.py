@@ -15,7 +15,7 @@ from dmtwisted.printing.drivers import escpos, star, training
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import PrinterSettings, profile_of, way_of
 from dmtwisted.printing.ways import LineWay, QueueWay
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
 from protocols.printers.commands import Text
 from protocols.printers.profiles import PROFILES

@@ -21,14 +21,14 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from dmtwisted.devices.devices import Unusable
+from dmtwisted.documents.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import form_of, job_of
-from dmtwisted.printing.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.service import DELIVERY, PrinterService
 from dmtwisted.printing.told import _WORDS, Told, why
 from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.results import Action, Refused, Res
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import MINI_QUEUE
 from protocols.errors import LineLost, NotReached

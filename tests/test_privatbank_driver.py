@@ -12,11 +12,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.drivers.privatbank_json import DRIVER, PrivatbankSettings
 from dmtwisted.terminals.interface import CANCEL, INSTALMENTS, PAYMENT, REFUND, Approved, Declined, Order
 from dmtwisted.terminals.kept import operation_of
-from dmtwisted.terminals.privatbank import PrivatbankDriver
-from dmtwisted.terminals.privatbank_proof import LastReceipt, prove
+from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
+from dmtwisted.terminals.privatbank.proof import LastReceipt, prove
+from dmtwisted.terminals.privatbank.settings import DRIVER, PrivatbankSettings
 from dmtwisted.terminals.settings import Unreached
 from protocols.errors import NotReached
 from protocols.simulators.privatbank_json import PrivatbankSimulator

@@ -15,11 +15,11 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
-from dmtwisted import apart, processes
-from dmtwisted.processes import ThreadedProcess, start
-from dmtwisted.store import sqlite
-from dmtwisted.store.environment import environment
-from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.sqlite import store as sqlite
+from dmtwisted.store.sqlite.store import SqliteStore
+from dmtwisted.system import apart, processes
+from dmtwisted.system.environment import environment
+from dmtwisted.system.processes import ThreadedProcess, start
 
 reactor: Any = _reactor
 
@@ -156,10 +156,10 @@ class UsersTests(TestCase):
             self.assertEqual(dict(await store.settings()), {"a": b"1"})
         finally:
             await store.close()
-        self.assertEqual(self.begun, ["dmtwisted.store.writer"] * 2)
+        self.assertEqual(self.begun, ["dmtwisted.store.sqlite.writer"] * 2)
 
     async def test_apart(self) -> None:
         """Work in a process of its own is done and given back."""
         given = b"ab" * 100_000
         self.assertEqual(await apart.apart(reactor, "tests.test_apart:double", given, 30), given * 2)
-        self.assertEqual(self.begun, ["dmtwisted.apart"])
+        self.assertEqual(self.begun, ["dmtwisted.system.apart"])

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
-from dmtwisted.registers import documents
+from dmtwisted.documents import documents
 from dmtwisted.store.values import DocumentQuery
 from tests.shop import Shop, sale
 from tests.specification import promises

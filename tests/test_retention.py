@@ -18,7 +18,7 @@ from dmtwisted.registers.totals import LastDocument, Offline, RegisterState
 from dmtwisted.retention import DAY, DOUBT, EVERY, LEAP, Z_DAYS, Needs, Retention, Rules, ages, needs_of
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import AgedPaper, AgedRow, OperationQuery, State, StoreFailed
 from dmtwisted.store.verification import Wrong, verify
 from tests.specification import promises

@@ -16,7 +16,7 @@ from dmtwisted.commands import run as module
 from dmtwisted.commands.launch import LaunchOptions
 from dmtwisted.commands.run import arguments, choose_reactor, run, take_any_letter
 from dmtwisted.config import Config, DatabaseConfig
-from dmtwisted.store.environment import environment
+from dmtwisted.system.environment import environment
 
 NOBODY_ASKED = """
 import sys

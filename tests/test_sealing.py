@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred
 from dmtwisted.conformance.stands import POI
 from dmtwisted.devices.sealing import SEALED, in_clear
 from dmtwisted.secrets import KEY_FILE
-from dmtwisted.store import writer
-from dmtwisted.terminals.drivers.nexo import DRIVER
+from dmtwisted.store.sqlite import writer
+from dmtwisted.terminals.nexo.settings import DRIVER
 from tests.certificates import make_certificate, make_key, pem
 from tests.shop import MORNING
 from tests.test_service_process import ProcessCase

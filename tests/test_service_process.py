@@ -24,7 +24,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands.children import family, free_port, is_writer
+from dmtwisted.lab.children import family, free_port, is_writer
 from tests.specification import promises
 from tests.web_case import EXECUTE, fiscal, sale
 

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings, Settings
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 from tests.specification import promises
 from tests.test_access import AtOnce

@@ -10,8 +10,8 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import ISSLTransport
 from zope.interface import directlyProvides
 
+from dmtwisted.access.throttle import EACH
 from dmtwisted.config import ServerConfig
-from dmtwisted.throttle import EACH
 from tests.specification import promises
 from tests.web_case import JSON_TYPE, Connection, Headers, HttpAnswer, WebCase
 from web.site import Door

@@ -32,7 +32,6 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import KYIV
-from dmtwisted.commands.children import HOME, environment
 from dmtwisted.commands.control import Control, FarEnd, NotStarted
 from dmtwisted.commands.far_ends import DOTS_PER_MM, WIRES, customers
 from dmtwisted.commands.main import MainOptions
@@ -45,6 +44,7 @@ from dmtwisted.commands.simulate import (
     seconds,
     start,
 )
+from dmtwisted.lab.children import HOME, environment
 from protocols.printers.commands import Cut, Drawer, Text
 from protocols.printers.compose import compose
 from protocols.printers.ipp import GroupTag, Message, Tag, attribute, operation_group

@@ -17,10 +17,10 @@ from typing import Any
 from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from dmtwisted.commands import soak as command
-from dmtwisted.commands.soak import SoakOptions, words
-from dmtwisted.soak.judging import Minute, Verdict, drift, growth, judge, kept, slope
-from dmtwisted.soak.load import (
+from dmtwisted.lab.soak import command as command
+from dmtwisted.lab.soak.command import SoakOptions, words
+from dmtwisted.lab.soak.judging import Minute, Verdict, drift, growth, judge, kept, slope
+from dmtwisted.lab.soak.load import (
     OTHER,
     SALE,
     Asked,
@@ -33,7 +33,7 @@ from dmtwisted.soak.load import (
     print_job,
     whole_end,
 )
-from dmtwisted.soak.sampling import Held, Sample, gauge, held_by, sample
+from dmtwisted.lab.soak.sampling import Held, Sample, gauge, held_by, sample
 
 
 def body_of(asked: Asked) -> dict[str, object]:

@@ -24,10 +24,10 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from zope.interface import directlyProvides
 
-from dmtwisted.store import sqlite
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import head, sqlite_revision, upgrade
-from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.sqlite import store as sqlite
+from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
@@ -36,7 +36,7 @@ from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, o
 
 T = TypeVar("T")
 
-WRITER, MIGRATION, LOOK = "dmtwisted.store.writer", "dmtwisted.store.migrate", "dmtwisted.store.damage"
+WRITER, MIGRATION, LOOK = "dmtwisted.store.sqlite.writer", "dmtwisted.store.migrate", "dmtwisted.store.sqlite.damage"
 
 WITH_PATIENCE = (
     "import sys; from dmtwisted.store import writer; writer.LOCK_PATIENCE = {seconds}; "

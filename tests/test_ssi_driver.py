@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Res
-from dmtwisted.terminals.drivers.ssi_json import DRIVER, SsiSettings
 from dmtwisted.terminals.settings import Unreached
-from dmtwisted.terminals.ssi import ERRORS, SsiDriver
+from dmtwisted.terminals.ssi.driver import ERRORS, SsiDriver
+from dmtwisted.terminals.ssi.settings import DRIVER, SsiSettings
 from protocols.simulators.ssi_json import SsiSimulator
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_desk import WAIT, CardPromises, DeskCase, FaultPromises

@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted import logs
+from dmtwisted.system import logs
 from tests.canaries import CANARIES, Watch, leaks
 from tests.suite import HERE, SLOW, modules
 from tests.web_case import WebCase

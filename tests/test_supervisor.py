@@ -14,9 +14,9 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.commands.children import free_port
-from dmtwisted.store.environment import environment
-from dmtwisted.supervisor import (
+from dmtwisted.lab.children import free_port
+from dmtwisted.system.environment import environment
+from dmtwisted.system.supervisor import (
     END_PATIENCE,
     GIVE_UP_AFTER,
     HINT,

@@ -17,10 +17,10 @@ from twisted.logger import Logger, LogLevel
 
 from dmtwisted.config import Config, DatabaseConfig, LogConfig, TlsConfig
 from dmtwisted.core import Core
-from dmtwisted.logs import LONGEST_RECENT, RECENT, observer
 from dmtwisted.security import luhn
 from dmtwisted.store.facts import Verdict, check_file, facts_of
 from dmtwisted.store.migrate import upgrade
+from dmtwisted.system.logs import LONGEST_RECENT, RECENT, observer
 from tests.canaries import CANARIES
 from tests.test_sessions import AccessCase
 from tests.web_case import HttpAnswer, sale

@@ -15,11 +15,11 @@ from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.saga import Step, saga_of
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.core import Core
+from dmtwisted.documents.model import Line
 from dmtwisted.printing.jobs import KIND as JOB
-from dmtwisted.printing.model import Line
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import Claim
-from dmtwisted.store.postgres import PostgresStore
+from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.kept import KIND as PAYMENT
 from tests.batch_desk import sale as card_sale

@@ -12,10 +12,10 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.documents.catalogue import TAX_GROUPS, TaxGroup
+from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers import totals
-from dmtwisted.registers.catalogue import TAX_GROUPS, TaxGroup
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
-from dmtwisted.registers.documents import Document, Header
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
-from dmtwisted.commands.children import environment, free_port
+from dmtwisted.lab.children import environment, free_port
 from tests.test_new_user import values
 from tests.test_service_process import PATIENCE, ProcessCase
 

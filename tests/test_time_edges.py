@@ -19,16 +19,16 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.access.login_sessions import API_IDLE, PAGE_IDLE, Sessions
 from dmtwisted.clock import KYIV, ServiceClock, steady_timers, wall
 from dmtwisted.closing import _last_time
 from dmtwisted.config import LogConfig
-from dmtwisted.log_files import EVERY, LogFiles
-from dmtwisted.login_sessions import API_IDLE, PAGE_IDLE, Sessions
-from dmtwisted.logs import open_observer
 from dmtwisted.registers.channels.breaker import COSTLY_S, Breaker
 from dmtwisted.registers.totals import OfflineMonth
 from dmtwisted.retention import ages
 from dmtwisted.store.values import State
+from dmtwisted.system.log_files import EVERY, LogFiles
+from dmtwisted.system.logs import open_observer
 from protocols.errors import NotReached, Silent
 from tests.test_offline_switch import AWAY, GONE, HOUR, SwitchCase
 from tests.test_retention import NOW, aged

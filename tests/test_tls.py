@@ -31,14 +31,14 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from dmtwisted.authority import AUTHORITY_FILE, AUTHORITY_KEY, issue, make_authority, names_of_this_machine
-from dmtwisted.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.access.authority import AUTHORITY_FILE, AUTHORITY_KEY, issue, make_authority, names_of_this_machine
+from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.access.tls import LOOK_EVERY, LiveCertificate, check_before_start
 from dmtwisted.commands import tls as command
 from dmtwisted.commands.main import main
 from dmtwisted.config import ConfigError, TlsConfig
 from dmtwisted.core import Core
-from dmtwisted.store.memory import MemoryStore
-from dmtwisted.tls import LOOK_EVERY, LiveCertificate, check_before_start
+from dmtwisted.store.sqlite.memory import MemoryStore
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
 from tests.shop import MORNING, Shop
 from tests.specification import promises

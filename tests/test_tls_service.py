@@ -12,8 +12,8 @@ import time
 from typing import Any
 from unittest import SkipTest
 
-from dmtwisted.authority import issue, make_authority
-from dmtwisted.certificates import Identity
+from dmtwisted.access.authority import issue, make_authority
+from dmtwisted.access.certificates import Identity
 from tests.certificates import key_pem, make_key
 from tests.specification import promises
 from tests.test_service_process import HOST, PATIENCE, ProcessCase, Service, send, until
@@ -26,7 +26,7 @@ from twisted.internet import reactor
 from dmtwisted.commands.launch import prepare_state
 from dmtwisted.config import load
 from dmtwisted.core import Core
-from dmtwisted.store.sqlite import SqliteStore
+from dmtwisted.store.sqlite.store import SqliteStore
 from web.service import WholeService, bind, log_observer
 from twisted.logger import globalLogBeginner
 

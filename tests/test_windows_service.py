@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.commands import service as command
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
-from dmtwisted.supervisor import STOP_PATIENCE, GaveUp, State, What
+from dmtwisted.system.supervisor import STOP_PATIENCE, GaveUp, State, What
 from tests.windows_services import Windows
 
 

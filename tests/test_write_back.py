@@ -13,9 +13,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import write_back
-from dmtwisted.store.write_back import Log, WriteBack
-from dmtwisted.store.writer import connect, write_back_of
+from dmtwisted.store.sqlite import write_back
+from dmtwisted.store.sqlite.write_back import Log, WriteBack
+from dmtwisted.store.sqlite.writer import connect, write_back_of
 
 PATIENCE = 20.0
 """Seconds after which a test gives up."""

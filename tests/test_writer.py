@@ -13,19 +13,12 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import writer
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.lists import Question
 from dmtwisted.store.migrate import ddl
-from dmtwisted.store.statements import VERBS
-from dmtwisted.store.values import (
-    DeviceRow,
-    DocumentQuery,
-    NameTaken,
-    State,
-    StoreFailed,
-)
-from dmtwisted.store.wire import (
+from dmtwisted.store.sqlite import writer
+from dmtwisted.store.sqlite.lists import Question
+from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.wire import (
     BY_NAME,
     DONE,
     FAILED,
@@ -37,7 +30,14 @@ from dmtwisted.store.wire import (
     frame,
     pack,
 )
-from dmtwisted.store.writer import READS, Locked, connect, run_batch, take_lock
+from dmtwisted.store.sqlite.writer import READS, Locked, connect, run_batch, take_lock
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    NameTaken,
+    State,
+    StoreFailed,
+)
 from tests.store_contract import ARGUMENTS, TILL, intent, kept, outcome, paper, row
 
 Answer = tuple[int, Any]
@@ -466,7 +466,7 @@ class TakeLockTests(SynchronousTestCase):
 
     def test_holder_killed(self) -> None:
         """The lock of a process that was killed is free."""
-        script = "import sys, time; from dmtwisted.store.writer import take_lock; lock = take_lock(sys.argv[1], 0); "
+        script = "import sys, time; from dmtwisted.store.sqlite.writer import take_lock as take; k = take(sys.argv[1], 0); "
         with subprocess.Popen(
             [sys.executable, "-c", f"{script}print(1, flush=True); time.sleep(60)", self.path],
             stdout=subprocess.PIPE,
@@ -502,7 +502,7 @@ class ProcessTests(_DatabaseCase):
     def answers(self, path: Path, asked: bytes) -> tuple[int, list[tuple[int, int, bytes]]]:
         """The exit status and the frames of a writer that is asked this and nothing more."""
         ended = subprocess.run(
-            [sys.executable, "-m", "dmtwisted.store.writer", str(path)],
+            [sys.executable, "-m", "dmtwisted.store.sqlite.writer", str(path)],
             input=asked,
             stdout=subprocess.PIPE,
             env=_environment(),

@@ -16,12 +16,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.drivers.zvt import DRIVER, ZvtSettings
 from dmtwisted.terminals.interface import CANCEL, PAYMENT, Approved, Declined, Found, NeverStarted, Order, Undecided
-from dmtwisted.terminals.zvt import RESULTS, ZvtDriver, _of_terminal
-from dmtwisted.terminals.zvt_proof import Before, Receipt, _moment, judge
+from dmtwisted.terminals.zvt.driver import RESULTS, ZvtDriver, _of_terminal
+from dmtwisted.terminals.zvt.proof import Before, Receipt, _moment, judge
+from dmtwisted.terminals.zvt.settings import DRIVER, ZvtSettings
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.protocol import Answer

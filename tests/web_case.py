@@ -21,7 +21,7 @@ from twisted.logger import globalLogPublisher
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.logs import observer
+from dmtwisted.system.logs import observer
 from tests.contract import contract
 from tests.shop import Shop
 from web.site import Door

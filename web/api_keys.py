@@ -8,7 +8,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.api_keys import ApiKey, ApiKeys
+from dmtwisted.access.api_keys import ApiKey, ApiKeys
 from dmtwisted.clock import stamp17
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, json_answer, language_of

@@ -9,12 +9,12 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.access.tls_orders import Order, Told, ordered
 from dmtwisted.clock import wall
 from dmtwisted.config import TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.tls_orders import Order, Told, ordered
 from web.answers import error_answer, json_answer, language_of, not_found, plain_answer
 from web.management import answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
@@ -117,7 +117,7 @@ class CertificateApi:
         """Serve what the files hold now; why not when that fails. A service that speaks HTTP has nothing to take."""
         if self._core.certificate is None:
             return ""
-        from dmtwisted.certificates import BadCertificate
+        from dmtwisted.access.certificates import BadCertificate
 
         try:
             self._core.certificate.reload()

@@ -57,7 +57,7 @@ def found_backups(state: Path) -> list[FoundBackup]:
     # Needed on a bad day only.
     from dmtwisted.store.carry.archive import read_manifest
     from dmtwisted.store.carry.backing_up import FOLDER, backups
-    from dmtwisted.store.carry.rows import CarryError
+    from dmtwisted.store.rows import CarryError
 
     found = []
     for path in backups(state / FOLDER)[:MOST_BACKUPS]:

@@ -15,11 +15,11 @@ from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
-from dmtwisted.access import Access
+from dmtwisted.access.login import Access
+from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.config import ServerConfig
 from dmtwisted.hardened import Circle
 from dmtwisted.results import Refused, Res, Text
-from dmtwisted.throttle import THIS_MACHINE, group_of
 from web.answers import error_answer, language_of
 from web.terminals import PATHS
 

@@ -15,8 +15,8 @@ from dmtwisted.answers import amount
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER, BadSettings
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import Document
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument

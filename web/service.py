@@ -22,10 +22,10 @@ from twisted.python.failure import Failure
 
 from dmtwisted.config import LogConfig, ServerConfig
 from dmtwisted.core import TRAINING_REGISTER, Core
-from dmtwisted.log_files import LogFiles
-from dmtwisted.logs import LineObserver, open_observer
-from dmtwisted.notify import Notifier
-from dmtwisted.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
+from dmtwisted.system.log_files import LogFiles
+from dmtwisted.system.logs import LineObserver, open_observer
+from dmtwisted.system.notify import Notifier
+from dmtwisted.system.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
 from web.site import Door
 
 BACKLOG = 512
@@ -73,7 +73,7 @@ class WholeService(Service):
     log = Logger()
 
     supervised = False
-    """Whether a supervisor holds our standard input (`dmtwisted.supervised`)."""
+    """Whether a supervisor holds our standard input (`dmtwisted.system.supervised`)."""
 
     pid_file = ""
     """The file of twistd with our number; goes with us where twistd cannot take it away itself."""

@@ -10,8 +10,8 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access import Access, TryLater, WrongLogin
-from dmtwisted.passwords import LONGEST
+from dmtwisted.access.login import Access, TryLater, WrongLogin
+from dmtwisted.access.passwords import LONGEST
 from dmtwisted.results import Refused, Res, Text
 from web.answers import error_answer, json_answer, language_of
 from web.gate import COOKIE

@@ -11,7 +11,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted import __version__
-from dmtwisted.access import LoginChange
+from dmtwisted.access.login import LoginChange
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device

@@ -15,9 +15,9 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from dmtwisted.logs import clean_request_id, new_request_id, request_id
 from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.requests import MAX_BODY
+from dmtwisted.system.logs import clean_request_id, new_request_id, request_id
 from web.answers import JSON, allow_any_origin, language_of, not_allowed
 
 log = Logger()

@@ -46,8 +46,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.documents.documents import Receipt
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
-from dmtwisted.registers.documents import Receipt
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed

@@ -17,7 +17,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.commands.database import PLACE, configuration, url_of
 from dmtwisted.commands.progress import Progress
 from dmtwisted.config import Config, ConfigError
-from dmtwisted.files import replace
+from dmtwisted.system.files import replace
 
 
 class BackupOptions(usage.Options):
@@ -64,7 +64,7 @@ class RestoreOptions(usage.Options):
 
 def run(options: usage.Options) -> int:
     """Do it; 1 and one line of why when it cannot be done."""
-    from dmtwisted.store.carry.rows import CarryError
+    from dmtwisted.store.rows import CarryError
 
     act: Callable[[usage.Options], int] = restore if isinstance(options, RestoreOptions) else backup
     try:
@@ -82,7 +82,7 @@ def run(options: usage.Options) -> int:
 def backup(options: usage.Options) -> int:
     """Make a backup."""
     from dmtwisted.store.carry.backing_up import FOLDER, make_backup
-    from dmtwisted.store.carry.rows import open_rows
+    from dmtwisted.store.rows import open_rows
 
     config = configuration(options)
     now = int(time.time() * 1000)
@@ -103,8 +103,8 @@ def restore(options: usage.Options) -> int:
     """Put a backup in its place."""
     from dmtwisted.store.carry.archive import read_manifest
     from dmtwisted.store.carry.restoring import restore_file, restore_rows
-    from dmtwisted.store.carry.rows import open_rows
     from dmtwisted.store.carry.upgrading import upgrade_to
+    from dmtwisted.store.rows import open_rows
 
     config = configuration(options)
     path = Path(options["file"])
@@ -160,7 +160,7 @@ def back_up_old(file: Path, revision: str) -> Path:
 
     :raises CarryError: when it cannot be made, or the copy is damaged.
     """
-    from dmtwisted.store.carry.rows import CarryError
+    from dmtwisted.store.rows import CarryError
 
     copy = file.with_name(f"{file.name}.before-upgrade-{revision}-{_stamp(int(time.time() * 1000))}")
     fresh = copy.with_name(f"{copy.name}.new")

@@ -94,7 +94,7 @@ class DatabaseOptions(usage.Options):
 
 def run(options: DatabaseOptions) -> int:
     """Do it; 1 and one line of why when it cannot be done."""
-    from dmtwisted.store.carry.rows import CarryError
+    from dmtwisted.store.rows import CarryError
 
     commands: dict[str, Callable[[usage.Options], int]] = {
         "status": status,
@@ -135,7 +135,7 @@ def status(options: usage.Options) -> int:
     from dataclasses import asdict
 
     from dmtwisted.store.carry.looking import fitness, look
-    from dmtwisted.store.carry.rows import open_rows
+    from dmtwisted.store.rows import open_rows
 
     with open_rows(url_of(configuration(options)), reading=True) as rows:
         found = look(rows)
@@ -164,7 +164,7 @@ def _moment(at: int) -> str:
 def check(options: usage.Options) -> int:
     """Read every row."""
     from dmtwisted.store.carry.checking import check as check_rows
-    from dmtwisted.store.carry.rows import open_rows
+    from dmtwisted.store.rows import open_rows
 
     progress = Progress()
     with open_rows(url_of(configuration(options)), reading=True) as rows:
@@ -182,8 +182,8 @@ def check(options: usage.Options) -> int:
 def upgrade(options: usage.Options) -> int:
     """Bring the database up to date."""
     from dmtwisted.store.carry.looking import expect_nothing_pending, fitness
-    from dmtwisted.store.carry.rows import CarryError, open_rows
     from dmtwisted.store.carry.upgrading import due, upgrade_to
+    from dmtwisted.store.rows import CarryError, open_rows
 
     config = configuration(options)
     url = url_of(config)
@@ -219,8 +219,8 @@ def move(options: usage.Options) -> int:
     """Bring every row into another database."""
     from dmtwisted.store.carry import moving
     from dmtwisted.store.carry.looking import expect_nothing_pending
-    from dmtwisted.store.carry.rows import open_rows
     from dmtwisted.store.carry.upgrading import upgrade_to
+    from dmtwisted.store.rows import open_rows
 
     config = configuration(options)
     to = sys.stdin.readline().strip() if options["to"] == "-" else str(options["to"])

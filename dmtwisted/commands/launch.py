@@ -45,7 +45,7 @@ class LaunchOptions(usage.Options):
         )
         if config.tls.given:
             # Never in the clear what somebody meant to be encrypted; imported only by who has a certificate.
-            from dmtwisted.tls import check_before_start
+            from dmtwisted.access.tls import check_before_start
 
             check_before_start(config.tls, time.time())
         check_database(config)
@@ -59,7 +59,7 @@ def finish_restore(config: Config) -> None:
     """
     if not planned(config.state):
         return
-    from dmtwisted.store.writer import Locked, take_lock
+    from dmtwisted.store.sqlite.writer import Locked, take_lock
 
     file = config.sqlite_file or config.state / "restore"
     try:

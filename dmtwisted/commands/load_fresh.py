@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from dmtwisted.commands.load import GRACE, SAMPLES, SUCCESS, Load, Maker, answer_end, is_success, summary
+from dmtwisted.lab.load import GRACE, SAMPLES, SUCCESS, Load, Maker, answer_end, is_success, summary
 
 
 def drive_fresh(

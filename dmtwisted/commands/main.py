@@ -49,14 +49,19 @@ class MainOptions(usage.Options):
             _options("dmtwisted.commands.conform", "ConformOptions"),
             "Run the conformance suite on a driver.",
         ],
-        ["bench", None, _options("dmtwisted.commands.bench", "BenchOptions"), "Measure what a sale costs."],
+        ["bench", None, _options("dmtwisted.lab.bench.bench", "BenchOptions"), "Measure what a sale costs."],
         [
             "crashlab",
             None,
-            _options("dmtwisted.commands.crashlab", "CrashlabOptions"),
+            _options("dmtwisted.lab.crash.command", "CrashlabOptions"),
             "Kill the service everywhere, and compare all books.",
         ],
-        ["soak", None, _options("dmtwisted.commands.soak", "SoakOptions"), "Work for hours, and watch what grows."],
+        [
+            "soak",
+            None,
+            _options("dmtwisted.lab.soak.command", "SoakOptions"),
+            "Work for hours, and watch what grows.",
+        ],
     ]
 
     def opt_version(self) -> None:
@@ -83,9 +88,9 @@ RUN = {
     "tax": "dmtwisted.commands.tax",
     "tls": "dmtwisted.commands.tls",
     "conform": "dmtwisted.commands.conform",
-    "bench": "dmtwisted.commands.bench",
-    "crashlab": "dmtwisted.commands.crashlab",
-    "soak": "dmtwisted.commands.soak",
+    "bench": "dmtwisted.lab.bench.bench",
+    "crashlab": "dmtwisted.lab.crash.command",
+    "soak": "dmtwisted.lab.soak.command",
 }
 """The module behind each command; its function ``run`` takes the options and returns the exit status."""
 

@@ -34,11 +34,11 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from dmtwisted.authority import issue, open_authority
-from dmtwisted.certificates import BadCertificate
+from dmtwisted.access.authority import issue, open_authority
+from dmtwisted.access.certificates import BadCertificate
+from dmtwisted.access.tls import OneContext
 from dmtwisted.commands.simulate import LOOPBACK, place
 from dmtwisted.secrets import write_private
-from dmtwisted.tls import OneContext
 from protocols.fiscal import signing_agent
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
 from protocols.fiscal.crypto.errors import CryptoError

@@ -136,9 +136,9 @@ def _now(clock: IReactorTime) -> datetime:
 
 def _context(folder: Path, clock: IReactorTime, options: Chosen) -> Any:
     """TLS for this machine's names and the place that it listens on; ``authority.pem`` is for `server_ca`."""
-    from dmtwisted.authority import issue, open_authority
-    from dmtwisted.certificates import BadCertificate
-    from dmtwisted.tls import OneContext
+    from dmtwisted.access.authority import issue, open_authority
+    from dmtwisted.access.certificates import BadCertificate
+    from dmtwisted.access.tls import OneContext
 
     host = (options["listen"] or ("",))[0]
     names = ["localhost", "127.0.0.1", "::1", *([host] if host not in ("", "0.0.0.0", "::") else [])]

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.authority import TRUST, authority_file
-from dmtwisted.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.access.authority import TRUST, authority_file
+from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.access.tls_install import certify, install_at, remove_from
 from dmtwisted.config import INSTALLED as INSTALLED
 from dmtwisted.config import Config, ConfigError, Overrides, load
-from dmtwisted.tls_install import certify, install_at, remove_from
 
 _PLACE: list[list[object]] = [
     ["config", "c", None, "The configuration file (TOML)."],

@@ -25,10 +25,10 @@ from dmtwisted.conformance.mortal import Mortal
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
-from dmtwisted.logs import observer
 from dmtwisted.secrets import Secrets
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow
+from dmtwisted.system.logs import observer
 
 T = TypeVar("T")
 

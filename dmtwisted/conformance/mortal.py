@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.store.memory import MemoryStore
+from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 
 VERBS = frozenset(

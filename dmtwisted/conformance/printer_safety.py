@@ -11,7 +11,7 @@ from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, PrinterDesk,
 from dmtwisted.conformance.levels import RECOVERS, SAFE
 from dmtwisted.conformance.suite import check
 from dmtwisted.devices.drivers import PRINTER
-from dmtwisted.printing.model import Cut, Line
+from dmtwisted.documents.model import Cut, Line
 
 PAGE = "docs/printers.md"
 LINE = ("line",)

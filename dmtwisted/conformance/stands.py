@@ -62,7 +62,7 @@ def terminal(driver: Driver, wire: Wire, shape: str = "", wrong: Wrong = (), **s
 
 
 def _privatbank() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.privatbank_json import DRIVER
+    from dmtwisted.terminals.privatbank.settings import DRIVER
     from protocols.simulators.privatbank_json import PrivatbankSimulator
 
     def far(world: World) -> FarEnd:
@@ -74,7 +74,7 @@ def _privatbank() -> tuple[Stand, ...]:
 
 
 def _ssi() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.ssi_json import DRIVER
+    from dmtwisted.terminals.ssi.settings import DRIVER
     from protocols.simulators.ssi_json import SsiSimulator
 
     return (
@@ -84,7 +84,7 @@ def _ssi() -> tuple[Stand, ...]:
 
 
 def _zvt() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.zvt import DRIVER
+    from dmtwisted.terminals.zvt.settings import DRIVER
     from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 
     def serial(terminal: Terminal, clock: Clock) -> Any:
@@ -99,21 +99,21 @@ def _zvt() -> tuple[Stand, ...]:
 
 
 def _ecr17() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.ecr17 import DRIVER
+    from dmtwisted.terminals.ecr17.settings import DRIVER
     from protocols.simulators.ecr17 import Ecr17Device
 
     return (terminal(DRIVER, Ecr17Device, wrong=NO_HOST, port=10_000, lrc="std", tells_last=True),)
 
 
 def _caisse_ap() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.caisse_ap import DRIVER
+    from dmtwisted.terminals.caisse_ap.settings import DRIVER
     from protocols.simulators.caisse_ap import CaisseApDevice
 
     return (terminal(DRIVER, CaisseApDevice, wrong=NO_HOST),)
 
 
 def _concert_v2() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.concert_v2 import DRIVER
+    from dmtwisted.terminals.concert_v2.settings import DRIVER
     from protocols.simulators.concert_v2 import ConcertDevice
 
     return (terminal(DRIVER, ConcertDevice, serial_port="COM3"),)
@@ -121,7 +121,7 @@ def _concert_v2() -> tuple[Stand, ...]:
 
 def _nexo() -> tuple[Stand, ...]:
     from dmtwisted.conformance.nexo_stand import build, far
-    from dmtwisted.terminals.drivers.nexo import DRIVER
+    from dmtwisted.terminals.nexo.settings import DRIVER
 
     settings = {"host": "192.0.2.1", "wait_s": WAIT, "poi_id": POI, "ca": NO_CERTIFICATE}
     # Over TLS in memory there would be nothing to see, so the agent is ours and its lines are in clear.
@@ -129,7 +129,7 @@ def _nexo() -> tuple[Stand, ...]:
 
 
 def _training_terminal() -> tuple[Stand, ...]:
-    from dmtwisted.terminals.drivers.training import DRIVER
+    from dmtwisted.terminals.training.settings import DRIVER
 
     return (Stand(DRIVER, {"wait_s": WAIT}, wrong=(({"wait_s": 1}, "settings.wait_s"),)),)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
 import msgspec
@@ -26,8 +26,11 @@ REGISTER, PRINTER, TERMINAL, OTHER = "register", "printer", "terminal", "other"
 KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
 """The kinds of devices (design 6)."""
 
-FOLDERS = ("dmtwisted.registers.drivers", "dmtwisted.printing.drivers", "dmtwisted.terminals.drivers")
-"""Where driver modules lie."""
+FOLDERS = ("dmtwisted.registers.drivers", "dmtwisted.printing.drivers")
+"""Folders in which every module is a driver."""
+
+TERMINALS = "dmtwisted.terminals"
+"""The folder in which every package is a driver, declared in its module ``settings``."""
 
 
 class BadSettings(Exception):
@@ -89,14 +92,19 @@ class Driver:
         return msgspec.json.schema(self.settings)
 
 
+def _inside(folder: str) -> list[ModuleInfo]:
+    """The modules and packages of a package, in the order of their names."""
+    return sorted(iter_modules(import_module(folder).__path__), key=lambda module: module.name)
+
+
 def find_drivers() -> dict[tuple[str, str], Driver]:
     """Every driver by kind and name; those of other packages after those of the tree."""
     found: dict[tuple[str, str], Driver] = {}
-    for folder in FOLDERS:
-        package = import_module(folder)
-        for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-            driver: Driver = import_module(f"{folder}.{module.name}").DRIVER
-            found[driver.kind, driver.name] = driver
+    names = [f"{folder}.{module.name}" for folder in FOLDERS for module in _inside(folder)]
+    names += [f"{TERMINALS}.{module.name}.settings" for module in _inside(TERMINALS) if module.ispkg]
+    for name in names:
+        driver: Driver = import_module(name).DRIVER
+        found[driver.kind, driver.name] = driver
     for stranger in announced(found):
         found[stranger.kind, stranger.name] = stranger
     return found

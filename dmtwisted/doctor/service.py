@@ -56,8 +56,8 @@ class Doctor:
 
     async def _renew(self) -> str:
         """A new certificate of this machine by the local authority, for the names that the old one has."""
-        from dmtwisted.certificates import BadCertificate
-        from dmtwisted.tls_orders import Order, ordered
+        from dmtwisted.access.certificates import BadCertificate
+        from dmtwisted.access.tls_orders import Order, ordered
 
         core, config = self._core, self._core.config.tls
         if core.certificate is None or not core.config.tls_is_installed:

@@ -20,9 +20,9 @@ def look(config: Config, now: float) -> list[Finding]:
     if not config.tls.given:
         return []
     # What follows reads certificates; a service without one need not carry that in memory.
-    from dmtwisted.authority import authority_file
-    from dmtwisted.certificates import facts, read_pem
-    from dmtwisted.tls import check_before_start
+    from dmtwisted.access.authority import authority_file
+    from dmtwisted.access.certificates import facts, read_pem
+    from dmtwisted.access.tls import check_before_start
 
     file, key = Path(config.tls.certificate), Path(config.tls.key)
     renewable = config.tls_is_installed and authority_file(config.state).exists()
@@ -71,7 +71,7 @@ REMARKS = {
     "it is not meant for servers": "він не призначений для серверів (extendedKeyUsage)",
     "browsers do not know": "браузери не знають такого виду ключа; звичайний — P-256",
 }
-"""Remarks of `dmtwisted.certificates`, by how they begin, in Ukrainian."""
+"""Remarks of `dmtwisted.access.certificates`, by how they begin, in Ukrainian."""
 
 
 def _uk(remark: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dmtwisted.printing.model import Barcode, Qr
+from dmtwisted.documents.model import Barcode, Qr
 from protocols.printers.symbols import (
     BAR_QUIET,
     QR_QUIET,

@@ -23,9 +23,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from dmtwisted.printing.forms import QR_CAPACITY, check_barcode, qr_code
-from dmtwisted.printing.layout import MOST_ROWS, NARROWEST
-from dmtwisted.printing.model import (
+from dmtwisted.documents.forms import QR_CAPACITY, check_barcode, qr_code
+from dmtwisted.documents.model import (
     Align,
     Barcode,
     Beep,
@@ -43,6 +42,7 @@ from dmtwisted.printing.model import (
     Size,
     Symbology,
 )
+from dmtwisted.printing.layout import MOST_ROWS, NARROWEST
 from dmtwisted.printing.pictures import as_png, from_file, size_of
 from dmtwisted.requests import Members, malformed
 

@@ -14,8 +14,7 @@ from textwrap import TextWrapper
 
 import msgspec
 
-from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.model import (
+from dmtwisted.documents.model import (
     Align,
     Barcode,
     Beep,
@@ -31,6 +30,7 @@ from dmtwisted.printing.model import (
     Rule,
     Size,
 )
+from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.pictures import fitted
 from protocols.printers import commands as printer
 

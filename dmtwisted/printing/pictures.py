@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from dmtwisted.printing.model import Image
+from dmtwisted.documents.model import Image
 
 _DOTS_PER_METRE = 8000
 """203 dpi, as most print heads have it."""

@@ -27,12 +27,12 @@ from zope.interface.verify import verifyObject
 from dmtwisted.answers import Answer, render
 from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
+from dmtwisted.documents.model import Cut, Drawer, Element
 from dmtwisted.printing.doccmd import read_doccmd, read_lines
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
 from dmtwisted.printing.layout import commands
 from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.model import Cut, Drawer, Element
 from dmtwisted.printing.test_page import test_page
 from dmtwisted.printing.told import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Told, fate_of
 from dmtwisted.printing.under_way import UnderWay

@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dmtwisted.clock import kyiv
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Caller, Document, Good, Header, Payment, Receipt, TaxLine
+from dmtwisted.documents.forms import FISCAL, PAYOUT, quantity
+from dmtwisted.documents.model import Element, Image, Line, Pair
 from dmtwisted.printing.doccmd import read_doccmd
-from dmtwisted.printing.forms import FISCAL, PAYOUT, quantity
-from dmtwisted.printing.model import Element, Image, Line, Pair
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import Caller, Document, Good, Header, Payment, Receipt, TaxLine
 from dmtwisted.registers.infos import receipt_qr
 from dmtwisted.results import Refused
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dmtwisted.clock import readable
-from dmtwisted.printing.model import Barcode, Cut, Element, Line, Pair, Qr, Rule
+from dmtwisted.documents.model import Barcode, Cut, Element, Line, Pair, Qr, Rule
 
 ALPHABET = ("АБВГҐДЕЄЖЗИІЇЙКЛМНОПРСТУФХЦЧШЩЬЮЯ", "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя", "№ ₴ « » — ’ 0123456789")
 

@@ -14,8 +14,8 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import Document
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers.keys import AFTER_EMERGENCY, ISigningKey, key_told, owner_until
 from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, WireError

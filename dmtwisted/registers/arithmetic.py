@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dmtwisted.money import half_up, hryvnias
-from dmtwisted.registers.catalogue import (
+from dmtwisted.documents.catalogue import (
     ALGORITHMS,
     CARD,
     CASH,
@@ -22,7 +21,8 @@ from dmtwisted.registers.catalogue import (
     PayType,
     TaxGroup,
 )
-from dmtwisted.registers.documents import Good, Payment, Receipt, TaxLine
+from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
+from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import Discount, PayRequest, ReceiptRequest, RowRequest, malformed
 from dmtwisted.results import Refused, Res

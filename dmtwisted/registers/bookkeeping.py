@@ -23,10 +23,11 @@ from twisted.logger import Logger
 from dmtwisted.answers import Answer, Warning, render
 from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
-from dmtwisted.registers import documents, infos, moments, totals
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
+from dmtwisted.registers import infos, moments, totals
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.channels.interface import Outcome as ChannelOutcome
-from dmtwisted.registers.documents import Document
 from dmtwisted.registers.lost_online import OnlineCopy, Revocation, lost_in, with_copy, with_revocation
 from dmtwisted.registers.moments import Moments
 from dmtwisted.registers.settings import RegisterSettings

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.documents import documents
+from dmtwisted.documents.catalogue import CASH
+from dmtwisted.documents.documents import Caller, Document, Header, OfflineMark, Receipt, Reversed
 from dmtwisted.money import hryvnias
-from dmtwisted.registers import documents
 from dmtwisted.registers.arithmetic import Rates, cash_move, owed, receipt, turnover, withdrawal
-from dmtwisted.registers.catalogue import CASH
-from dmtwisted.registers.documents import Caller, Document, Header, OfflineMark, Receipt, Reversed
 from dmtwisted.registers.interface import (
     CASH_IN,
     CASH_OUT,

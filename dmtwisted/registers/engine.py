@@ -14,10 +14,11 @@ from zope.interface import implementer
 from dmtwisted.answers import Answer, Warning, amount, render, repeated
 from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
-from dmtwisted.registers import documents, totals
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document, Header, Receipt
+from dmtwisted.registers import totals
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books, Paper, says_else
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
-from dmtwisted.registers.documents import Document, Header, Receipt
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.handing_in import HandingIn
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister

@@ -9,9 +9,8 @@ import msgspec
 from dmtwisted import __version__
 from dmtwisted.answers import Number, amount, percent, quantity
 from dmtwisted.clock import readable, stamp14
-from dmtwisted.money import hryvnias
-from dmtwisted.registers.catalogue import CASH
-from dmtwisted.registers.documents import (
+from dmtwisted.documents.catalogue import CASH
+from dmtwisted.documents.documents import (
     Document,
     Good,
     Header,
@@ -22,6 +21,7 @@ from dmtwisted.registers.documents import (
     TaxLine,
     TaxSum,
 )
+from dmtwisted.money import hryvnias
 from dmtwisted.registers.totals import RegisterState
 
 DEVINFO = f"dmtwisted {__version__}"

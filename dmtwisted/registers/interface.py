@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from zope.interface import Attribute, Interface
 
-from dmtwisted.printing.model import Element
-from dmtwisted.registers.documents import Receipt
+from dmtwisted.documents.documents import Receipt
+from dmtwisted.documents.model import Element
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 

@@ -1,4 +1,4 @@
-"""A key file opened for a register: seconds of work on what somebody uploaded, so done apart (`dmtwisted.apart`)."""
+"""A key file opened for a register: seconds of work on an uploaded file, so done apart (`dmtwisted.system.apart`)."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from twisted.logger import Logger
 from zope.interface import Attribute, Interface, implementer
 
 from dmtwisted.clock import ServiceClock, kyiv
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import Document
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers.key_opening import PATIENCE, WORK, Opened, PlainKey, Upload, certificates_in
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError

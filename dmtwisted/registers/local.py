@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv, span
-from dmtwisted.printing.forms import check_barcode, report_form, service_form, summary_form
-from dmtwisted.printing.model import Element
-from dmtwisted.registers import documents, infos, totals
-from dmtwisted.registers.documents import Document, Header, ShiftTotals
-from dmtwisted.registers.forms import X_TITLE, document_form
+from dmtwisted.documents import documents
+from dmtwisted.documents.document_form import X_TITLE, document_form
+from dmtwisted.documents.documents import Document, Header, ShiftTotals
+from dmtwisted.documents.forms import check_barcode, report_form, service_form, summary_form
+from dmtwisted.documents.model import Element
+from dmtwisted.registers import infos, totals
 from dmtwisted.registers.interface import (
     COPY,
     LAST_COPY,

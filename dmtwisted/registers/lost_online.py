@@ -24,9 +24,9 @@ from typing import Any
 import msgspec
 
 from dmtwisted.crash_points import reached
-from dmtwisted.registers import documents
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE, WITHDRAWAL, Document
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel
-from dmtwisted.registers.documents import CASH_IN, CASH_OUT, RETURN, SALE, WITHDRAWAL, Document
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore

@@ -8,11 +8,11 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, warned, with_member
 from dmtwisted.clock import ServiceClock
-from dmtwisted.printing.model import Element
+from dmtwisted.documents.document_form import document_form
+from dmtwisted.documents.documents import Document
+from dmtwisted.documents.model import Element
 from dmtwisted.printing.template import with_template
 from dmtwisted.printing.text import as_data_uri, render_text
-from dmtwisted.registers.documents import Document
-from dmtwisted.registers.forms import document_form
 from dmtwisted.registers.interface import Done
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import Forms

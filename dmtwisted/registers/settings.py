@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.registers.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
 
 
 class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from dmtwisted.clock import kyiv
-from dmtwisted.registers.catalogue import CASH
-from dmtwisted.registers.documents import (
+from dmtwisted.documents.catalogue import CASH
+from dmtwisted.documents.documents import (
     CASH_IN,
     CASH_OUT,
     CLOSE,

@@ -5,7 +5,7 @@ A device belongs to one service at a time. Three things see to it:
 * a lock for each device, held on a session of its own: when the service dies its session ends, and with
   it the lock;
 * the row of the device in ``claim``, which names the service: each statement that writes for the device checks it, so
-  that a service that was cut off cannot write any more (`dmtwisted.store.postgres_statements`, `mssql_statements`);
+  that a service that was cut off cannot write any more (`dmtwisted.store.postgres.statements`, `mssql_statements`);
 * a pause before the device of a service that left without a word is taken: it may be cut off from the database
   only, and still be talking to the device.
 """

@@ -108,7 +108,7 @@ def _engine(url: str) -> Engine:
 
     parsed = _parsed(url)
     if url.startswith(MSSQL):
-        from dmtwisted.store.mssql_sessions import migrating_connection
+        from dmtwisted.store.mssql.sessions import migrating_connection
 
         return create_engine(
             "mssql+pymssql://",
@@ -169,7 +169,7 @@ def main(url: str) -> int:
     from alembic.util import CommandError
     from sqlalchemy.exc import SQLAlchemyError
 
-    from dmtwisted.store.writer import LOCK_PATIENCE, Locked, take_lock
+    from dmtwisted.store.sqlite.writer import LOCK_PATIENCE, Locked, take_lock
 
     try:
         if url.startswith(SQLITE):

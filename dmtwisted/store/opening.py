@@ -19,9 +19,9 @@ def check_database(config: Config) -> None:
     if config.sqlite_file is None:
         # Here and not above: most services have no such database, and need not carry its driver in memory.
         if config.database.url.startswith(POSTGRES):
-            from dmtwisted.store.postgres_sessions import read_url
+            from dmtwisted.store.postgres.sessions import read_url
         else:
-            from dmtwisted.store.mssql_sessions import DRIVER, MISSING, read_url
+            from dmtwisted.store.mssql.sessions import DRIVER, MISSING, read_url
 
             if find_spec(DRIVER) is None:
                 raise ConfigError(f"[database] url: {MISSING}")
@@ -38,15 +38,15 @@ def store_of(config: Config, reactor: Any) -> IStore:
     """
     check_database(config)
     if config.sqlite_file is not None:
-        from dmtwisted.store.sqlite import SqliteStore
+        from dmtwisted.store.sqlite.store import SqliteStore
 
         store: IStore = SqliteStore(reactor, config.sqlite_file)
     elif config.database.url.startswith(MSSQL):
-        from dmtwisted.store.mssql import MssqlStore
+        from dmtwisted.store.mssql.store import MssqlStore
 
         store = MssqlStore(reactor, config.database.url, installation(config))
     else:
-        from dmtwisted.store.postgres import PostgresStore
+        from dmtwisted.store.postgres.store import PostgresStore
 
         store = PostgresStore(reactor, config.database.url, installation(config))
     return store

@@ -1,7 +1,7 @@
 """The one schema of every database, as SQLAlchemy tables; alembic revisions carry it forward.
 
 Only migrations import this: the service itself speaks SQL that is written out in
-:mod:`dmtwisted.store.statements`, so that neither of its processes carries SQLAlchemy in memory.
+:mod:`dmtwisted.store.sqlite.statements`, so that neither of its processes carries SQLAlchemy in memory.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from twisted.logger import Logger
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
 from dmtwisted.store.client import Verbs
-from dmtwisted.store.environment import environment
 from dmtwisted.store.migrate import URL_VARIABLE, head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.environment import environment
 
 POOL = 8
 """Sessions for verbs; more of them are no faster (stack.md 4). One more holds the claims."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from dmtwisted.supervised import COMPLAINT, SERVING
+from dmtwisted.system.supervised import COMPLAINT, SERVING
 
 KEPT = 20
 """Last lines of its output that are kept."""

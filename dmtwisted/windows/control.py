@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from dmtwisted.supervisor import STOP_PATIENCE
+from dmtwisted.system.supervisor import STOP_PATIENCE
 from dmtwisted.windows.service import CONFIG, DESCRIPTION, NAME, PYTHON, TITLE, DmtwistedService
 
 ACCOUNT = f"NT SERVICE\\{NAME}"

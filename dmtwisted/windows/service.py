@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dmtwisted.supervisor import STOP_PATIENCE, State, Supervisor, What
+from dmtwisted.system.supervisor import STOP_PATIENCE, State, Supervisor, What
 from dmtwisted.windows.child import ServiceChild, command_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from functools import partial
 from threading import Event
 from typing import Self
 
-from dmtwisted.commands.children import BenchFailed, Child, make_register
-from dmtwisted.crashlab.books import Entry, Findings, Sold, accepted, compare_books
-from dmtwisted.crashlab.wire import ANSWER_PATIENCE, Wire, shown
+from dmtwisted.lab.children import BenchFailed, Child, make_register
+from dmtwisted.lab.crash.books import Entry, Findings, Sold, accepted, compare_books
+from dmtwisted.lab.crash.wire import ANSWER_PATIENCE, Wire, shown
 
 REGISTERS = 4
 TILLS = 8

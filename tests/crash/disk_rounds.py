@@ -41,9 +41,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.commands.children import BenchFailed, Child, NotStarted, ended_by_signals, family, free_port, is_writer
-from dmtwisted.crashlab.books import Entry, Findings, Sold, read_journal
-from dmtwisted.crashlab.wire import BUSY, NOT_STORED, Wire, shown
+from dmtwisted.lab.children import BenchFailed, Child, NotStarted, ended_by_signals, family, free_port, is_writer
+from dmtwisted.lab.crash.books import Entry, Findings, Sold, read_journal
+from dmtwisted.lab.crash.wire import BUSY, NOT_STORED, Wire, shown
 from tests.crash.desk import Desk
 
 SYNCS, WRITES = "fsync,fdatasync", "pwrite64"

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.commands.children import BenchFailed, Child, NotStarted, ended_by_signals, free_port, service
+from dmtwisted.lab.children import BenchFailed, Child, NotStarted, ended_by_signals, free_port, service
 
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
     ("", "", "", ""),

@@ -31,7 +31,7 @@ from twisted.internet.task import deferLater, react
 from twisted.internet.threads import deferToThread
 
 from dmtwisted.client import Answer, Client, Unknown, cash, row
-from dmtwisted.commands.children import Child, free_port, make_register, service
+from dmtwisted.lab.children import Child, free_port, make_register, service
 
 REGISTERS = ("till-1", "till-2")
 CASHIERS = 4

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dmtwisted.commands.children import (
+from dmtwisted.lab.children import (
     BenchFailed,
     NotStarted,
     ended_by_signals,
@@ -43,7 +43,7 @@ from dmtwisted.commands.children import (
     is_writer,
     service,
 )
-from dmtwisted.crashlab.books import Entry, Findings, read_journal
+from dmtwisted.lab.crash.books import Entry, Findings, read_journal
 from tests.crash.desk import Desk
 
 WRITER_PATIENCE = 10.0

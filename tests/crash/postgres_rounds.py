@@ -41,7 +41,7 @@ from typing import Self
 
 import psycopg2
 
-from dmtwisted.commands.children import (
+from dmtwisted.lab.children import (
     BenchFailed,
     Child,
     NotStarted,
@@ -50,7 +50,7 @@ from dmtwisted.commands.children import (
     free_port,
     make_register,
 )
-from dmtwisted.crashlab.books import Entry, Findings, judge_journal
+from dmtwisted.lab.crash.books import Entry, Findings, judge_journal
 from tests.crash.desk import TILLS, Desk, Till, look_up
 from tests.postgres_server import DURABLE, MISSING, Server
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from dmtwisted.commands.children import HOME
+from dmtwisted.lab.children import HOME
 from tests.fuzz.target import CORPUS, Target, Watch
 
 OURS = tuple(str(HOME / name) for name in ("protocols", "dmtwisted", "web"))

@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from dmtwisted.certificates import BadCertificate, read_content
+from dmtwisted.access.certificates import BadCertificate, read_content
 from dmtwisted.clock import span
 from dmtwisted.config import ConfigError, load
 from dmtwisted.devices.drivers import BadSettings, find_drivers
+from dmtwisted.documents.forms import receipt_form
 from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
 from dmtwisted.money import hryvnias, kopecks, thousandths
 from dmtwisted.printing.doccmd import parse_doccmd, read_lines, write_doccmd
-from dmtwisted.printing.forms import receipt_form
 from dmtwisted.printing.layout import lay_out
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.template import SAMPLE, BrokenTemplate, check_template, with_template
@@ -32,10 +32,10 @@ from dmtwisted.requests import echo_of, read_json, read_root, read_task
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.service_settings import Settings, _changed, _read
-from dmtwisted.store import wire
 from dmtwisted.store.carry.archive import read_rows, unpack
-from dmtwisted.store.carry.rows import CarryError
-from dmtwisted.store.carry.shapes import shapes
+from dmtwisted.store.rows import CarryError
+from dmtwisted.store.shapes import shapes
+from dmtwisted.store.sqlite import wire
 from dmtwisted.store.values import NameTaken, StoreFailed
 from protocols.simulators.scenario import Scenario, ScenarioError
 from tests.fuzz.printers import PNG

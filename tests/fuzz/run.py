@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from signal import SIGTERM
 
-from dmtwisted.commands.children import HOME, ended_by_signals
+from dmtwisted.lab.children import HOME, ended_by_signals
 from tests.fuzz.target import CORPUS, Target
 from tests.fuzz.targets import every, named
 

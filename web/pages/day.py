@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dmtwisted.clock import kyiv, span
-from dmtwisted.registers import documents
-from dmtwisted.registers.documents import RETURN, SALE, STORNO
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import RETURN, SALE, STORNO
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
 

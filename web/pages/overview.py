@@ -9,9 +9,9 @@ import msgspec
 
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL
+from dmtwisted.documents import documents
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
-from dmtwisted.registers import documents
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED
 from dmtwisted.registers.drafting import LONGEST_OFFLINE
 from dmtwisted.results import Refused, Res

@@ -12,13 +12,14 @@ import msgspec
 from dmtwisted.clock import span
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
 from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.told import why
-from dmtwisted.registers import documents, moments
+from dmtwisted.registers import moments
 from dmtwisted.registers.bookkeeping import KIND
-from dmtwisted.registers.documents import Document
 from dmtwisted.registers.moments import Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State

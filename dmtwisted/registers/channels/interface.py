@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from zope.interface import Attribute, Interface
 
-from dmtwisted.registers.documents import Document
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmtwisted.registers import documents
+from dmtwisted.documents import documents
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.error_codes import Code
 

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from dmtwisted.clock import kyiv
-from dmtwisted.registers import documents
-from dmtwisted.registers.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
-from dmtwisted.registers.documents import Document, Good, OfflineMark, Payment, PaySum, Receipt, ShiftTotals
+from dmtwisted.documents import documents
+from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
+from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, PaySum, Receipt, ShiftTotals
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.check_goods import BodyRow, ExciseRow

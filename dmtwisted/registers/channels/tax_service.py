@@ -15,7 +15,8 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.clock import KYIV, ServiceClock
-from dmtwisted.registers.catalogue import TaxGroup
+from dmtwisted.documents.catalogue import TaxGroup
+from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
@@ -31,7 +32,6 @@ from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, written
 from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.channels.time_stamps import TimeStamps
-from dmtwisted.registers.documents import Document, Header
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res

@@ -11,6 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from dmtwisted.clock import kyiv, stamp14
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
@@ -22,7 +23,6 @@ from dmtwisted.registers.channels.interface import (
     unreachable,
 )
 from dmtwisted.registers.channels.protocol_a import rejection, told_refusal
-from dmtwisted.registers.documents import Document
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.error_codes import Code

@@ -23,8 +23,8 @@ from typing import IO, Any
 
 import msgspec
 
-from dmtwisted.store.carry.rows import CarryError
-from dmtwisted.store.carry.shapes import Row, Shape
+from dmtwisted.store.rows import CarryError
+from dmtwisted.store.shapes import Row, Shape
 
 FORMAT = 1
 """The version of this form; a later one is refused."""

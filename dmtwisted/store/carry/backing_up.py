@@ -15,7 +15,6 @@ from pathlib import Path
 from dmtwisted import __version__
 from dmtwisted.config import BACKUPS
 from dmtwisted.crash_points import reached
-from dmtwisted.files import replace
 from dmtwisted.store.carry.archive import (
     DATABASE,
     FORMAT,
@@ -31,10 +30,11 @@ from dmtwisted.store.carry.archive import (
 )
 from dmtwisted.store.carry.looking import expect_fit, expect_nothing_pending
 from dmtwisted.store.carry.moving import Report
-from dmtwisted.store.carry.rows import CarryError, Rows
-from dmtwisted.store.carry.shapes import Shape, Sum, shapes
-from dmtwisted.store.carry.sqlite_rows import SqliteRows
-from dmtwisted.store.writer import Locked, take_lock
+from dmtwisted.store.rows import CarryError, Rows
+from dmtwisted.store.shapes import Shape, Sum, shapes
+from dmtwisted.store.sqlite.rows import SqliteRows
+from dmtwisted.store.sqlite.writer import Locked, take_lock
+from dmtwisted.system.files import replace
 
 FOLDER = BACKUPS
 """Where backups are put in the state folder, unless a file is named."""

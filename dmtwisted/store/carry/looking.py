@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dmtwisted.store.carry.rows import CarryError, Rows
-from dmtwisted.store.carry.shapes import shapes
 from dmtwisted.store.carry.swapping import planned
 from dmtwisted.store.migrate import head, unfit
+from dmtwisted.store.rows import CarryError, Rows
+from dmtwisted.store.shapes import shapes
 
 UNFINISHED = (
     'SELECT d.name, o.kind, o."key", o.state, o.at FROM operation o LEFT JOIN device d ON d.n = o.device_n '

@@ -16,13 +16,13 @@ from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
 from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
-from dmtwisted.store.carry.rows import NOTES, PAGE, CarryError, Rows
-from dmtwisted.store.carry.shapes import Row, pages, shapes
-from dmtwisted.store.carry.sqlite_rows import SqliteRows
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
 from dmtwisted.store.migrate import MOVING, SQLITE, head
 from dmtwisted.store.restored import NAME, Restored
-from dmtwisted.store.writer import Locked, take_lock
+from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.shapes import Row, pages, shapes
+from dmtwisted.store.sqlite.rows import SqliteRows
+from dmtwisted.store.sqlite.writer import Locked, take_lock
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""

@@ -13,8 +13,8 @@ import shutil
 from pathlib import Path
 
 from dmtwisted.crash_points import reached
-from dmtwisted.files import replace
 from dmtwisted.secrets import write_private
+from dmtwisted.system.files import replace
 
 PLAN = "restore.pending"
 """The plan, in the state folder."""

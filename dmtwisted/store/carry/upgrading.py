@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dmtwisted.store import migrate
-from dmtwisted.store.carry.rows import CarryError
+from dmtwisted.store.rows import CarryError
 
 
 def due(revision: str | None) -> list[str]:

@@ -1,0 +1,180 @@
+"""A local authority: for a shop that has no certificate, and whose machines shall trust one all the same.
+
+The authority's own certificate is brought to each machine once; after that the service's certificate can be
+renewed without touching them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from dmtwisted.access.certificates import Identity, read_pem
+from dmtwisted.config import TLS_FOLDER
+from dmtwisted.secrets import write_private
+
+AUTHORITY_DAYS = 3650
+"""Ten years: bringing the authority to every machine is work."""
+
+LEAF_DAYS = 800
+"""Apple's systems take no certificate for more than 825 days."""
+
+AUTHORITY_FILE, AUTHORITY_KEY = "authority.pem", "authority.key"
+"""The authority's files; only the first one is given away."""
+
+_EARLIER = timedelta(days=1)
+"""Valid since a day ago: clocks of tills go wrong."""
+
+
+def open_authority(folder: Path, now: float) -> tuple[Identity, bool]:
+    """The authority in ``folder``, made when there is none; and whether it was made.
+
+    :raises BadCertificate: when there is one that cannot be read.
+    :raises OSError: when it cannot be written.
+    """
+    file, key_file = folder / AUTHORITY_FILE, folder / AUTHORITY_KEY
+    if file.exists():
+        return read_pem(file, key_file), False
+    authority = make_authority(now)
+    write_private(key_file, authority.key_pem())
+    write_private(file, authority.certificates_pem())
+    # This one is to be given away.
+    file.chmod(0o644)
+    return authority, True
+
+
+def make_authority(now: float) -> Identity:
+    """A new authority of this machine, valid from ``now``, in seconds since 1970."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"dmtwisted on {socket.gethostname()}"[:64])])
+    moment = datetime.fromtimestamp(now, UTC)
+    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(moment - _EARLIER)
+        .not_valid_after(moment + timedelta(days=AUTHORITY_DAYS))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(own, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Identity(key, certificate)
+
+
+def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEAF_DAYS) -> Identity:
+    """A certificate for machines called ``names``, host names and addresses, with a new key.
+
+    :raises ValueError: when there is no name, or one that is none.
+    """
+    wanted = list(dict.fromkeys(_general_name(name) for name in names))
+    if not wanted:
+        raise ValueError("a name or an address is expected")
+    key = ec.generate_private_key(ec.SECP256R1())
+    moment = datetime.fromtimestamp(now, UTC)
+    end = min(moment + timedelta(days=days), authority.leaf.not_valid_after_utc)
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(wanted[0].value)[:64])]))
+        .issuer_name(authority.leaf.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(moment - _EARLIER)
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(wanted), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(issuer_id, critical=False)
+        .sign(authority.key, hashes.SHA256())
+    )
+    return Identity(key, certificate)
+
+
+def names_of_this_machine() -> list[str]:
+    """The names and addresses under which this machine may be called, as far as it knows them itself."""
+    host = socket.gethostname()
+    names = [name for name in (host, socket.getfqdn(host)) if _is_name(name)]
+    names += ["localhost", "127.0.0.1", "::1"]
+    addresses: list[str] = []
+    with suppress(OSError):
+        addresses = [str(found[4][0]).partition("%")[0] for found in socket.getaddrinfo(host, None)]
+    for family, far in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        # The address that packets to elsewhere would bear; connecting a datagram socket sends none.
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((far, 9))
+                addresses.append(probe.getsockname()[0])
+        except OSError:
+            continue
+    names += [address for address in addresses if not ip_address(address).is_link_local]
+    return list(dict.fromkeys(names))
+
+
+def _is_name(name: str) -> bool:
+    try:
+        return bool(_general_name(name))
+    except ValueError:
+        return False
+
+
+def _general_name(name: str) -> x509.DNSName | x509.IPAddress:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        pass
+    labels = name.removesuffix(".").split(".")
+    if len(name) > 253 or not all(
+        0 < len(label) < 64 and label.isascii() and label.replace("-", "").replace("_", "").isalnum()
+        for label in labels
+    ):
+        raise ValueError(f"{name} is neither a name of a machine nor an address")
+    return x509.DNSName(".".join(labels).lower())
+
+
+def _usage(signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def authority_file(state: Path) -> Path:
+    """Where the authority's certificate is, which every machine that calls shall trust."""
+    return state / TLS_FOLDER / AUTHORITY_FILE
+
+
+TRUST = """
+Bring this file to every machine that calls the service, and let it be trusted there (its fingerprint:
+{fingerprint}). The key beside it stays here.
+
+  Windows            certutil -addstore Root authority.pem            (as administrator)
+  Debian, Ubuntu     cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates
+  Fedora             cp authority.pem /etc/pki/ca-trust/source/anchors/ && update-ca-trust
+  macOS              security add-trusted-cert -d -k /Library/Keychains/System.keychain authority.pem
+  Firefox            Settings, Certificates, Authorities, Import
+  Java               keytool -importcert -cacerts -alias dmtwisted -file authority.pem
+  Python, curl       verify="authority.pem";  curl --cacert authority.pem
+"""
+"""How the authority comes to be trusted, machine by machine."""

@@ -1,0 +1,98 @@
+"""A certificate installed, made by a local authority, or taken away: the work of `dmtwisted tls` and of the page.
+
+What a page orders (`dmtwisted.access.tls_orders`) is done here in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dmtwisted.access.authority import AUTHORITY_FILE, issue, names_of_this_machine, open_authority
+from dmtwisted.access.certificates import BadCertificate, Identity, check, facts, read_content, read_pem
+from dmtwisted.access.tls_orders import Order, Told
+from dmtwisted.config import INSTALLED, TLS_FOLDER, TlsConfig
+from dmtwisted.secrets import write_private
+
+
+def install_at(identity: Identity, tls: TlsConfig, state: Path) -> Path:
+    """Write ``identity`` where ``tls`` takes it from, else into the state folder; the file of the certificate.
+
+    :raises OSError: when it cannot be written.
+    """
+    chain, key = identity.certificates_pem(), identity.key_pem(tls.passphrase)
+    if not tls.given:
+        folder = state / TLS_FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = Path(os.path.abspath(folder / INSTALLED))
+        write_private(file, chain + identity.key_pem())
+        return file
+    file, key_file = Path(tls.certificate), Path(tls.key)
+    if file == key_file:
+        write_private(file, chain + key)
+    else:
+        write_private(key_file, key)
+        write_private(file, chain)
+    return file
+
+
+def remove_from(state: Path) -> bool:
+    """Take away the certificate that was installed in the state folder; whether there was one.
+
+    :raises OSError: when it cannot be deleted.
+    """
+    file = state / TLS_FOLDER / INSTALLED
+    if not file.exists():
+        return False
+    file.unlink()
+    return True
+
+
+def certify(state: Path, names: Iterable[str], now: float) -> tuple[Identity, bool, Identity]:
+    """The local authority, whether it was made just now, and a new certificate of this machine by it.
+
+    :raises BadCertificate: when the authority is there and cannot be used any more.
+    :raises ValueError: when one of ``names`` is none.
+    :raises OSError: when it cannot be written.
+    """
+    folder = state / TLS_FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own, made = open_authority(folder, now)
+    check(own, now, folder / AUTHORITY_FILE)
+    return own, made, issue(own, [*names_of_this_machine(), *names], now)
+
+
+def perform(order: Order) -> Told:
+    """Do what is ordered, here and now; never raises."""
+    try:
+        return Told(facts=_perform(order))
+    except (BadCertificate, ValueError) as error:
+        return Told(str(error))
+    except OSError as error:
+        return Told(f"{error.filename or 'a file'}: {error.strerror or error}")
+
+
+def _perform(order: Order) -> dict[str, Any]:
+    state, tls = Path(order.state), TlsConfig(order.certificate, order.key, order.passphrase)
+    if order.do == "status":
+        file = state / TLS_FOLDER / INSTALLED
+        return facts(read_pem(file, file), order.now, file)
+    if order.do == "authority":
+        _, _, identity = certify(state, order.names, order.now)
+    else:
+        # People see these words, and a name that they know.
+        name = Path("certificate")
+        key = (Path("key"), order.key_file) if order.key_file else None
+        identity = read_content(name, order.file, order.password, key)
+        check(identity, order.now, name)
+    install_at(identity, tls, state)
+    return facts(identity, order.now)
+
+
+def work(given: bytes) -> bytes:
+    """An order as bytes, and what came of it."""
+    return msgspec.json.encode(perform(msgspec.json.decode(given, type=Order)))

@@ -1,0 +1,1 @@
+"""Benchmarks: what a sale costs, as ratios within one run."""

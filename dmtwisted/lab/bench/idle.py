@@ -1,0 +1,199 @@
+"""What the service takes while nobody sells, and how soon it is ready: ``dmtwisted bench idle`` and ``start``.
+
+Memory is the proportional share (PSS) of each process, as ``/proc`` tells it: what is shared with others counts in
+part, so that the sum of all processes is what the machine gave. Ready is what ``/health/ready`` says; a start counts
+from creating the process.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from dmtwisted.lab.children import (
+    BenchFailed,
+    Child,
+    cpu_of,
+    execute,
+    family,
+    free_port,
+    is_writer,
+    make_device,
+    make_register,
+    service,
+)
+from dmtwisted.lab.load import percentile, sale_body
+
+KINDS = (("register", "training"), ("terminal", "training"), ("printer", "training"))
+"""Of the devices every second is a register; of the others one half is a terminal, the other a printer."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the service at rest."""
+
+    name: str
+    pss_mb: float
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The service at rest."""
+
+    devices: int
+    sales: int
+    processes: list[Process]
+    seconds: float
+    cpu_percent: float
+    """Of one processor, all processes together."""
+
+    @property
+    def pss_mb(self) -> float:
+        """Of all processes."""
+        return sum(process.pss_mb for process in self.processes)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Starts on existing data, in seconds from creating the process until it is ready."""
+
+    devices: int
+    starts: list[float]
+    cpu_s: float | None
+    """Processor time of a start, the writer's included."""
+
+
+def pss_mb(pid: int) -> float:
+    """Megabytes of a process.
+
+    :raises BenchFailed: where the system does not tell.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError as error:
+        raise BenchFailed(f"this system does not tell the memory of a process: {error}") from error
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def idle_report(folder: Path, devices: int, seconds: float, sales: int) -> Idle:
+    """Let the service with so many devices rest for ``seconds``, after each register sold so often.
+
+    :raises BenchFailed: when something is refused, or the system does not tell.
+    """
+    with _filled(folder, devices, sales) as child:
+        time.sleep(2.0)
+        before, begun = cpu_of(child.pid), time.monotonic()
+        time.sleep(seconds)
+        after, spent = cpu_of(child.pid), time.monotonic() - begun
+        if before is None or after is None:
+            raise BenchFailed("this system does not tell what a process takes")
+        processes = [Process("writer" if is_writer(pid) else "service", pss_mb(pid)) for pid in family(child.pid)]
+        busy = (after.service + after.writer) - (before.service + before.writer)
+    return Idle(devices, sales, sorted(processes, key=lambda one: one.name), spent, 100 * busy / spent)
+
+
+def start_report(folder: Path, devices: int, rounds: int) -> Start:
+    """Start the service so often on the data of an earlier run, with so many devices.
+
+    :raises BenchFailed: when something is refused.
+    """
+    child = _filled(folder, devices, 1)
+    starts, cpu = [], []
+    with child:
+        pass
+    for _ in range(rounds):
+        begun = time.monotonic()
+        child.spawn()
+        try:
+            while not _is_ready(child):
+                time.sleep(0.005)
+            starts.append(time.monotonic() - begun)
+            taken = cpu_of(child.pid)
+            if taken is not None:
+                cpu.append(taken.service + taken.writer)
+        finally:
+            child.stop()
+    return Start(devices, starts, median(cpu) if cpu else None)
+
+
+PATIENCE = 60.0
+"""Seconds in which a start has to come to its end."""
+
+
+def _is_ready(child: Child) -> bool:
+    wire = http.client.HTTPConnection("127.0.0.1", child.port, timeout=PATIENCE)
+    try:
+        wire.request("GET", "/health/ready")
+        return wire.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        if not child.alive:
+            raise BenchFailed(f"the service ended: {child.last_words()}") from None
+        return False
+    finally:
+        wire.close()
+
+
+class _Filled(Child):
+    """A service that is given devices with its first start."""
+
+    devices = 0
+    sales = 0
+    _done = False
+
+    def start(self) -> None:
+        """Start it; the first time make the devices and sell."""
+        super().start()
+        if not self._done:
+            self._done = True
+            _fill(self, self.devices, self.sales)
+
+
+def _filled(folder: Path, devices: int, sales: int) -> Child:
+    state = folder / "state"
+    state.mkdir()
+    plain = service(state, free_port())
+    child = _Filled(plain.name, plain.command, plain.port, plain.log)
+    child.devices, child.sales = devices, sales
+    return child
+
+
+def _fill(child: Child, devices: int, sales: int) -> None:
+    for n in range(devices):
+        kind, driver = KINDS[0 if n % 2 == 0 else 1 + n // 2 % 2]
+        if kind != "register":
+            make_device(child, f"{kind}-{n}", kind, driver, {})
+            continue
+        make_register(child, f"register-{n}")
+        for sale in range(sales):
+            execute(child, sale_body(f"register-{n}", f"idle-{sale}"))
+
+
+def words(idle: Idle) -> str:
+    """The figures as people read them."""
+    each = ", ".join(f"{process.name} {process.pss_mb:.1f} MB" for process in idle.processes)
+    return (
+        f"{idle.devices} devices at rest after {idle.sales} sales on each register: {idle.pss_mb:.1f} MB ({each}); "
+        f"{idle.cpu_percent:.2f} % of one processor over {idle.seconds:.0f} s"
+    )
+
+
+def start_words(start: Start) -> str:
+    """The figures as people read them."""
+    ordered = sorted(int(one * 1e6) for one in start.starts)
+    cpu = "" if start.cpu_s is None else f"; {start.cpu_s:.2f} s of processor"
+    return (
+        f"ready after start with {start.devices} devices, {len(ordered)} starts on existing data: "
+        f"p50 {percentile(ordered, 0.5) / 1e6:.2f} s, max {ordered[-1] / 1e6:.2f} s{cpu}"
+    )
+
+
+def as_json(report: Idle | Start) -> dict[str, Any]:
+    """The report for programs."""
+    more = {"pss_mb": report.pss_mb} if isinstance(report, Idle) else {"p50_s": median(report.starts)}
+    found: dict[str, Any] = json.loads(json.dumps({**asdict(report), **more}))
+    return found

@@ -1,0 +1,52 @@
+"""Loads on a server, each made by a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from dmtwisted.lab.children import BenchFailed, Child, environment
+from dmtwisted.lab.load import Load
+
+PREFIX = "bench-"
+"""The registers are called ``bench-0``, ``bench-1`` ..."""
+
+
+def load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> Load:
+    """The load of so many connections on ``child``; ``more`` are further words for `dmtwisted.lab.load`.
+
+    :raises BenchFailed: when anything was not answered with success.
+    """
+    return timed_load_on(child, connections, seconds, salt, *more)[0]
+
+
+def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> tuple[Load, list[int]]:
+    """As `load_on`, with the microseconds of each success.
+
+    :raises BenchFailed: when anything was not answered with success.
+    """
+    arguments = ["--port", str(child.port), "--connections", str(connections), "--seconds", str(seconds)]
+    arguments += ["--prefix", PREFIX, "--salt", salt, "--times"]
+    found = json_of(["dmtwisted.lab.load", *arguments, *more])
+    spent = found.pop("spent_us")
+    load = Load(**found)
+    if load.failures or not load.count:
+        words = load.samples[0] if load.samples else "nothing was answered"
+        raise BenchFailed(f"{load.failures} of {load.count + load.failures} requests failed: {words[-300:]}")
+    return load, spent
+
+
+def json_of(command: Sequence[str]) -> Any:
+    """What a child prints as JSON when it ends; it does not outlive us.
+
+    :raises BenchFailed: when it fails.
+    """
+    whole = [sys.executable, "-m", *command]
+    done = subprocess.run(whole, capture_output=True, env=environment(), check=False)
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise BenchFailed(f"{command[0]} ended with status {done.returncode}: {words[-1] if words else ''}")
+    return json.loads(done.stdout)

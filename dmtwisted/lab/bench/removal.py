@@ -1,0 +1,171 @@
+"""What tills feel of it when half of a long history is removed: ``dmtwisted bench history --remove``.
+
+Tills sell at a constant rate, before, while the removal is under way until its end, and after it. A sale's time
+counts from its appointed moment, so a sale that has to wait because another one was slow counts as slow as well.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from dmtwisted.lab.bench.history import fill
+from dmtwisted.lab.bench.loads import timed_load_on
+from dmtwisted.lab.children import BenchFailed, Child, family, free_port, make_register, service
+from dmtwisted.lab.load import percentile
+
+WINDOW = 10.0
+"""Seconds that tills sell at a time beside the removal."""
+
+ALONE = 3
+"""How many times as long they sell before it, and after it."""
+
+STARTS = 3
+"""How often the service is started with the whole history."""
+
+PATIENCE = 3600.0
+"""Seconds in which the removal has to come to its end."""
+
+ENDED = re.compile(r"(\d+) operations had grown old and were removed in (\d+) s, with (\d+) seals")
+"""What the service tells of it in its log."""
+
+
+@dataclass(frozen=True)
+class Sales:
+    """Sales of one part: how many, how many a second, and their times in milliseconds."""
+
+    count: int
+    rate: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What was seen."""
+
+    operations: int
+    seals: int
+    seconds: int
+    tills: int
+    rate: float
+    """Sales a second that were meant; 0: as many as could be."""
+    before: Sales
+    beside: Sales
+    after: Sales
+    worst_p99_ms: float
+    """The p99 of the worst of the windows beside."""
+    ratio: float
+    """The p99 beside, over the mean of those before and after."""
+    start_s: float
+    """Seconds from the command to readiness: the median of `STARTS`."""
+
+
+def measure(folder: Path, receipts: int, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
+    """Make a history in ``folder`` and have half of it removed."""
+    state = folder / "long"
+    state.mkdir()
+    tell(f"filling {receipts} receipts")
+    fill(state, receipts)
+    return remove(state, tills, rate, tell)
+
+
+def remove(state: Path, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
+    """Have what is old in the history of ``state`` removed while tills sell."""
+    start_s = median(_start(state) for _ in range(STARTS))
+    tell(f"it starts in {start_s:.2f} s")
+    with service(state, free_port()) as child:
+        for n in range(tills):
+            make_register(child, f"bench-{n}")
+        tell("waiting until the whole file was looked at, as after each start")
+        _quiet(child)
+        _sell(child, tills, rate, "warm-up", 1)
+        tell(f"{tills} tills alone")
+        before, _ = _sell(child, tills, rate, "before", ALONE)
+        tell(f"they had a p99 of {before.p99_ms:.1f} ms")
+        told = len(child.log_text())
+        status, answer = child.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+        if status != 200:
+            raise BenchFailed(f"the look could not be begun: {status} {answer[:300]!r}")
+        begun = time.monotonic()
+        spent: list[int] = []
+        seconds, worst = 0.0, 0.0
+        while (ended := ENDED.search(child.log_text()[told:])) is None:
+            if time.monotonic() - begun > PATIENCE:
+                raise BenchFailed("the removal does not come to its end")
+            part, times = _sell(child, tills, rate, f"beside-{len(spent)}", 1)
+            spent += times
+            seconds += part.count / part.rate
+            worst = max(worst, part.p99_ms)
+            tell(f"{time.monotonic() - begun:4.0f} s of removal: {part.rate:.0f} sales/s, p99 {part.p99_ms:.1f} ms")
+        tell(f"{tills} tills alone once more")
+        after, _ = _sell(child, tills, rate, "after", ALONE)
+    beside = _sales(spent, seconds)
+    operations, lasted, seals = map(int, ended.groups())
+    return Removal(
+        operations=operations,
+        seals=seals,
+        seconds=lasted,
+        tills=tills,
+        rate=rate,
+        before=before,
+        beside=beside,
+        after=after,
+        worst_p99_ms=worst,
+        ratio=beside.p99_ms / median((before.p99_ms, after.p99_ms)),
+        start_s=start_s,
+    )
+
+
+def _start(state: Path) -> float:
+    begun = time.monotonic()
+    with service(state, free_port()):
+        return time.monotonic() - begun
+
+
+def _sell(child: Child, tills: int, rate: float, salt: str, windows: int) -> tuple[Sales, list[int]]:
+    load, spent = timed_load_on(child, tills, WINDOW * windows, salt, "--rate", str(rate))
+    return _sales(spent, load.seconds), spent
+
+
+def _sales(spent: list[int], seconds: float) -> Sales:
+    ordered = sorted(spent)
+    p50, p99, most = (percentile(ordered, share) / 1000 for share in (0.5, 0.99, 1))
+    return Sales(len(spent), len(spent) / seconds, p50, p99, most)
+
+
+def _quiet(child: Child) -> None:
+    """Return when nobody looks at the pages of a large file any more."""
+    time.sleep(3.0)
+    while any(_looks(member) for member in family(child.pid)):
+        time.sleep(0.5)
+
+
+def _looks(pid: int) -> bool:
+    try:
+        return b"dmtwisted.store.sqlite.damage" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def words(removal: Removal) -> str:
+    """The report as people read it."""
+    how = f"{removal.rate:.0f} sales/s" if removal.rate else "as many sales as they could"
+    lines = [
+        f"{removal.operations} operations and {removal.seals} seals removed in {removal.seconds} s "
+        f"beside {removal.tills} tills with {how}",
+        *(
+            f"{name}: {sales.count} sales, {sales.rate:.0f}/s, p50 {sales.p50_ms:.1f} ms, "
+            f"p99 {sales.p99_ms:.1f} ms, at most {sales.max_ms:.0f} ms"
+            for name, sales in (("before", removal.before), ("beside", removal.beside), ("after", removal.after))
+        ),
+        f"the p99 of a sale beside is {removal.ratio:.2f} of that alone; the worst window had "
+        f"{removal.worst_p99_ms:.1f} ms",
+        f"start until ready with all of it: {removal.start_s:.2f} s",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,167 @@
+"""How fast the service sells, next to the ceilings that bound it: ``dmtwisted bench sales``.
+
+Absolute figures say more about a machine, and about its last minute, than about the service. So each round
+runs the service and two peers of `dmtwisted.lab.bench.plain` after each other under the same load, and the table
+gives shares:
+
+- of the same HTTP resource without the engine: it reads the task, keeps in the store what a sale keeps, answers;
+- of the same HTTP resource without engine and store: it reads the task and answers;
+- of the writer of the store alone (``dmtwisted bench writer``), which talks to nobody.
+
+The service is the real one, started as a child with a folder of its own; every connection sells on a training
+register of its own, since a register refuses a second task while it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from statistics import median
+
+from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.keeping import Sizes, sizes_kept
+from dmtwisted.lab.bench.loads import PREFIX, json_of, load_on
+from dmtwisted.lab.children import (
+    BenchFailed,
+    Child,
+    cpu_of,
+    execute,
+    free_port,
+    make_register,
+    per_sale,
+    service,
+)
+from dmtwisted.lab.load import Load, sale_body
+
+WARM_UP = 0.5
+"""Seconds of load before anything is measured: the first requests pay for imports and caches."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One measurement of the service and those of its peers right after it."""
+
+    sales: Load
+    without_engine: Load
+    plain: Load
+    cpu_us: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a number of connections. Medians of the rounds; times in ms, processor in µs."""
+
+    connections: int
+    sales_per_s: float
+    p50_ms: float
+    p99_ms: float
+    service_cpu_us: float | None
+    writer_cpu_us: float | None
+    without_engine_per_s: float
+    of_without_engine: Share
+    plain_per_s: float
+    of_plain: Share
+    writer_per_s: float
+    of_writer: float
+    generator_cpu_us: float
+
+
+def row_of(connections: int, rounds: Sequence[Round], writer_per_s: float) -> Row:
+    """The figures of ``rounds`` with so many ``connections``."""
+    rate = median(one.sales.rate for one in rounds)
+    known = [one.cpu_us for one in rounds if one.cpu_us is not None]
+    return Row(
+        connections=connections,
+        sales_per_s=rate,
+        p50_ms=median(one.sales.p50_ms for one in rounds),
+        p99_ms=median(one.sales.p99_ms for one in rounds),
+        service_cpu_us=median(cpu[0] for cpu in known) if known else None,
+        writer_cpu_us=median(cpu[1] for cpu in known) if known else None,
+        without_engine_per_s=median(one.without_engine.rate for one in rounds),
+        of_without_engine=share([one.sales.rate / one.without_engine.rate for one in rounds]),
+        plain_per_s=median(one.plain.rate for one in rounds),
+        of_plain=share([one.sales.rate / one.plain.rate for one in rounds]),
+        writer_per_s=writer_per_s,
+        of_writer=rate / writer_per_s,
+        generator_cpu_us=median(one.sales.cpu_us for one in rounds),
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as people read them; columns that nobody knows are left out."""
+    with_cpu = all(row.service_cpu_us is not None for row in rows)
+    head = ["connections", "sales/s", "p50 ms", "p99 ms"]
+    head += ["service µs/sale", "writer µs/sale"] if with_cpu else []
+    head += ["of the same without engine (min..max)", "without engine and store", "of writer alone"]
+    lines = [head]
+    for row in rows:
+        line = [str(row.connections), f"{row.sales_per_s:.0f}", f"{row.p50_ms:.1f}", f"{row.p99_ms:.1f}"]
+        if row.service_cpu_us is not None and row.writer_cpu_us is not None and with_cpu:
+            line += [f"{row.service_cpu_us:.0f}", f"{row.writer_cpu_us:.0f}"]
+        line += [spread(row.of_without_engine), spread(row.of_plain), f"{row.of_writer:.2f}"]
+        lines.append(line)
+    return columns(lines)
+
+
+def sales_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
+    """Measure with everything in ``folder``.
+
+    :raises BenchFailed: when a sale is not answered with success.
+    :raises NotStarted: when a process does not start.
+    """
+    measured: dict[int, list[Round]] = {number: [] for number in connections}
+    state = folder / "state"
+    state.mkdir()
+    with service(state, free_port()) as selling:
+        for n in range(max(connections)):
+            make_register(selling, f"{PREFIX}{n}")
+        answer = _answer(folder, selling)
+        kept = sizes_kept(state / "dmtwisted.db")
+        with (
+            _peer(folder, "plain resource", answer) as plain,
+            _peer(folder, "resource with a store", answer, kept) as without_engine,
+        ):
+            for child in (selling, without_engine, plain):
+                load_on(child, max(connections), WARM_UP, "warm-up")
+            for turn in range(rounds):
+                for number in connections:
+                    before = cpu_of(selling.pid)
+                    sales = load_on(selling, number, seconds, f"sales-{number}-{turn}")
+                    cpu = per_sale(before, cpu_of(selling.pid), sales.count)
+                    kept_alone = load_on(without_engine, number, seconds, "peer")
+                    answered = load_on(plain, number, seconds, "peer")
+                    measured[number].append(Round(sales, kept_alone, answered, cpu))
+    return [
+        row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
+        for number in sorted(set(connections))
+    ]
+
+
+def plain_peer(folder: Path, selling: Child) -> Child:
+    """The same HTTP resource that answers everything with a sale of ``selling``."""
+    return _peer(folder, "plain resource", _answer(folder, selling))
+
+
+def _answer(folder: Path, selling: Child) -> Path:
+    answer = folder / "answer.json"
+    answer.write_bytes(execute(selling, sale_body(f"{PREFIX}0", "the-one-for-the-plain-resource")))
+    return answer
+
+
+def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> Child:
+    """The same HTTP resource without the engine; with a store when it is told what to keep."""
+    port = free_port()
+    command = ["dmtwisted.lab.bench.plain", "--port", str(port), "--answer", str(answer)]
+    if kept is not None:
+        command += ["--sizes", ",".join(map(str, astuple(kept))), "--state", str(folder)]
+    return Child(name, command, port, folder / f"{port}.log")
+
+
+def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -> float:
+    arguments = ["--connections", str(connections), "--seconds", str(seconds), "--state", str(folder)]
+    arguments += ["--sizes", ",".join(map(str, astuple(kept)))]
+    load = Load(**json_of(["dmtwisted.lab.bench.bench", "writer", *arguments]))
+    if not load.count:
+        raise BenchFailed("the writer kept nothing")
+    return load.rate

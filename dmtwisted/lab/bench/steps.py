@@ -1,0 +1,93 @@
+"""Where a sale's time goes, step by step, as a till waits for it: ``dmtwisted bench steps``.
+
+The service is started with a watch on its steps (`dmtwisted.lab.bench.timed`), anew for each number of connections.
+What a till sees is measured by the load as always; what is left when all steps are taken from it is the way: sockets,
+HTTP, and waiting until the service has a moment for the request and for sending its answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dmtwisted.lab.bench.figures import columns
+from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.timed import STEPS
+from dmtwisted.lab.children import BenchFailed, Child, free_port, make_register, service_command
+from dmtwisted.lab.load import Load, percentile
+
+WHOLE = "what the till sees"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, in milliseconds."""
+
+    name: str
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """The steps at one number of connections, and the sales a second."""
+
+    connections: int
+    sales_per_s: float
+    steps: list[Step]
+
+
+def report_of(connections: int, spent: Mapping[str, Sequence[int]], load: Load) -> Report:
+    """The figures of nanoseconds for each step, and of the load beside them."""
+    steps = []
+    for name in STEPS:
+        ordered = sorted(spent[name])
+        steps.append(Step(name, percentile(ordered, 0.5) / 1e6, percentile(ordered, 0.99) / 1e6))
+    inside = sorted(map(sum, zip(*(spent[name] for name in STEPS), strict=True)))
+    steps.append(Step("all of these", percentile(inside, 0.5) / 1e6, percentile(inside, 0.99) / 1e6))
+    steps.append(Step(WHOLE, load.p50_ms, load.p99_ms))
+    return Report(connections, load.rate, steps)
+
+
+def table(reports: Sequence[Report]) -> str:
+    """The reports beside each other: p50 and p99 of each step in milliseconds."""
+    head = ["step"]
+    for one in reports:
+        head += [f"{one.connections}: p50 ms", "p99 ms"]
+    lines = [head]
+    for place, step in enumerate(reports[0].steps):
+        line = [step.name]
+        for one in reports:
+            line += [f"{one.steps[place].p50_ms:.2f}", f"{one.steps[place].p99_ms:.2f}"]
+        lines.append(line)
+    rates = ", ".join(f"{one.sales_per_s:.0f} at {one.connections}" for one in reports)
+    return f"{columns(lines)}\n\nSales a second: {rates} connections."
+
+
+def steps_report(folder: Path, connections: Sequence[int], seconds: float) -> list[Report]:
+    """Measure with everything in ``folder``.
+
+    :raises BenchFailed: when a sale is not answered with success, or the service left no figures.
+    :raises NotStarted: when the service does not start.
+    """
+    return [_at(folder, number, seconds) for number in connections]
+
+
+def _at(folder: Path, connections: int, seconds: float) -> Report:
+    state, file = folder / f"state-{connections}", folder / f"steps-{connections}.json"
+    state.mkdir()
+    port = free_port()
+    _, *words = service_command(state, port)
+    command = ["dmtwisted.lab.bench.timed", str(file), *words]
+    with Child("service", command, port, folder / f"steps-{connections}.log") as child:
+        for n in range(connections):
+            make_register(child, f"{PREFIX}{n}")
+        load = load_on(child, connections, seconds, "steps")
+    if not file.is_file():
+        raise BenchFailed(f"the service left no figures: {child.last_words()}")
+    spent = json.loads(file.read_text("ascii"))
+    if not spent[STEPS[0]]:
+        raise BenchFailed("the service saw no sale")
+    return report_of(connections, spent, load)

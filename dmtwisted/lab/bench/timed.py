@@ -1,0 +1,121 @@
+"""The service with a watch on the steps of a sale: ``python -m dmtwisted.lab.bench.timed FILE run ...``.
+
+Not for a shop: ``dmtwisted bench steps`` starts it. It is the real service, in which the points at which a process
+can be made to die (`dmtwisted.crash_points`) note the time instead, and a few more places beside them; the price is
+a few microseconds a sale. When it ends it leaves the nanoseconds of each step in FILE, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+STEPS = ("reading", "engine", "intent", "far end", "receipt", "outcome", "answer")
+"""The steps of a sale in their order; each ends where the next one begins."""
+
+ENDS = {
+    "begun": "",
+    "read": "reading",
+    "document.before-intent": "engine",
+    "document.intent-stored": "intent",
+    "document.submitted": "far end",
+    "outcome.about-to-be-stored": "receipt",
+    "document.outcome-stored": "outcome",
+    "ended": "answer",
+}
+"""Which step a moment ends; the first one only begins."""
+
+
+class Watch:
+    """The moments of the tasks that are under way, each known by its own coroutine.
+
+    :param whose: what tells one task from another at the moment.
+    """
+
+    def __init__(self, whose: Callable[[], object], clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._whose, self._clock = whose, clock
+        self._under_way: dict[object, dict[str, int]] = {}
+        self.spent: dict[str, list[int]] = {step: [] for step in STEPS}
+
+    def reached(self, moment: str) -> None:
+        """A task has come to this moment; a sale is complete with its end."""
+        if moment == "begun":
+            self._under_way[self._whose()] = {moment: self._clock()}
+            return
+        moments = self._under_way.get(self._whose())
+        if moments is None or moment not in ENDS:
+            return
+        moments[moment] = self._clock()
+        if moment == "ended":
+            del self._under_way[self._whose()]
+            self._keep(moments)
+
+    def _keep(self, moments: dict[str, int]) -> None:
+        if len(moments) < len(ENDS):
+            return  # no document was made: a look-up, a refusal
+        before = moments["begun"]
+        for moment, step in ENDS.items():
+            if step:
+                self.spent[step].append(moments[moment] - before)
+                before = moments[moment]
+
+
+def watch(steps: Watch) -> None:
+    """Have every step of a sale told to ``steps``; before anything of the service is imported."""
+    from dmtwisted import crash_points
+
+    crash_points.reached = steps.reached
+
+    # The names as those modules use them, which is not what they export.
+    dispatch: Any = import_module("dmtwisted.dispatch")
+    bookkeeping: Any = import_module("dmtwisted.registers.bookkeeping")
+    read = dispatch.read_task
+
+    def read_task(*arguments: Any) -> Any:
+        found = read(*arguments)
+        steps.reached("read")
+        return found
+
+    execute = dispatch.Dispatcher.execute
+
+    async def timed(self: Any, *arguments: Any, **more: Any) -> bytes:
+        steps.reached("begun")
+        try:
+            answer: bytes = await execute(self, *arguments, **more)
+            return answer
+        finally:
+            steps.reached("ended")
+
+    made = bookkeeping.Outcome
+
+    def outcome(*arguments: Any, **members: Any) -> Any:
+        steps.reached("outcome.about-to-be-stored")
+        return made(*arguments, **members)
+
+    dispatch.read_task, dispatch.Dispatcher.execute, bookkeeping.Outcome = read_task, timed, outcome
+
+
+def main(arguments: list[str]) -> int:
+    """Run the service and leave the figures when it has ended."""
+    from dmtwisted.system.logs import request_id
+
+    file, *words = arguments
+    steps = Watch(request_id.get)
+    watch(steps)
+    sys.argv = ["dmtwisted", *words]
+    from dmtwisted.commands.main import main as command
+
+    try:
+        command()
+        return 0
+    finally:
+        Path(file).write_text(json.dumps(steps.spent), "ascii")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,162 @@
+"""What TLS costs: ``dmtwisted bench tls``. The same sales over HTTPS and HTTP, connections kept and made anew.
+
+Two services of the same build, one with a certificate (P-256, made here), are loaded by turns. A connection that is
+kept pays for sealing only; a new one for each sale pays for the handshake, of which no part is ever taken up again.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.children import (
+    HOST,
+    START_PATIENCE,
+    Child,
+    cpu_of,
+    free_port,
+    make_register,
+    per_sale,
+    service,
+    service_command,
+)
+from dmtwisted.lab.load import Load
+
+WARM_UP = 0.5
+"""Seconds of load before anything is measured."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One way, measured over TLS and, right after it, in the clear; µs of the service's processor for a sale."""
+
+    sealed: Load
+    clear: Load
+    sealed_cpu_us: float | None
+    clear_cpu_us: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; medians of the rounds."""
+
+    way: str
+    connections: int
+    sales_per_s: float
+    p50_ms: float
+    p99_ms: float
+    service_cpu_us: float | None
+    clear_per_s: float
+    clear_cpu_us: float | None
+    of_clear: Share
+
+
+def row_of(way: str, connections: int, turns: Sequence[Turn]) -> Row:
+    """The figures of ``turns``."""
+    sealed = [turn.sealed_cpu_us for turn in turns if turn.sealed_cpu_us is not None]
+    clear = [turn.clear_cpu_us for turn in turns if turn.clear_cpu_us is not None]
+    return Row(
+        way,
+        connections,
+        median(turn.sealed.rate for turn in turns),
+        median(turn.sealed.p50_ms for turn in turns),
+        median(turn.sealed.p99_ms for turn in turns),
+        median(sealed) if sealed else None,
+        median(turn.clear.rate for turn in turns),
+        median(clear) if clear else None,
+        share([turn.sealed.rate / turn.clear.rate for turn in turns]),
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as people read them."""
+    head = ["connections", "", "sales/s", "p50 ms", "p99 ms", "service µs"]
+    lines = [[*head, "in the clear/s", "service µs", "of that (min..max)"]]
+    for row in rows:
+        cpu = ["" if one is None else f"{one:.0f}" for one in (row.service_cpu_us, row.clear_cpu_us)]
+        figures = [f"{row.sales_per_s:.0f}", f"{row.p50_ms:.1f}", f"{row.p99_ms:.1f}", cpu[0]]
+        lines.append(
+            [str(row.connections), row.way, *figures, f"{row.clear_per_s:.0f}", cpu[1], spread(row.of_clear)]
+        )
+    return columns(lines)
+
+
+class SealedChild(Child):
+    """A service over TLS, whose certificate leads to ``authority``."""
+
+    def __init__(self, name: str, command: Sequence[str], port: int, log: Path, authority: Path) -> None:
+        super().__init__(name, command, port, log)
+        self._trusted = ssl.create_default_context(cafile=str(authority))
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+        """One request on a connection of its own: status and body."""
+        wire = http.client.HTTPSConnection("localhost", self.port, timeout=START_PATIENCE, context=self._trusted)
+        try:
+            text = body if isinstance(body, str) else json.dumps(body)
+            head = {"Content-Type": "application/json"} if body is not None else {}
+            wire.request(method, path, None if body is None else text.encode(), head)
+            answer = wire.getresponse()
+            return answer.status, answer.read()
+        finally:
+            wire.close()
+
+
+def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
+    """The real service over TLS, with a certificate made for it, and the authority's certificate."""
+    from dmtwisted.access.authority import issue, make_authority
+
+    authority = make_authority(time.time())
+    own = issue(authority, ["localhost", HOST], time.time())
+    trusted, pair, key = (state.parent / f"{state.name}{end}" for end in (".authority.pem", ".pem", ".key"))
+    trusted.write_bytes(authority.certificates_pem())
+    pair.write_bytes(own.certificates_pem())
+    key.write_bytes(own.key_pem())
+    key.chmod(0o600)
+    config = state.parent / f"{state.name}.toml"
+    config.write_text(f'[tls]\ncertificate = "{pair}"\nkey = "{key}"\n')
+    command = [*service_command(state, port), "--config", str(config)]
+    return SealedChild("service", command, port, state.parent / f"{state.name}.log", trusted), trusted
+
+
+WAYS: dict[str, tuple[str, ...]] = {"kept": (), "new for each sale": ("--fresh",)}
+"""How connections are used, and the words for the load."""
+
+
+def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
+    """Measure with everything in ``folder``.
+
+    :raises BenchFailed: when a sale is not answered with success.
+    :raises NotStarted: when a process does not start.
+    """
+    states = [folder / "sealed", folder / "clear"]
+    for state in states:
+        state.mkdir()
+    child, authority = sealed_service(states[0], free_port())
+    measured: dict[tuple[str, int], list[Turn]] = {}
+    with child as sealed, service(states[1], free_port()) as clear:
+        trusted = ("--trusted", str(authority), "--host", "localhost")
+        for one in (sealed, clear):
+            for n in range(max(connections)):
+                make_register(one, f"{PREFIX}{n}")
+            load_on(one, max(connections), WARM_UP, "warm-up", *(trusted if one is sealed else ()))
+        for turn in range(rounds):
+            for way, words in WAYS.items():
+                for number in connections:
+                    salt = f"{len(words)}-{number}-{turn}"
+                    loads, cpu = [], []
+                    both: list[tuple[Child, tuple[str, ...]]] = [(sealed, (*words, *trusted)), (clear, words)]
+                    for one, more in both:
+                        before = cpu_of(one.pid)
+                        loads.append(load_on(one, number, seconds, salt, *more))
+                        spent = per_sale(before, cpu_of(one.pid), loads[-1].count)
+                        cpu.append(None if spent is None else spent[0])
+                    measured.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
+    return [row_of(way, number, turns) for (way, number), turns in sorted(measured.items())]

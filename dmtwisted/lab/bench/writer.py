@@ -1,0 +1,47 @@
+"""What the store alone keeps of sales: ``dmtwisted bench writer``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+
+from dmtwisted.config import Config
+from dmtwisted.lab.bench.keeping import Sizes, keep_sales
+from dmtwisted.lab.children import BenchFailed
+from dmtwisted.lab.load import Load
+from dmtwisted.store.opening import check_database, store_of
+from dmtwisted.store.values import OperationQuery, StoreFailed
+
+
+def writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) -> Load:
+    """What the store alone does with so many sales at once. It takes the reactor, so once in a process.
+
+    :raises BenchFailed: when the store fails, or is not empty: nobody's receipts get sales of ours among them.
+    """
+    check_database(config)
+    seen: list[Load] = []
+    complaints: list[str] = []
+
+    async def measure(reactor: Any) -> None:
+        store = store_of(config, reactor)
+        try:
+            await store.open()
+            if await store.devices() or (await store.find_operations(OperationQuery(limit=0))).total:
+                complaints.append("the database is not empty")
+            else:
+                seen.append(await keep_sales(store, connections, seconds, kept))
+        except StoreFailed as error:
+            complaints.append(str(error))
+        finally:
+            await store.close()
+
+    try:
+        react(lambda reactor: Deferred.fromCoroutine(measure(reactor)))
+    except SystemExit as end:
+        if end.code:
+            raise BenchFailed("the store failed") from end
+    if complaints:
+        raise BenchFailed(complaints[0])
+    return seen[0]

@@ -1,0 +1,389 @@
+"""What goes on beside the tasks, killed at its own points: retention, migration, move, backup and restore.
+
+Each round works on a copy of one state folder: a shop whose training register sold for days, a hundred days ago and
+now. After the kill the same thing is done once more, as its user would, and then the rows have to be what they were.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dmtwisted.lab.children import BenchFailed, environment, execute
+from dmtwisted.lab.crash.books import Findings
+from dmtwisted.lab.crash.parent import Parent
+from dmtwisted.lab.crash.rounds import Tally
+from dmtwisted.lab.crash.shop import Doomed, lasting_port
+from dmtwisted.store.carry.backing_up import state_files
+from dmtwisted.store.restored import NAME as MARK
+
+OLD_SALES, NEW_SALES = 120, 5
+LONG_AGO_S = -100 * 86_400.0
+AHEAD = (
+    "alembic.command",
+    "dmtwisted.commands.backup",
+    "dmtwisted.commands.database",
+    "dmtwisted.store.carry.backing_up",
+    "dmtwisted.store.carry.checking",
+    "dmtwisted.store.carry.looking",
+    "dmtwisted.store.carry.moving",
+    "dmtwisted.store.carry.restoring",
+    "dmtwisted.store.carry.upgrading",
+    "sqlalchemy.dialects.sqlite",
+)
+"""What the commands import."""
+
+LATEST = 60.0
+"""Seconds for a step beside the tasks, on a busy machine."""
+
+RESTED = 2.0
+"""Seconds without a removal after which retention has come to its end."""
+
+RETENTION = ("retention.operations-cut", "retention.seals-cut", "retention.codes-forgotten")
+MIGRATION = ("migration.begun", "migration.in-transaction", "migration.done")
+MOVE = ("move.portion-carried", "move.carried", "move.compared")
+BACKUP = ("backup.written", "backup.named")
+RESTORE = ("restore.unpacked", "restore.planned", "restore.step-done")
+POINTS = (*RETENTION, *MIGRATION, *MOVE, *BACKUP, *RESTORE)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a database holds, to be compared: its done documents by number, and its operations by key."""
+
+    documents: frozenset[tuple[Any, ...]]
+    operations: int
+    rest: frozenset[tuple[Any, ...]] = frozenset()
+    """Rows of other tables, each behind the name of its table."""
+
+
+REST = {
+    "device": "n, dev_id, name, kind, driver, settings",
+    "setting": "name, value",
+    "operation": "n, device_n, kind, key, state, at, ended_at, res, answer, request",
+    "document": "n, operation_n, number, shift, at, state, value, sent",
+    "register": "device_n, state",
+    "sold_code": "device_n, shift, code, taxgrp",
+}
+"""What has to be the same too; not the mark of a restored database, which it bears by design."""
+
+
+def rows_of(file: Path) -> Rows:
+    """Read it."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+        documents = db.execute("SELECT number, kind, fiscal_number, sum FROM document").fetchall()
+        [(operations,)] = db.execute("SELECT count(*) FROM operation").fetchall()
+        rest = [(table, *row) for table, names in REST.items() for row in db.execute(f"SELECT {names} FROM {table}")]
+    return Rows(frozenset(documents), operations, frozenset(row for row in rest if row[:2] != ("setting", MARK)))
+
+
+def compare_rows(before: Rows, after: Rows) -> Findings:
+    """What is not as it was."""
+    found = Findings()
+    found.lost += [f"document {row} is gone" for row in before.documents - after.documents]
+    found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
+    if before.operations != after.operations and not found:
+        found.other.append(f"{before.operations} operations became {after.operations}")
+    if before.rest != after.rest and not found:
+        found.other += [f"a row of {row[0]} is not as it was: {row[1:3]}" for row in before.rest ^ after.rest][:5]
+    return found
+
+
+def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, last: int) -> Findings:
+    """What retention did wrong: took what is young, changed something, or left what is old.
+
+    :param ledger: number and sum of each young receipt.
+    :param last: the newest number of the old ones.
+    """
+    found = Findings()
+    gone = [row for row in before.documents - after.documents if row[0] > last]
+    found.lost += [f"the young document {row} is gone" for row in gone]
+    numbers = {(row[0], row[3]) for row in (*after.documents, *gone)}
+    found.lost += [
+        f"the young receipt {number} is gone" for number, kopecks in ledger if (number, kopecks) not in numbers
+    ]
+    found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
+    if sum(row[0] <= last for row in after.documents) > OLD_SALES // 2:
+        found.other.append("most of what is old is still there")
+    return found
+
+
+def of_first_schema(file: Path, into: Path) -> None:
+    """Make a database of the first schema that holds the rows of ``file``, as far as it had a place for them.
+
+    :raises BenchFailed: when that fails.
+    """
+    making = "import sys; from dmtwisted.store.migrate import upgrade; upgrade(sys.argv[1], '0001')"
+    made = subprocess.run(
+        [sys.executable, "-c", making, f"sqlite:///{into}"],
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+        timeout=LATEST,
+    )
+    if made.returncode:
+        raise BenchFailed(f"no database of the first schema: {made.stderr.decode(errors='replace').strip()[-300:]}")
+    with closing(sqlite3.connect(into, isolation_level=None)) as db:
+        db.execute("ATTACH ? AS whole", (str(file),))
+        tables = db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            if table != "alembic_version" and not table.startswith("sqlite_"):
+                columns = [f'"{column[1]}"' for column in db.execute(f'PRAGMA main.table_info("{table}")')]
+                names = ", ".join(columns)
+                db.execute(f'INSERT INTO main."{table}" ({names}) SELECT {names} FROM whole."{table}"')
+
+
+class Commands:
+    """Runs our commands, each in a process of its own."""
+
+    def __init__(self, parent: Parent, folder: Path) -> None:
+        self._parent, self._log = parent, folder / "commands.log"
+
+    def killed(self, point: str, *command: str) -> bool:
+        """Run a command that is to die at ``point``; whether it did."""
+        orders = self._parent.orders
+        orders.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
+        status = self._parent.fork(command, self._log).wait(LATEST * 2)
+        struck = Path(f"{orders}.struck")
+        killed = struck.exists() and status < 0
+        for left in (orders, struck):
+            left.unlink(missing_ok=True)
+        return killed
+
+    def run(self, *command: str) -> None:
+        """Run a command that has to succeed.
+
+        :raises BenchFailed: when it does not.
+        """
+        status = self._parent.fork(command, self._log).wait(LATEST * 2)
+        if status:
+            words = self._log.read_text(errors="replace").strip().splitlines()
+            raise BenchFailed(f"{' '.join(command[:2])} ended with {status}: {words[-1] if words else ''}")
+
+
+class Keeping:
+    """A state folder of days of sales, and rounds on copies of it."""
+
+    def __init__(self, parent: Parent, folder: Path) -> None:
+        self._parent, self._folder = parent, folder
+        self._commands = Commands(parent, folder)
+        self._whole, self._first = folder / "days", folder / "first.db"
+        self._young: list[tuple[int, int]] = []
+        self._last_old = 0
+        self._n = 0
+
+    def fill(self) -> None:
+        """Sell long ago and now, for all rounds."""
+        self._whole.mkdir()
+        with Doomed(self._parent, self._whole, lasting_port(), "--training") as service:
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": LONG_AGO_S})
+            for n in range(2):
+                _do(service, 0, f"open-{n}")
+                for k in range(OLD_SALES // 2):
+                    _sell(service, f"old-{n}-{k}", 100 + k)
+                _do(service, 11, f"z-{n}")
+                self._last_old = max(row[0] for row in rows_of(self._whole / "dmtwisted.db").documents)
+            self._stop_looking(service)
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            _do(service, 0, "open-now")
+            for k in range(NEW_SALES):
+                self._young.append((_sell(service, f"new-{k}", 5000 + k), 5000 + k))
+
+    def _stop_looking(self, service: Doomed) -> None:
+        # Nothing grows old before a round wants it to.
+        self._days(service, 3000)
+
+    def _days(self, service: Doomed, days: int) -> None:
+        status, answer = service.ask("POST", "/dm/main/api/v1/settings", {"packdays": days, "paydays": days})
+        if status != 200 or json.loads(answer)["res"]:
+            raise BenchFailed(f"the settings were refused: {answer.decode(errors='replace')[:200]}")
+
+    def one(self, point: str) -> tuple[bool, Findings]:
+        """One kill at ``point``, and the same thing once more: whether it was killed, and what is wrong."""
+        self._n += 1
+        state = self._folder / f"days-{self._n}"
+        shutil.copytree(self._whole, state)
+        kinds: dict[str, Callable[[Path, str], tuple[bool, Findings]]] = {
+            "retention": self._retention,
+            "migration": self._migration,
+            "move": self._move,
+            "backup": self._backup,
+            "restore": self._restore,
+        }
+        killed, found = kinds[point.partition(".")[0]](state, point)
+        try:
+            self._commands.run("db", "check", "--state", str(state))
+        except BenchFailed as error:
+            found.other.append(str(error))
+        if not found:
+            shutil.rmtree(state)
+        return killed, found
+
+    def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
+        with Doomed(self._parent, state, lasting_port(), "--training") as service:
+            # Another shift has begun, so that the codes of this one are no more of use.
+            _do(service, 11, "z-now")
+            _do(service, 0, "open-again")
+            before = rows_of(state / "dmtwisted.db")
+            self._days(service, 40)
+            service.order(point)
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            _wait(lambda: service.dead, LATEST)
+            killed = service.struck()
+            if service.dead:
+                service.start()
+            service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
+            few = OLD_SALES // 2
+            _wait(lambda: _old(rows_of(state / "dmtwisted.db"), self._last_old) < few, LATEST)
+            # What is one too many would be the last that goes.
+            left = -1
+            while left != (left := _old(rows_of(state / "dmtwisted.db"), self._last_old)):
+                time.sleep(RESTED)
+            # The register goes on under its next number.
+            number = _sell(service, "after", 7777)
+        after = rows_of(state / "dmtwisted.db")
+        whole = Rows(before.documents | {row for row in after.documents if row[0] == number}, before.operations)
+        return killed, compare_kept([*self._young, (number, 7777)], whole, after, self._last_old)
+
+    def _migration(self, state: Path, point: str) -> tuple[bool, Findings]:
+        """A database of the first schema, brought up by a start of the service during which that is killed."""
+        file = state / "dmtwisted.db"
+        if not self._first.exists():
+            of_first_schema(file, self._first)
+        shutil.copy(self._first, file)
+        before = rows_of(file)
+        service = Doomed(self._parent, state, lasting_port(), "--training")
+        service.order(point)
+        service.spawn()
+        # It is a process of the service's that dies; the service says why it cannot start.
+        _wait(lambda: service.dead, LATEST)
+        service.kill()
+        killed = service.struck()
+        with service:
+            pass
+        return killed, compare_rows(before, rows_of(file))
+
+    def _move(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, target = rows_of(state / "dmtwisted.db"), state / "moved.db"
+        command = ("db", "move", "--state", str(state), "--to", f"sqlite:///{target}")
+        killed = self._commands.killed(point, *command)
+        self._commands.run(*command)
+        os.replace(target, state / "dmtwisted.db")
+        return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
+
+    def _backup(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, files = rows_of(state / "dmtwisted.db"), files_of(state)
+        archive = self._folder / f"{state.name}.tar.gz"
+        command = ("backup", "--state", str(state), "--to", str(archive))
+        killed = self._commands.killed(point, *command)
+        found = Findings()
+        if archive.exists() != (point == "backup.named"):
+            found.other.append("an archive bears its name before it is whole, or not at all")
+        archive.unlink(missing_ok=True)
+        self._commands.run(*command)
+        shutil.rmtree(state)
+        state.mkdir()
+        self._commands.run("restore", "--yes", "--state", str(state), str(archive))
+        found.add(compare_rows(before, rows_of(state / "dmtwisted.db")))
+        found.add(compare_files(files, files_of(state)))
+        return killed, found
+
+    def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
+        before, files = rows_of(state / "dmtwisted.db"), files_of(state)
+        archive = self._folder / f"{state.name}.tar.gz"
+        self._commands.run("backup", "--state", str(state), "--to", str(archive))
+        with Doomed(self._parent, state, lasting_port(), "--training") as service:
+            _sell(service, "too-late", 3333)
+        later = rows_of(state / "dmtwisted.db")
+        killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
+        # Decided or not, that is for the next start to see; then the same command brings all of it.
+        with Doomed(self._parent, state, lasting_port(), "--training"):
+            pass
+        # Killed before the plan nothing has happened; killed after, the start goes on with it.
+        begun = compare_rows(later if point == "restore.unpacked" else before, rows_of(state / "dmtwisted.db"))
+        self._commands.run("restore", "--yes", "--state", str(state), str(archive))
+        archive.unlink()
+        found = compare_rows(before, rows_of(state / "dmtwisted.db"))
+        found.add(compare_files(files, files_of(state)))
+        found.add(begun)
+        return killed, found
+
+
+def files_of(state: Path) -> dict[str, bytes]:
+    """What a backup has to bring besides the database."""
+    return {str(path.relative_to(state)): path.read_bytes() for path in state_files(state, [state / "dmtwisted.db"])}
+
+
+def compare_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Findings:
+    """Files of the state folder that are not as they were."""
+    wrong = [name for name in {*before, *after} if before.get(name) != after.get(name)]
+    return Findings(other=[f"the file {name} is not as it was" for name in wrong])
+
+
+def _old(rows: Rows, last: int) -> int:
+    return sum(row[0] <= last for row in rows.documents)
+
+
+def _wait(reached: Callable[[], bool], patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _do(service: Doomed, task: int, tag: str) -> None:
+    execute(service, json.dumps({"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": {"task": task}}))
+
+
+def _sell(service: Doomed, tag: str, kopecks: int) -> int:
+    """Sell something; the local number of the receipt."""
+    amount = kopecks / 100
+    row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
+    receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
+    fiscal = {"task": 1, "receipt": receipt}
+    answer = execute(service, json.dumps({"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": fiscal}))
+    return int(json.loads(answer)["info"]["docno"])
+
+
+def keeping_rounds(rounds: int, points: Sequence[str]) -> list[str]:
+    """The points to kill at, each ``rounds`` times.
+
+    :param points: only these; all when there are none.
+    """
+    return [point for point in POINTS if not points or point in points for _ in range(rounds)]
+
+
+def at_keeping_points(folder: Path, turns: Sequence[str], tallies: list[Tally], stop: threading.Event) -> None:
+    """Kill at each of these points; what is found ends it.
+
+    :param tallies: where the counts are put.
+    :param stop: when it is set, no further round begins.
+    """
+    with Parent(folder / "orders", folder / "parent.log", AHEAD) as parent:
+        keeping = Keeping(parent, folder)
+        keeping.fill()
+        for point in turns:
+            if not tallies or tallies[-1].point != point:
+                tallies.append(Tally(point.partition(".")[0], point))
+            tally = tallies[-1]
+            if stop.is_set():
+                return
+            tally.rounds += 1
+            try:
+                killed, found = keeping.one(point)
+            except (BenchFailed, OSError, subprocess.TimeoutExpired) as error:
+                killed, found = False, Findings(other=[f"{type(error).__name__}: {error}"])
+            tally.killed += killed
+            tally.add(found)
+            if not tally.sound:
+                return

@@ -1,0 +1,117 @@
+"""``dmtwisted crashlab``: kill the real service at named places and at random, then compare all books."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from twisted.python import usage
+
+from dmtwisted.crash_points import POINTS
+from dmtwisted.lab.children import ended_by_signals
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(f"{text} is negative")
+    return value
+
+
+def _jobs(text: str) -> int:
+    if _count(text) == 0:
+        raise ValueError("somebody has to work")
+    return int(text)
+
+
+def _points(text: str) -> list[str]:
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise ValueError("no point is named; without the option it is all of them")
+    unknown = [name for name in found if name not in POINTS]
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)}: no such point; --list tells them")
+    return found
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise ValueError(f"{text} is no folder")
+    return Path(text)
+
+
+def _file(text: str) -> Path:
+    return _folder(str(Path(text).parent)) / Path(text).name
+
+
+class CrashlabOptions(usage.Options):
+    """``dmtwisted crashlab``"""
+
+    synopsis = "Usage: dmtwisted crashlab [options]"
+    longdesc = (
+        "Run the service with simulated devices, each in a process of its own; kill it at each named point and at "
+        "random under load; repeat as a correct till would; compare what tills heard, journal, tax service and "
+        "terminals. Status 1 when anything is lost, doubled or otherwise wrong, or when it was broken off."
+    )
+    optParameters: ClassVar = [
+        ["seed", None, 1, "Makes the plan; the same seed makes the same.", int],
+        ["rounds", "n", 1, "How often the service is killed at each point.", _count],
+        ["random", None, 10, "How often it is killed at random under load.", _count],
+        ["jobs", "j", 1, "How many shops work side by side, as many as there are processors.", _jobs],
+        ["points", None, [], "Only these points, separated by commas.", _points],
+        ["json", None, None, "Write the verdicts to this file.", _file],
+        ["state", "d", None, "Make the temporary folder in this one: the disk to try.", _folder],
+    ]
+    optFlags: ClassVar = [
+        ["away", None, "At random, the line to the tax service is gone at times too."],
+        ["list", None, "Tell the points and what is durable there, and end."],
+    ]
+
+    def postOptions(self) -> None:
+        """
+        :raises UsageError: when nothing would be killed.
+        """
+        if not (self["rounds"] or self["random"] or self["list"]):
+            raise usage.UsageError("nothing is killed with --rounds 0 and --random 0")
+
+
+def run(options: CrashlabOptions) -> int:
+    """Play the rounds; 0 when nothing is wrong."""
+    if options["list"]:
+        wide = max(map(len, POINTS))
+        print("\n".join(f"{name:<{wide}}  {told}" for name, told in POINTS.items()))
+        return 0
+    from dmtwisted.lab.crash.crew import Crew, parts
+    from dmtwisted.lab.crash.rounds import as_json, table
+
+    seed = options["seed"]
+    folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
+    whole = parts(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
+    crew = Crew(whole, folder, lambda line: print(line, flush=True))
+    print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)
+    broken_off = False
+    with ended_by_signals():
+        try:
+            crew.work(options["jobs"])
+        except (KeyboardInterrupt, SystemExit):
+            broken_off = True
+    score = crew.score()
+    verdict = {**as_json(seed, score), "planned": crew.planned, "broken_off": broken_off}
+    good = bool(verdict["good"]) and (broken_off or verdict["kills"] == crew.planned)
+    if good:
+        shutil.rmtree(folder, ignore_errors=True)
+    counts = f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['by_hand']} by hand"
+    if verdict["wrong"]:
+        counts += f", {verdict['wrong']} otherwise wrong"
+    print(table(score))
+    print(
+        f"{verdict['kills']} kills: {counts}, {verdict['looked']} slips and papers looked at; "
+        f"{'nothing is wrong' if good else 'SOMETHING IS WRONG'}{', broken off' if broken_off else ''}"
+    )
+    if options["json"] is not None:
+        verdict["good"] = good
+        options["json"].write_text(json.dumps(verdict, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return int(not good or broken_off)

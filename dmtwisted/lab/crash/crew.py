@@ -1,0 +1,164 @@
+"""Rounds in parts that stand alone, each with a shop of its own, several of them at a time; and their score.
+
+A shop lives for one part only, so its books stay short and each comparison is of all of them. Parts share nothing:
+what one of them finds ends that one, and the others go on.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from dmtwisted.lab.crash.carrying import POINTS as BESIDE
+from dmtwisted.lab.crash.carrying import at_keeping_points, keeping_rounds
+from dmtwisted.lab.crash.rounds import RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
+from dmtwisted.lab.crash.scenes import SCENES, begin
+from dmtwisted.lab.crash.shop import Shop
+
+AT_POINTS, AT_RANDOM, BESIDE_TASKS = 60, 100, 20
+"""Rounds of one part: few enough that a shop's books stay short, enough that opening one does not count."""
+
+BETWEEN_LINES = 30.0
+"""Seconds between two lines of progress."""
+
+Play = Callable[[Path, list[Tally], threading.Event], None]
+
+
+@dataclass
+class Part:
+    """Some of the rounds."""
+
+    kills: int
+    play: Play
+    tallies: list[Tally] = field(default_factory=list)
+
+
+def _points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    with Shop(folder) as shop:
+        begin(shop)
+        Lab(shop, tallies, stop).at_points(rounds)
+
+
+def _random(turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    with Shop(folder, revokes) as shop:
+        begin(shop)
+        Lab(shop, tallies, stop).at_random(turns)
+
+
+def _beside(turns: Sequence[str], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    at_keeping_points(folder, turns, tallies, stop)
+
+
+def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False) -> list[Part]:
+    """The same parts in the same order for the same seed.
+
+    :param away: at random, the line to the tax service is gone at times, and every second register makes documents
+        whose answer was lost again offline.
+    """
+    found = []
+    turns, strikes = plan(seed, rounds, pairs_of(points)), blows(seed, at_random, away)
+    beside = keeping_rounds(rounds, points)
+    for first in range(0, len(turns), AT_POINTS):
+        some = turns[first : first + AT_POINTS]
+        found.append(Part(len(some), partial(_points, some)))
+    for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
+        struck = strikes[first : first + AT_RANDOM]
+        found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1)))
+    for first in range(0, len(beside), BESIDE_TASKS):
+        kept = beside[first : first + BESIDE_TASKS]
+        found.append(Part(len(kept), partial(_beside, kept)))
+    # Whoever breaks off has some of everything.
+    random.Random(f"parts {seed}").shuffle(found)
+    return found
+
+
+class Crew:
+    """Plays parts, and knows the score at any time.
+
+    :param folder: where each part gets a folder; it stays when something is found.
+    :param tell: is told lines for people.
+    """
+
+    def __init__(self, whole: Sequence[Part], folder: Path, tell: Callable[[str], None]) -> None:
+        self._parts, self._folder, self._tell = whole, folder, tell
+        self._stop = threading.Event()
+        self._begun = time.monotonic()
+        self._told: set[str] = set()
+        self.planned = sum(part.kills for part in whole)
+
+    def work(self, jobs: int) -> None:
+        """Play all parts, ``jobs`` at a time; whoever interrupts waits for the rounds under way."""
+        self._begun = time.monotonic()
+        with ThreadPoolExecutor(jobs) as threads:
+            pending: set[Future[None]] = {
+                threads.submit(self._play, n, part) for n, part in enumerate(self._parts, 1)
+            }
+            try:
+                while pending:
+                    _, pending = wait(pending, BETWEEN_LINES, FIRST_COMPLETED)
+                    self._tell(self.line())
+            except BaseException:
+                self._tell("stopping: the rounds under way come to their end")
+                self._stop.set()
+                for future in pending:
+                    future.cancel()
+                raise
+
+    def _play(self, n: int, part: Part) -> None:
+        if self._stop.is_set():
+            return
+        folder = self._folder / f"part-{n}"
+        try:
+            folder.mkdir()
+            part.play(folder, part.tallies, self._stop)
+        except Exception as error:
+            # Whatever it is, the books were not compared: such a part is never good.
+            if not part.tallies:
+                part.tallies.append(Tally("a shop", "opening"))
+            last = part.tallies[-1]
+            last.wrong += 1
+            last.found.append(f"{type(error).__name__}: {error}")
+        found = [sentence for tally in part.tallies for sentence in tally.found]
+        for sentence in found[:5]:
+            self._tell(f"part {n}: {sentence}")
+        if all(tally.good for tally in part.tallies):
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            self._tell(f"part {n}: all files stay in {folder}")
+
+    def score(self) -> list[Tally]:
+        """What has come of each point so far, in the order of the scenes."""
+        order = [(scene.name, point) for scene in SCENES for point in scene.points]
+        order += [("load", RANDOM), *((point.partition(".")[0], point) for point in BESIDE)]
+        whole: dict[tuple[str, str], Tally] = {}
+        for part in self._parts:
+            for tally in list(part.tallies):
+                mine = whole.setdefault((tally.scene, tally.point), Tally(tally.scene, tally.point))
+                mine.take(tally)
+        known = [whole.pop(pair) for pair in order if pair in whole]
+        return [*known, *whole.values()]
+
+    def line(self) -> str:
+        """The score in a line."""
+        score = self.score()
+        killed = sum(tally.killed for tally in score)
+        spent = time.monotonic() - self._begun
+        left = f"about {spent * (self.planned / killed - 1) / 60:.0f} min left" if killed else ""
+        counts = ", ".join(
+            f"{sum(getattr(tally, count) for tally in score)} {words}"
+            for count, words in (
+                ("lost", "lost"),
+                ("doubled", "doubled"),
+                ("by_hand", "by hand"),
+                ("wrong", "otherwise wrong"),
+                ("looked", "slips and papers looked at"),
+            )
+        )
+        return f"{int(spent) // 60:3}:{int(spent) % 60:02} {killed} of {self.planned} kills; {counts}; {left}"

@@ -1,0 +1,318 @@
+"""The rounds: what is killed when, what came of it, and the table of verdicts."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dmtwisted.lab.children import BenchFailed, NotStarted
+from dmtwisted.lab.crash.books import Findings
+from dmtwisted.lab.crash.scenes import LOAD, PATIENCE, SCENES, Play, Scene
+from dmtwisted.lab.crash.shop import Shop
+
+RANDOM = "at random"
+"""The name of what is killed without a point."""
+
+VICTIMS, WEIGHTS = ("service", "writer", "both"), (60, 20, 20)
+
+LONGEST, SHORTEST = 0.8, 0.02
+"""Seconds of load before a kill at random, counted from when the service answers."""
+
+EARLY, EARLY_LONGEST = 0.15, 0.4
+"""How many of the kills come while the service starts, and within how many seconds of that."""
+
+STRIKE_PATIENCE = 10.0
+"""Seconds within which a point is come to after its scene is over."""
+
+VOLLEY = 10
+"""Kills at random under load that goes on, before all rest and the books are compared."""
+
+WITHOUT_LINE, AWAY = 0.4, 4
+"""How many of the volleys lose the line to the tax service, and for how many kills: the register goes offline."""
+
+SETTLING = 0.7
+"""Seconds between the start of the service and the loss of the line."""
+
+AFTER_A_VOLLEY = 0.2
+"""Seconds of load without a kill."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One kill at a point: at its ``count``-th reaching."""
+
+    scene: str
+    point: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Blow:
+    """One kill at random: after so many seconds of load.
+
+    :param early: counted from the start of the service, not from when it answers.
+    :param away: the line to the tax service is gone meanwhile.
+    """
+
+    after: float
+    victim: str
+    early: bool = False
+    away: bool = False
+
+
+@dataclass
+class Tally:
+    """What the rounds at one point of one scene came to."""
+
+    scene: str
+    point: str
+    rounds: int = 0
+    killed: int = 0
+    lost: int = 0
+    doubled: int = 0
+    by_hand: int = 0
+    """Left to a person, though it could be known."""
+    looked: int = 0
+    """Slips and papers that a person looks at, for nothing else can tell."""
+    wrong: int = 0
+    found: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is lost, doubled or otherwise wrong, and each round did kill: the shop can go on."""
+        return not (self.lost or self.doubled or self.wrong) and self.killed == self.rounds
+
+    @property
+    def good(self) -> bool:
+        """Whether it is sound, and nothing was left to a person that could be known."""
+        return self.sound and not self.by_hand
+
+    def add(self, found: Findings) -> None:
+        """Count what a round has found."""
+        self.lost += len(found.lost)
+        self.doubled += len(found.doubled)
+        self.wrong += len(found.gaps) + len(found.other)
+        self.found += [*found.lost, *found.doubled, *found.gaps, *found.other]
+
+    def take(self, more: Tally) -> None:
+        """Count in what ``more`` has, which is of the same scene and point."""
+        for count in COUNTS:
+            setattr(self, count, getattr(self, count) + getattr(more, count))
+        self.found += more.found
+
+
+COUNTS = ("rounds", "killed", "lost", "doubled", "by_hand", "looked", "wrong")
+"""What a tally counts."""
+
+
+def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Round]:
+    """The same rounds for the same seed: every pair of scene and point ``rounds`` times."""
+    dice = random.Random(seed)
+    # Points of the store are reached many times in a task: each kill takes another one.
+    return [
+        Round(scene.name, point, dice.randint(1, scene.points[point]))
+        for scene, point in pairs
+        for _ in range(rounds)
+    ]
+
+
+def blows(seed: int, number: int, away: bool = False) -> list[Blow]:
+    """The same kills for the same seed.
+
+    :param away: in some volleys the line to the tax service is gone for a while.
+    """
+    dice = random.Random(f"blows {seed}")
+    found: list[Blow] = []
+    gone = range(0)
+    for n in range(number):
+        if n % VOLLEY == 0:
+            first = dice.randrange(1, VOLLEY - AWAY)
+            gone = range(n + first, n + first + AWAY) if dice.random() < WITHOUT_LINE else range(0)
+        early = dice.random() < EARLY
+        after = dice.uniform(0, EARLY_LONGEST) if early else dice.uniform(SHORTEST, LONGEST)
+        found.append(
+            Blow(after, "service" if early else dice.choices(VICTIMS, WEIGHTS)[0], early, away and n in gone)
+        )
+    return found
+
+
+def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
+    """Each scene with each of its points, or with those of ``points`` only."""
+    return [(scene, point) for scene in SCENES for point in scene.points if not points or point in points]
+
+
+class Lab:
+    """A shop, and whoever kills its service.
+
+    :param tallies: where its counts are put, to be read at any time.
+    :param stop: when it is set, no further round begins.
+    """
+
+    def __init__(self, shop: Shop, tallies: list[Tally], stop: threading.Event) -> None:
+        self._shop, self._tallies, self._stop = shop, tallies, stop
+        self._scenes = {scene.name: scene for scene in SCENES}
+        self._then = ""
+        """The point to die at after the start that comes next."""
+
+    def at_points(self, rounds: Sequence[Round]) -> None:
+        """Play rounds; those of one point follow each other. What is found ends it."""
+        tally: Tally | None = None
+        for turn in rounds:
+            if tally is None or (tally.scene, tally.point) != (turn.scene, turn.point):
+                tally = Tally(turn.scene, turn.point)
+                self._tallies.append(tally)
+            if self._stop.is_set():
+                return
+            self._one(turn, tally)
+            if not tally.sound:
+                return
+
+    def _one(self, turn: Round, tally: Tally) -> None:
+        shop, scene = self._shop, self._scenes[turn.scene]
+        shop.calm()
+        first = scene.behind.get(turn.point)
+        if first is not None:
+            shop.service.order(first)
+            self._then = turn.point
+        else:
+            shop.service.order(turn.point, turn.count)
+        faults = Findings()
+        with ThreadPoolExecutor(1) as threads:
+            playing = threads.submit(scene.play, shop)
+            self._look_after(playing, faults)
+        # What is done beside the answer may come to the point a little later.
+        deadline = time.monotonic() + STRIKE_PATIENCE
+        while (shop.service.waits or self._then) and time.monotonic() < deadline:
+            self._raise_up(faults)
+            time.sleep(0.02)
+        tally.rounds += 1
+        tally.killed += shop.service.struck() and not self._then
+        self._then = ""
+        self._raise_up(faults)
+        self._close(tally, faults)
+
+    def _look_after(self, playing: Future[None], faults: Findings) -> None:
+        """Start the service again whenever it has died, until the scene is over."""
+        while not playing.done():
+            self._raise_up(faults)
+            time.sleep(0.01)
+        fault = playing.exception()
+        if fault is not None:
+            faults.other.append(f"{type(fault).__name__}: {fault}")
+
+    def _raise_up(self, faults: Findings, wait: bool = True) -> None:
+        if not self._shop.service.dead:
+            return
+        if self._shop.service.fell:
+            faults.other.append("the service ended by itself")
+        try:
+            if self._then:
+                # It died at the point before, and is to die once more in what it does then.
+                self._shop.service.struck()
+                self._shop.service.order(self._then)
+                self._then = ""
+            self._shop.revive(wait)
+        except (NotStarted, OSError) as error:
+            faults.other.append(str(error))
+            raise
+
+    def _close(self, tally: Tally, faults: Findings) -> None:
+        """Hold the books against each other; what was found before is not found again."""
+        shop = self._shop
+        before = Findings(*(list(kind) for kind in asdict(shop.found).values()))
+        if faults:
+            # A till that gave up does not know what it did, so books without it prove nothing.
+            tally.add(faults)
+            return
+        try:
+            # What was made offline is in nobody else's books before it is handed in.
+            shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
+            shop.wait(shop.rested, 30, "what is unknown stays so")
+            shop.compare()
+        except (BenchFailed, OSError, http.client.HTTPException) as error:
+            faults.other.append(f"{type(error).__name__}: {error}")
+        by_hand, looked = shop.left_to_a_person()
+        tally.by_hand += len(by_hand) - shop.by_hand
+        tally.found += by_hand[shop.by_hand :]
+        tally.looked += looked - shop.looked
+        if looked > shop.looked and tally.point != RANDOM and tally.point not in self._scenes[tally.scene].eyes:
+            tally.by_hand += looked - shop.looked
+            tally.found.append(f"by hand: {tally.point}: what became of it is durable, and it was left to a person")
+        shop.by_hand, shop.looked = len(by_hand), looked
+        fresh = Findings(
+            *(
+                [sentence for sentence in now if sentence not in then]
+                for now, then in zip(asdict(shop.found).values(), asdict(before).values(), strict=True)
+            )
+        )
+        fresh.add(faults)
+        tally.add(fresh)
+
+    def at_random(self, turns: Sequence[Blow]) -> None:
+        """Kill under load, volley after volley, until something is found."""
+        tally = Tally("load", RANDOM)
+        self._tallies.append(tally)
+        for first in range(0, len(turns), VOLLEY):
+            if self._stop.is_set() or not tally.sound:
+                return
+            self._volley(turns[first : first + VOLLEY], tally)
+
+    def _volley(self, turns: Sequence[Blow], tally: Tally) -> None:
+        shop, faults, rest = self._shop, Findings(), threading.Event()
+
+        def keep_on(play: Play) -> None:
+            while not rest.is_set():
+                play(shop)
+
+        shop.calm()
+        with ThreadPoolExecutor(len(LOAD)) as threads:
+            playing = [threads.submit(keep_on, play) for play in LOAD]
+            try:
+                for turn in turns:
+                    if not turn.away:
+                        shop.link.mend()
+                    self._raise_up(faults, wait=not turn.early)
+                    if turn.away and shop.link.mended:
+                        # What the kill before left open is asked for meanwhile: else the register may not go offline.
+                        time.sleep(SETTLING)
+                        shop.link.cut()
+                    time.sleep(turn.after)
+                    tally.rounds += 1
+                    tally.killed += shop.kill(turn.victim)
+                self._raise_up(faults)
+                time.sleep(AFTER_A_VOLLEY)
+            finally:
+                shop.link.mend()
+                rest.set()
+        faults.other += [f"{type(error).__name__}: {error}" for one in playing if (error := one.exception())]
+        self._close(tally, faults)
+
+
+def table(tallies: Sequence[Tally]) -> str:
+    """The verdicts as people read them."""
+    wide = max(len(scene.name) for scene in SCENES)
+    counts = f"{'rounds':>6} {'killed':>6} {'lost':>5} {'doubled':>7} {'by hand':>7} {'looked':>6}"
+    lines = [f"{'scene':<{wide}}  {'point':<26} {counts}  verdict"]
+    lines += [
+        f"{tally.scene:<{wide}}  {tally.point:<26} {tally.rounds:>6} {tally.killed:>6} {tally.lost:>5}"
+        f" {tally.doubled:>7} {tally.by_hand:>7} {tally.looked:>6}  {'good' if tally.good else 'WRONG'}"
+        for tally in tallies
+    ]
+    return "\n".join(lines)
+
+
+def as_json(seed: int, tallies: Sequence[Tally]) -> dict[str, Any]:
+    """The verdicts for programs."""
+    return {
+        "seed": seed,
+        "good": all(tally.good for tally in tallies),
+        "kills": sum(tally.killed for tally in tallies),
+        **{count: sum(getattr(tally, count) for tally in tallies) for count in COUNTS[2:]},
+        "points": [{**asdict(tally), "good": tally.good} for tally in tallies],
+    }

@@ -1,0 +1,1 @@
+"""The soak test: hours of ordinary work, and what grows meanwhile."""

@@ -1,0 +1,462 @@
+"""Each verb of the store in the SQL of Microsoft SQL Server.
+
+A verb that writes is one transaction of plain statements, run in the thread of its session: nothing waits for the
+reactor between them. With ``XACT_ABORT`` a statement that fails undoes all of it. Whoever writes for a device reads
+the device's row of `claim` first and keeps it locked against a takeover until the transaction has ended, so that a
+service that was cut off changes nothing once another one has the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.mssql.retention import aged, cut, forget_codes
+from dmtwisted.store.mssql.seals import chains, concluded, seal, seals
+from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link, told_words
+from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
+from dmtwisted.store.sessions import Attempt
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    DocumentRow,
+    FoundDocument,
+    FoundDocuments,
+    FoundOperations,
+    Intent,
+    NameTaken,
+    OperationQuery,
+    OperationRow,
+    Outcome,
+    Reserved,
+    State,
+    StoreFailed,
+)
+
+TAG_INDEX = "operation_fiscal_tag"
+
+_OPERATION = (
+    "o.n, o.device_n, o.kind, o.task, o.[key], o.fingerprint, o.state, o.at, o.res, "
+    f"COALESCE(o.answer, {EMPTY}), COALESCE(o.request, {EMPTY})"
+)
+_WIDTH = 11
+_PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
+
+
+def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
+    """:meth:`IStore.devices`"""
+    rows = link.ask("SELECT n, dev_id, name, kind, driver, settings FROM device ORDER BY n")
+    return [DeviceRow(n, dev_id, kept(name), *rest) for n, dev_id, name, *rest in rows]
+
+
+def add_device(
+    link: Link, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
+) -> DeviceRow:
+    """:meth:`IStore.add_device`"""
+    try:
+        [(n,)] = link.ask(
+            "INSERT INTO device (dev_id, name, kind, driver, settings) "
+            f"OUTPUT inserted.n VALUES (%s, %s, %s, %s, {BODY})",
+            (dev_id, keep(name), kind, driver, settings),
+        )
+    except Duplicate:
+        # Was it stored by the first try, whose answer was lost? Its id is a mark that nobody else has.
+        rows = link.ask("SELECT n FROM device WHERE dev_id = %s AND name = %s", (dev_id, keep(name)))
+        if not (rows and attempt.again):
+            raise NameTaken(name) from None
+        n = rows[0][0]
+    return DeviceRow(n, dev_id, name, kind, driver, settings)
+
+
+def change_device(link: Link, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
+    """:meth:`IStore.change_device`"""
+    try:
+        link.ask(f"UPDATE device SET name = %s, settings = {BODY} WHERE n = %s", (keep(name), settings, n))
+    except Duplicate:
+        raise NameTaken(name) from None
+
+
+def remove_device(link: Link, attempt: Attempt, n: int) -> None:
+    """:meth:`IStore.remove_device`"""
+    link.ask("DELETE FROM device WHERE n = %s", (n,))
+
+
+def settings(link: Link, attempt: Attempt) -> dict[str, bytes]:
+    """:meth:`IStore.settings`"""
+    return {kept(name): value for name, value in link.ask("SELECT name, value FROM setting")}
+
+
+def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> None:
+    """:meth:`IStore.change_settings`"""
+    if not changes:
+        return
+    link.begin()
+    # In one order, so that two changes of the same settings never wait for each other.
+    for name, value in sorted(changes.items()):
+        link.change(
+            f"UPDATE setting SET value = {BODY} WHERE name = %s",
+            f"INSERT INTO setting (value, name) VALUES ({BODY}, %s)",
+            (value, keep(name)),
+        )
+    link.commit()
+
+
+# The journal
+
+
+def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
+    """:meth:`IStore.reserve`"""
+    device_n, kind, key = intent.device_n, intent.kind, keep(intent.key)
+    for _ in range(TRIES):
+        if attempt.again:
+            # Stored by the first try, whose answer was lost?
+            _expect_ours(link, attempt, device_n)
+            rows = link.ask(
+                "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND state = 'intended' "
+                f"AND token = {BODY}",
+                (device_n, kind, key, attempt.token),
+            )
+            if rows:
+                return Reserved(rows[0][0], None)
+        link.begin()
+        _expect_ours(link, attempt, device_n)
+        try:
+            n = _insert(link, attempt, intent)
+        except Duplicate as taken:
+            if TAG_INDEX not in str(taken):
+                raise StoreFailed(told_words(taken)) from None
+            known = _operations(
+                link, "device_n = %s AND kind = %s AND [key] = %s AND state <> 'refused'", (device_n, kind, key)
+            )
+            if known:
+                return Reserved(known[0].n, known[0])
+            # Refused between our two statements, so its key is free again.
+        else:
+            link.commit()
+            return Reserved(n, None)
+    raise StoreFailed("the tag comes and goes")
+
+
+def _expect_ours(link: Link, attempt: Attempt, device_n: int) -> None:
+    """See to it that the device is not another service's; within a transaction that stays so until its end.
+
+    :raises ClaimedElsewhere: when it is.
+    """
+    rows = link.ask("SELECT instance FROM claim WITH (REPEATABLEREAD) WHERE device_n = %s", (device_n,))
+    if rows and rows[0][0] != attempt.instance:
+        raise ClaimedElsewhere(device_n, rows[0][0])
+
+
+def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
+    [(n,)] = link.ask(
+        "INSERT INTO operation (device_n, kind, task, [key], fingerprint, state, at, request, token) "
+        f"OUTPUT inserted.n VALUES (%s, %s, %s, %s, {BODY}, 'intended', %s, {BODY}, {BODY})",
+        (
+            intent.device_n,
+            intent.kind,
+            intent.task,
+            keep(intent.key),
+            intent.fingerprint,
+            intent.at,
+            intent.request or None,
+            attempt.token,
+        ),
+    )
+    for paper in intent.documents:
+        link.ask(
+            "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
+            f"VALUES (%s, %s, %s, %s, %s, %s, %s, 'intended', {BODY}, {BODY})",
+            (
+                n,
+                intent.device_n,
+                paper.number,
+                paper.kind,
+                paper.shift,
+                paper.at,
+                paper.sum,
+                paper.value,
+                paper.sent,
+            ),
+        )
+    return int(n)
+
+
+def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
+    """:meth:`IStore.conclude`"""
+    link.begin()
+    _expect_ours(link, attempt, outcome.device_n)
+    link.ask(
+        f"UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = {BODY}, "
+        f"request = COALESCE({BODY}, request) WHERE n = %s",
+        (outcome.state.value, outcome.at, outcome.res, outcome.answer or None, outcome.request or None, outcome.n),
+    )
+    _expect_changed(link, outcome.n)
+    for number, fiscal_number in outcome.fiscal_numbers.items():
+        _accept(link, outcome.n, number, fiscal_number)
+    if outcome.state is not State.DONE:
+        # A document that was accepted stays accepted, whatever became of the ones after it.
+        link.ask(
+            "UPDATE document SET state = %s WHERE operation_n = %s AND state <> 'done'",
+            (outcome.state.value, outcome.n),
+        )
+    for code, group in outcome.sold.items():
+        sold = outcome.device_n, outcome.shift, keep(code)
+        if not link.ask("SELECT 1 FROM sold_code WHERE device_n = %s AND shift = %s AND code = %s", sold):
+            link.ask("INSERT INTO sold_code (device_n, shift, code, taxgrp) VALUES (%s, %s, %s, %s)", (*sold, group))
+    if outcome.register_state is not None:
+        link.change(
+            f"UPDATE register SET state = {BODY} WHERE device_n = %s",
+            f"INSERT INTO register (state, device_n) VALUES ({BODY}, %s)",
+            (outcome.register_state, outcome.device_n),
+        )
+    seal(link, outcome.n)
+    link.commit()
+
+
+def note(link: Link, attempt: Attempt, n: int, request: bytes) -> None:
+    """:meth:`IStore.note`"""
+    _begin_for(link, attempt, n)
+    link.ask(f"UPDATE operation SET request = {BODY} WHERE n = %s", (request, n))
+    _expect_changed(link, n)
+    seal(link, n)
+    link.commit()
+
+
+def accept_document(link: Link, attempt: Attempt, n: int, number: int, fiscal_number: str) -> None:
+    """:meth:`IStore.accept_document`"""
+    _begin_for(link, attempt, n)
+    _accept(link, n, number, fiscal_number)
+    _expect_changed(link, n)
+    seal(link, n)
+    link.commit()
+
+
+def _begin_for(link: Link, attempt: Attempt, n: int) -> None:
+    """Begin to change the operation ``n``, whose device is not another service's."""
+    link.begin()
+    for (device_n,) in link.ask("SELECT device_n FROM operation WHERE n = %s", (n,)):
+        _expect_ours(link, attempt, device_n)
+
+
+def _accept(link: Link, n: int, number: int, fiscal_number: str) -> None:
+    link.ask(
+        "UPDATE document SET state = 'done', fiscal_number = %s WHERE operation_n = %s AND number = %s",
+        (keep(fiscal_number), n, number),
+    )
+
+
+def _expect_changed(link: Link, n: int) -> None:
+    """
+    :raises StoreFailed: when the last statement found no row to change.
+    """
+    if not link.changed:
+        raise StoreFailed(f"there is no operation {n}, or no such document of it")
+
+
+# Look-ups
+
+
+def find(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.find`"""
+    where = "device_n = %s AND kind = %s AND [key] = %s AND state = 'done'"
+    return _newest(link, where, (device_n, kind, keep(key)))
+
+
+def latest(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.latest`"""
+    if key:
+        return _newest(link, "device_n = %s AND kind = %s AND [key] = %s", (device_n, kind, keep(key)))
+    return _newest(link, "device_n = %s AND kind = %s AND kind IN ('pay', 'doc')", (device_n, kind))
+
+
+def unresolved(link: Link, attempt: Attempt, device_n: int | None) -> list[OperationRow]:
+    """:meth:`IStore.unresolved`"""
+    where = "state IN ('intended', 'unknown')"
+    if device_n is None:
+        return _operations(link, where, ())
+    return _operations(link, f"{where} AND device_n = %s", (device_n,))
+
+
+def find_operations(link: Link, attempt: Attempt, query: OperationQuery) -> FoundOperations:
+    """:meth:`IStore.find_operations`"""
+    found = _Conditions()
+    found.among("device_n", query.devices)
+    found.among("kind", query.kinds)
+    found.among("state", [state.value for state in query.states])
+    found.when("[key] = %s", keep(query.key) or None)
+    found.when("n = %s", query.n)
+    found.when("at >= %s", query.at_from)
+    found.when("at <= %s", query.at_to)
+    total, rows = found.page(
+        link, f"SELECT {_OPERATION} FROM", "operation", "o", "", "n DESC", query.limit, query.offset
+    )
+    return FoundOperations(total, [_operation(row, []) for row in rows])
+
+
+def find_documents(link: Link, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
+    """:meth:`IStore.find_documents`"""
+    found = _Conditions("state = 'done'", "state <> 'refused'")
+    found.among("device_n", query.devices)
+    if query.kinds == ["z"]:
+        # Written out, as the index of Z-reports has it.
+        found.when("kind = 'z'")
+    else:
+        found.among("kind", query.kinds)
+    found.when("fiscal_number = %s", keep(query.fiscal_number) or None)
+    found.when("number = %s", query.number)
+    found.when("shift >= %s", query.shift_from)
+    found.when("shift <= %s", query.shift_to)
+    found.when("at >= %s", query.at_from)
+    found.when("at <= %s", query.at_to)
+    order = "DESC" if query.newest_first else "ASC"
+    total, rows = found.page(
+        link,
+        f"SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, COALESCE(o.answer, {EMPTY}) FROM",
+        "document",
+        "d",
+        " JOIN operation o ON o.n = d.operation_n",
+        f"at {order}, n {order}",
+        query.limit,
+        query.offset,
+    )
+    documents = [
+        FoundDocument(device_n, number, kind, at, kept(fiscal_number), value, answer)
+        for device_n, number, kind, at, fiscal_number, value, answer in rows
+    ]
+    return FoundDocuments(total, documents)
+
+
+def sent_documents(
+    link: Link, attempt: Attempt, device_n: int, number_from: int, limit: int
+) -> list[tuple[int, bytes]]:
+    """:meth:`IStore.sent_documents`"""
+    rows = link.ask(
+        f"SELECT TOP {int(limit)} number, sent FROM document WHERE device_n = %s AND number >= %s "
+        "AND state = 'done' AND state <> 'refused' ORDER BY number",
+        (device_n, number_from),
+    )
+    return [(number, sent) for number, sent in rows]
+
+
+def sold_codes(link: Link, attempt: Attempt, device_n: int, shift: int) -> dict[str, int]:
+    """:meth:`IStore.sold_codes`"""
+    rows = link.ask("SELECT code, taxgrp FROM sold_code WHERE device_n = %s AND shift = %s", (device_n, shift))
+    return {kept(code): group for code, group in rows}
+
+
+def register_state(link: Link, attempt: Attempt, device_n: int) -> bytes | None:
+    """:meth:`IStore.register_state`"""
+    rows = link.ask("SELECT state FROM register WHERE device_n = %s", (device_n,))
+    return rows[0][0] if rows else None
+
+
+def _newest(link: Link, where: str, values: tuple[Any, ...]) -> OperationRow | None:
+    found = _operations(link, where, values, "TOP 1 ", " ORDER BY n DESC")
+    return found[0] if found else None
+
+
+def _operations(
+    link: Link, where: str, values: tuple[Any, ...], first: str = "", order: str = ""
+) -> list[OperationRow]:
+    """Operations with their documents, oldest first."""
+    found: dict[int, OperationRow] = {}
+    for row in link.ask(
+        f"SELECT {_OPERATION}, {_PAPER} FROM (SELECT {first}* FROM operation WHERE {where}{order}) o "
+        "LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n",
+        values,
+    ):
+        operation = found.setdefault(row[0], _operation(row[:_WIDTH], []))
+        if row[_WIDTH] is not None:
+            number, kind, shift, at, total, state, fiscal_number, value, sent = row[_WIDTH:]
+            operation.documents.append(
+                DocumentRow(number, kind, shift, at, total, _state(state), kept(fiscal_number), value, sent)
+            )
+    return list(found.values())
+
+
+def _operation(row: tuple[Any, ...], papers: list[DocumentRow]) -> OperationRow:
+    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request = row
+    return OperationRow(
+        n, device_n, kind, task, kept(key), fingerprint, _state(state), at, res, answer, papers, request
+    )
+
+
+def _state(text: str) -> State:
+    try:
+        return State(text)
+    except ValueError:
+        raise StoreFailed(f"a damaged row: {text!r} is no state") from None
+
+
+class _Conditions:
+    """What a query narrows, as SQL and its values."""
+
+    def __init__(self, *always: str) -> None:
+        self._conditions = ["1 = 1", *always]
+        self.values: list[Any] = []
+
+    def among(self, column: str, wanted: list[Any]) -> None:
+        """``column`` is one of ``wanted``, unless that is empty."""
+        if wanted:
+            self._conditions.append(f"{column} IN ({_marks(wanted)})")
+            self.values += wanted
+
+    def when(self, condition: str, *wanted: Any) -> None:
+        """``condition``, unless its value is `None`."""
+        if wanted != (None,):
+            self._conditions.append(condition)
+            self.values += wanted
+
+    def page(
+        self, link: Link, select: str, table: str, alias: str, join: str, order: str, limit: int, offset: int
+    ) -> tuple[int, list[tuple[Any, ...]]]:
+        """How many rows there are in all, and a page of them."""
+        where = " AND ".join(self._conditions)
+        [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {where}", self.values)
+        if not limit or not total:
+            # The server has no page without rows.
+            return total, []
+        outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))
+        rows = link.ask(
+            f"{select} (SELECT * FROM {table} WHERE {where} ORDER BY {order} "
+            f"OFFSET {int(offset)} ROWS FETCH NEXT {int(limit)} ROWS ONLY) {alias}{join} ORDER BY {outer}",
+            self.values,
+        )
+        return total, rows
+
+
+def _marks(values: Iterable[Any]) -> str:
+    return ", ".join("%s" for _ in values)
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    verb.__name__: verb
+    for verb in (
+        devices,
+        add_device,
+        change_device,
+        remove_device,
+        settings,
+        change_settings,
+        reserve,
+        conclude,
+        accept_document,
+        find,
+        note,
+        latest,
+        find_operations,
+        find_documents,
+        sent_documents,
+        sold_codes,
+        unresolved,
+        register_state,
+        chains,
+        seals,
+        concluded,
+        aged,
+        cut,
+        forget_codes,
+    )
+}
+"""The verbs by their name."""

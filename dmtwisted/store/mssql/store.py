@@ -1,0 +1,118 @@
+"""The MS SQL store: each verb is one transaction, run by a thread that has a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from twisted.internet.task import deferLater
+from zope.interface import implementer
+
+from dmtwisted.store.claims import Owner
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session, read_url
+from dmtwisted.store.mssql.statements import VERBS
+from dmtwisted.store.server_store import POOL, ServerStore
+from dmtwisted.store.sessions import Attempt, Patience
+from dmtwisted.store.values import StoreFailed
+
+REVISION = "SELECT OBJECT_ID('alembic_version')"
+VERSION = "SELECT version_num FROM alembic_version"
+ABILITY = (
+    "SELECT CONVERT(NVARCHAR(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')), is_read_committed_snapshot_on "
+    "FROM sys.databases WHERE name = DB_NAME()"
+)
+
+PAUSE = 0.05
+"""Seconds between looks whether a lost session is gone at the server."""
+
+
+class MssqlWords:
+    """`ClaimWords` for MS SQL: application locks of a session, and the row of the device."""
+
+    async def lock(self, session: Session, device_n: int) -> bool:
+        """Try to lock the device."""
+        return await _locked(session, resource_of(device_n))
+
+    async def unlock(self, session: Session, device_n: int) -> None:
+        """Unlock the device."""
+        await session.ask(UNLOCK, (resource_of(device_n),))
+
+    async def owner(self, session: Session, device_n: int) -> Owner | None:
+        """The row of the device."""
+        rows = await session.ask("SELECT instance, released, turn FROM claim WHERE device_n = %s", (device_n,))
+        return (rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
+
+    async def take(self, session: Session, device_n: int, instance: str) -> None:
+        """Change the row of the device; that waits for every transaction that has read it for writing."""
+
+        def take(link: Link) -> None:
+            link.ask(
+                "UPDATE claim SET instance = %s, released = 0, turn = turn + 1 WHERE device_n = %s",
+                (instance, device_n),
+            )
+            if not link.changed:
+                link.ask(
+                    "INSERT INTO claim (device_n, instance, released, turn) VALUES (%s, %s, 0, 1)",
+                    (device_n, instance),
+                )
+
+        await session.run(take)
+
+    async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
+        """Mark every row of ours, then unlock: the server may take its time to notice that the session is over."""
+        await session.ask("UPDATE claim SET released = 1 WHERE instance = %s", (instance,))
+        for device_n in locked:
+            await self.unlock(session, device_n)
+
+    async def bury(self, session: Session, names: set[str], patience: Patience) -> None:
+        """Wait until the lock that each life of a session holds is free."""
+        until = session.reactor.seconds() + patience.recovery
+        for name in sorted(names):
+            while not await _locked(session, name):
+                if session.reactor.seconds() > until:
+                    raise StoreFailed("a lost session does not end at the server")
+                await deferLater(session.reactor, PAUSE)
+            await session.ask(UNLOCK, (name,))
+            names.discard(name)
+
+
+def resource_of(device_n: int) -> str:
+    """The name of the lock of a device."""
+    return f"dmtwisted device {device_n}"
+
+
+async def _locked(session: Session, resource: str) -> bool:
+    [(got,)] = await session.ask(LOCK.format(mode="Exclusive"), (resource, 0))
+    return bool(got >= 0)
+
+
+@implementer(IStore)
+class MssqlStore(ServerStore[Session]):
+    """The store in the MS SQL database that ``url`` names.
+
+    :raises ValueError: when the URL is none; the text repeats nothing of it.
+    """
+
+    def __init__(
+        self, reactor: Any, url: str, installation: str, patience: Patience | None = None, size: int = POOL
+    ) -> None:
+        super().__init__(reactor, url, installation, MssqlWords(), patience, size)
+        self._parameters = read_url(url)
+
+    def _session(self, lost: Callable[[Session], None], back: Callable[[Session], None]) -> Session:
+        return Session(self._reactor, self._parameters, self._names, self._patience, lost, back)
+
+    async def _greet(self, session: Session) -> list[str]:
+        [(ability, snapshots)] = await session.ask(ABILITY)
+        if ability != "READ_WRITE":
+            raise StoreFailed("the database takes no changes")
+        if not snapshots:
+            self.log.warn(
+                "the database has READ_COMMITTED_SNAPSHOT switched off: look-ups wait for sales (docs/databases.md)"
+            )
+        [(known,)] = await session.ask(REVISION)
+        return [row[0] for row in await session.ask(VERSION)] if known is not None else []
+
+    async def _run(self, session: Session, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
+        return await session.run(lambda link: VERBS[verb](link, attempt, *arguments))

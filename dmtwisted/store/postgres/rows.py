@@ -1,0 +1,311 @@
+"""The rows of a PostgreSQL database, by ``COPY`` in its binary form: no row is spelled out as text on its way."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+import psycopg2
+
+from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
+from dmtwisted.store.postgres.sessions import first_line, read_url
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, Away, CarryError, Rows
+from dmtwisted.store.shapes import Key, Row, Shape, all_tables, shapes
+
+SESSION = "dmtwisted-db"
+"""The name of our sessions at the server; those of a service begin with ``dmtwisted`` and a blank."""
+
+ONE_COMMAND = 0x646D7478
+"""The advisory lock that one command at a time holds which changes everything or must see nothing change."""
+
+BUSY = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'dmtwisted %'"
+)
+LOCK = f"SELECT pg_try_advisory_lock({ONE_COMMAND})"
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+KNOWN = "SELECT to_regclass('alembic_version') IS NOT NULL"
+INVALID = (
+    "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+    "WHERE relnamespace = current_schema()::regnamespace AND NOT indisvalid"
+)
+REFERENCES = (
+    "SELECT conrelid::regclass::text, quote_ident(conname), format('ALTER TABLE %s ADD CONSTRAINT %I %s', "
+    "conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint "
+    "WHERE connamespace = current_schema()::regnamespace AND contype = 'f'"
+)
+"""What each row of a table is looked up for in another one, with the statements that say so."""
+
+INDEXES = (
+    "SELECT quote_ident(relname), pg_get_indexdef(indexrelid) FROM pg_index "
+    "JOIN pg_class ON pg_class.oid = indexrelid WHERE relnamespace = current_schema()::regnamespace "
+    "AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)"
+)
+"""All but those of keys."""
+
+ORPHANS = (
+    "SELECT d.n FROM document d LEFT JOIN operation o ON o.n = d.operation_n WHERE o.n IS NULL ORDER BY d.n LIMIT 20"
+)
+
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_END = b"\xff\xff"
+_SHORT, _LONG, _HUGE = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_LONG_FIELD, _HUGE_FIELD = struct.Struct(">ii"), struct.Struct(">iq")
+_NULL = _LONG.pack(-1)
+
+
+class PostgresRows(Rows):
+    """The database that ``url`` names.
+
+    :param reading: see one moment of it, as may be done while the service writes.
+    :raises CarryError: when it cannot be reached.
+    """
+
+    def __init__(self, url: str, reading: bool = False) -> None:
+        try:
+            parameters = read_url(url)
+            self.name = f"PostgreSQL database {parameters['dbname']} at {parameters.get('host', 'this machine')}"
+            self._connection = psycopg2.connect(url, connect_timeout=CONNECT_WAIT, application_name=SESSION)
+        except (ValueError, psycopg2.Error) as error:
+            raise CarryError(f"the database cannot be reached: {first_line(error)}") from None
+        self._connection.autocommit = True
+        self._cursor = self._connection.cursor()
+        # How far a move came is in the same transaction as its rows; the last step waits for the disk.
+        self.ask("SET synchronous_commit TO off; SET client_encoding TO 'UTF8'; SET jit TO off; SELECT 1")
+        # For the indexes that are made when all rows are there.
+        self.ask("SET maintenance_work_mem TO '128MB'")
+        if reading:
+            self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def close(self) -> None:
+        """End the session."""
+        self._connection.close()
+
+    def keep_others_out(self, patience: float) -> None:
+        """No other command, no service; one that is started meanwhile cannot write."""
+        deadline = time.monotonic() + patience
+        # The server notices a little later that a killed command is gone.
+        while not self.ask(LOCK)[0][0]:
+            if time.monotonic() > deadline:
+                raise CarryError(f"{self.name}: another command works with it; wait for it to end")
+            time.sleep(0.1)
+        while self.ask(BUSY)[0][0]:
+            if time.monotonic() > deadline:
+                raise CarryError(f"{self.name}: a service works with it; stop it first")
+            time.sleep(0.1)
+
+    def freeze(self) -> None:
+        """Lock the tables against writing: one transaction until we let go."""
+        self.ask("BEGIN")
+        self.ask("SET LOCAL lock_timeout TO 5000")
+        self.ask(f"LOCK TABLE {', '.join(shape.name for shape in shapes())} IN SHARE MODE")
+
+    def revision(self) -> str | None:
+        """The revision."""
+        if not self.ask(KNOWN)[0][0]:
+            return None
+        found = self.ask("SELECT version_num FROM alembic_version")
+        return str(found[0][0]) if found else None
+
+    def tables(self) -> set[str]:
+        """All tables of the schema that we work in."""
+        return {name for (name,) in self.ask(TABLES)}
+
+    def size(self) -> int:
+        """Bytes of the database."""
+        return int(self.ask("SELECT pg_database_size(current_database())")[0][0])
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """The answer of the server."""
+        with self._told():
+            self._cursor.execute(statement)
+            return self._cursor.fetchall() if self._cursor.description else []
+
+    @contextmanager
+    def _told(self, place: str = "") -> Iterator[None]:
+        try:
+            yield
+        except (psycopg2.Error, UnicodeError) as error:
+            kind = Away if self._connection.closed else CarryError
+            raise kind(f"{self.name}: {place}{first_line(error)}") from error
+
+    def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
+        """The next rows."""
+        key = ", ".join(f'"{name}"' for name in shape.key)
+        with self._told(f"{shape.name}: "):
+            places = ", ".join(["%s"] * len(after or ()))
+            where = "" if after is None else self._cursor.mogrify(f"WHERE ({key}) > ({places})", after).decode()
+        return self._read(shape, f"{where} ORDER BY {key} LIMIT {limit}")
+
+    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
+        """Rows by a number."""
+        order = ", ".join(f'"{name}"' for name in shape.key)
+        return self._read(shape, f"WHERE {column} = ANY ('{{{', '.join(map(str, numbers))}}}') ORDER BY {order}")
+
+    def _read(self, shape: Shape, which: str) -> list[Row]:
+        query = f'SELECT {_columns(shape)} FROM "{shape.name}" {which}'
+        stream = BytesIO()
+        with self._told(f"{shape.name}: "):
+            self._cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", stream)
+        return list(_unpack(shape, stream.getvalue()))
+
+    def add(self, shape: Shape, rows: list[Row]) -> None:
+        """Put rows in."""
+        statement = f'COPY "{shape.name}" ({_columns(shape)}) FROM STDIN (FORMAT binary)'
+        with self._told(f"{shape.name}: "):
+            try:
+                packed = _pack(shape, rows)
+            except (struct.error, ValueError):
+                raise CarryError(f"{self.name}: {_unfit(shape, rows)}") from None
+            self._cursor.copy_expert(statement, BytesIO(packed))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One transaction."""
+        self.ask("BEGIN")
+        try:
+            yield
+            self.ask("COMMIT")
+        except BaseException:
+            if not self._connection.closed:
+                self._cursor.execute("ROLLBACK")
+            raise
+
+    def counter(self, shape: Shape) -> int:
+        """What the sequence of the table remembers."""
+        sequence = self._sequence(shape)
+        [(number,)] = self.ask(f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {sequence}")
+        return int(number)
+
+    def set_counter(self, shape: Shape, number: int) -> None:
+        """Set the sequence."""
+        number = max(number, self.counter(shape))
+        if number:
+            self.ask(f"SELECT setval('{self._sequence(shape)}', {number})")
+
+    def _sequence(self, shape: Shape) -> str:
+        return str(self.ask(f"SELECT pg_get_serial_sequence('{shape.name}', '{shape.key[0]}')")[0][0])
+
+    def begin_notes(self) -> None:
+        """Notes, and a revision that nobody knows."""
+        with self.transaction():
+            self.ask(f"CREATE TABLE {NOTES} (name varchar(64) PRIMARY KEY, value text NOT NULL)")
+            # Whoever goes on with it may be another version.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
+            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+            for table, name, statement in self.ask(REFERENCES):
+                self.note(f"{PUT_OFF[1]}{name}", statement)
+                self.ask(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+            for name, statement in self.ask(INDEXES):
+                self.note(f"{PUT_OFF[0]}{name}", statement)
+                self.ask(f"DROP INDEX {name}")
+
+    def notes(self) -> dict[str, str]:
+        """The notes."""
+        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
+
+    def note(self, name: str, value: str) -> None:
+        """Keep one."""
+        with self._told():
+            self._cursor.execute(
+                f"INSERT INTO {NOTES} (name, value) VALUES (%s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (name, value),
+            )
+
+    def end_notes(self, revision: str) -> None:
+        """The last step of a move; its commit brings all before it to the disk."""
+        self.ask("SET synchronous_commit TO on")
+        with self.transaction():
+            self.ask(f"DROP TABLE {NOTES}")
+            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
+        # Many rows at once: without this the first look-ups would be planned as for empty tables.
+        self.ask("ANALYZE")
+
+    def clear(self) -> None:
+        """Empty tables."""
+        self.ask(f"TRUNCATE {', '.join(sorted(all_tables()))} RESTART IDENTITY")
+
+    def faults(self) -> Iterator[str]:
+        """Indexes that were never finished, and documents without their operation."""
+        for (index,) in self.ask(INVALID):
+            yield f"the index {index} is not valid; REINDEX INDEX {index} makes it anew"
+        for (n,) in self.ask(ORPHANS):
+            yield f"document n={n}: the row of operation that it belongs to is missing"
+
+
+def _columns(shape: Shape) -> str:
+    return ", ".join(f'"{name}"' for name in shape.columns)
+
+
+def _pack(shape: Shape, rows: list[Row]) -> bytes:
+    """Rows as the server's binary form has them: for each value its length and its bytes."""
+    begin = _SHORT.pack(len(shape.columns))
+    parts = [_SIGNATURE]
+    append = parts.append
+    writers = [_WRITERS[kind, wide] for kind, wide in zip(shape.types, shape.wide, strict=True)]
+    for row in rows:
+        append(begin)
+        for value, write in zip(row, writers, strict=True):
+            append(_NULL if value is None else write(value))
+    append(_END)
+    return b"".join(parts)
+
+
+def _unfit(shape: Shape, rows: list[Row]) -> str:
+    """Which of the rows cannot be kept, and why."""
+    for row in rows:
+        try:
+            _pack(shape, [row])
+        except (struct.error, ValueError) as error:
+            return f"{shape.name_of(shape.key_of(row))!r} cannot be kept: {error}"
+    return f"{shape.name}: rows that cannot be kept"
+
+
+def _write_bytes(value: bytes) -> bytes:
+    return _LONG.pack(len(value)) + value
+
+
+def _write_text(value: str) -> bytes:
+    if "\0" in value:
+        raise ValueError("PostgreSQL keeps no text with the sign NUL")
+    return _write_bytes(value.encode())
+
+
+_WRITERS: dict[tuple[type, bool], Callable[[Any], bytes]] = {
+    (int, True): lambda value: _HUGE_FIELD.pack(8, value),
+    (int, False): lambda value: _LONG_FIELD.pack(4, value),
+    (str, False): _write_text,
+    (bytes, False): _write_bytes,
+    (bool, False): lambda value: _write_bytes(b"\1" if value else b"\0"),
+}
+
+
+def _unpack(shape: Shape, data: bytes) -> Iterator[Row]:
+    """The rows in the server's binary form."""
+    # Written out, for of a move it is the largest part that is not the databases' own.
+    kinds = [(kind, wide) for kind, wide in zip(shape.types, shape.wide, strict=True)]
+    long, huge, number = _LONG.unpack_from, _HUGE.unpack_from, _LONG.size
+    place = len(_SIGNATURE)
+    while data[place : place + 2] != _END:
+        place += 2
+        row: list[Any] = []
+        for kind, wide in kinds:
+            (length,) = long(data, place)
+            place += number
+            if length < 0:
+                row.append(None)
+                continue
+            if kind is int:
+                row.append(huge(data, place)[0] if wide else long(data, place)[0])
+            elif kind is bytes:
+                row.append(data[place : place + length])
+            elif kind is str:
+                row.append(data[place : place + length].decode())
+            else:
+                row.append(data[place] != 0)
+            place += length
+        yield tuple(row)

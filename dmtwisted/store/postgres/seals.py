@@ -1,0 +1,92 @@
+"""The chain of seals (`dmtwisted.store.seals`) in the SQL of PostgreSQL: parts of the one statement that a verb is.
+
+The server reckons the hashes itself, from the rows as the statement leaves them. The row of the device in `chain` is
+locked while its chain grows, so that its seals follow each other in the order of their numbers; other devices do not
+wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.seals import (
+    ABSENT_LENGTH,
+    ABSENT_NUMBER,
+    DOCUMENT_BODIES,
+    DOCUMENT_NUMBERS,
+    GENESIS,
+    OPERATION_BODIES,
+    OPERATION_NUMBERS,
+    TEXTS,
+)
+from dmtwisted.store.values import ChainRow, ConcludedRow, SealRow
+
+
+def _encoded(alias: str, numbers: Sequence[str], bodies: Sequence[str]) -> str:
+    """What `seals.content_hash` makes of these columns, before the hash."""
+    whole = [f"int8send(coalesce({alias}.{name}, {ABSENT_NUMBER}))" for name in numbers]
+    bytes_of = [f"convert_to({alias}.{name}, 'UTF8')" if name in TEXTS else f"{alias}.{name}" for name in bodies]
+    sizes = [f"int8send(coalesce(octet_length({body}), {ABSENT_LENGTH}))" for body in bytes_of]
+    return " || ".join((*whole, *sizes, *(f"coalesce({body}, ''::bytea)" for body in bytes_of)))
+
+
+_PAPERS = f"string_agg({_encoded('d', DOCUMENT_NUMBERS, DOCUMENT_BODIES)}, ''::bytea ORDER BY d.n)"
+_WHOLE = f"sha256({_encoded('o', OPERATION_NUMBERS, OPERATION_BODIES)} || coalesce(({{papers}}), ''::bytea))"
+_STORED = _WHOLE.format(papers=f"SELECT {_PAPERS} FROM document d WHERE d.operation_n = o.n")
+
+_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
+
+_SEALED = f"""
+fresh AS MATERIALIZED (
+    SELECT o.device_n, o.n, {{content}} AS content FROM op o WHERE o.state <> 'intended'),
+place AS MATERIALIZED (
+    SELECT device_n, n, content, int8send(device_n) || int8send(n) || content AS link FROM fresh),
+head AS (
+    INSERT INTO chain (device_n, count, hash, anchor, removed)
+    SELECT device_n, 1, sha256({_GENESIS} || link), {_GENESIS}, 0 FROM place
+    ON CONFLICT (device_n) DO UPDATE
+    SET count = chain.count + 1, hash = sha256(chain.hash || (SELECT link FROM place))
+    RETURNING hash),
+sealed AS (
+    INSERT INTO seal (device_n, operation_n, content, chain)
+    SELECT place.device_n, place.n, place.content, head.hash FROM head, place)"""
+
+SEALED = _SEALED.format(content=_STORED)
+"""Seals the operation of ``op``, whose documents the statement leaves as they are."""
+
+_CHANGED = (
+    f"SELECT {_PAPERS} FROM (SELECT * FROM papers UNION ALL SELECT * FROM document "
+    "WHERE operation_n IN (SELECT n FROM op) AND n NOT IN (SELECT n FROM papers)) d"
+)
+
+SEALED_WITH_PAPERS = _SEALED.format(content=_WHOLE.format(papers=_CHANGED))
+"""Seals the operation of ``op``, some of whose documents are changed and returned by ``papers``."""
+
+
+async def chains(session: Session, attempt: object) -> list[ChainRow]:
+    """:meth:`IStore.chains`"""
+    rows = await session.ask("SELECT device_n, count, hash, anchor, removed FROM chain ORDER BY device_n")
+    return [ChainRow(*row) for row in rows]
+
+
+async def seals(session: Session, attempt: object, after: int, limit: int) -> list[SealRow]:
+    """:meth:`IStore.seals`"""
+    rows = await session.ask(
+        f"SELECT s.n, s.device_n, s.operation_n, s.content, s.chain, "
+        f"(SELECT {_STORED} FROM operation o WHERE o.n = s.operation_n), "
+        "NOT EXISTS (SELECT 1 FROM seal later WHERE later.operation_n = s.operation_n AND later.n > s.n) "
+        "FROM (SELECT * FROM seal WHERE n > %s ORDER BY n LIMIT %s) s ORDER BY s.n",
+        (after, limit),
+    )
+    return [SealRow(*row) for row in rows]
+
+
+async def concluded(session: Session, attempt: object, after: int, limit: int) -> list[ConcludedRow]:
+    """:meth:`IStore.concluded`"""
+    rows = await session.ask(
+        "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) "
+        "FROM operation WHERE n > %s AND state <> 'intended' ORDER BY n LIMIT %s",
+        (after, limit),
+    )
+    return [ConcludedRow(*row) for row in rows]

@@ -1,0 +1,469 @@
+"""Each verb of the store in the SQL of PostgreSQL.
+
+A verb that writes is one statement, so one round trip and one transaction: its parts are written as one ``WITH``.
+Nothing is left to a transaction that a lost session might leave open.
+
+Whoever writes for a device is checked in the same statement: the row of `claim` says which service works with it,
+and stays locked against a takeover until the statement has ended. So a service that was cut off, or a statement of
+it that was held up on its way, changes nothing once another service has taken the device over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.postgres.retention import aged, cut, forget_codes
+from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS, chains, concluded, seals
+from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.sessions import Attempt, Rows
+from dmtwisted.store.values import (
+    DeviceRow,
+    DocumentQuery,
+    DocumentRow,
+    FoundDocument,
+    FoundDocuments,
+    FoundOperations,
+    Intent,
+    NameTaken,
+    OperationQuery,
+    OperationRow,
+    Outcome,
+    Reserved,
+    State,
+    StoreFailed,
+)
+
+TRIES = 10
+"""How often a tag may come and go between our statements before that is taken for a fault."""
+
+_OPERATION = (
+    "o.n, o.device_n, o.kind, o.task, o.key, o.fingerprint, o.state, o.at, o.res, "
+    "coalesce(o.answer, ''::bytea), coalesce(o.request, ''::bytea)"
+)
+_WIDTH = 11
+_PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
+
+_WHOLE = (
+    f"WITH o AS MATERIALIZED (SELECT * FROM operation WHERE {{where}}) SELECT {_OPERATION}, {_PAPER} "
+    "FROM (SELECT * FROM o {limit}) o LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n"
+)
+"""Operations with their documents, seen at one moment."""
+
+
+async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
+    """:meth:`IStore.devices`"""
+    rows = await session.ask("SELECT n, dev_id, name, kind, driver, settings FROM device ORDER BY n")
+    return [DeviceRow(*row) for row in rows]
+
+
+async def add_device(
+    session: Session, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
+) -> DeviceRow:
+    """:meth:`IStore.add_device`"""
+    rows = await session.ask(
+        "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (%s, %s, %s, %s, %s) "
+        "ON CONFLICT DO NOTHING RETURNING n",
+        (dev_id, name, kind, driver, settings),
+    )
+    if not rows and attempt.again:
+        # Was it stored by the first try, whose answer was lost? Its id is a mark that nobody else has.
+        rows = await session.ask("SELECT n FROM device WHERE dev_id = %s AND name = %s", (dev_id, name))
+    if not rows:
+        raise NameTaken(name)
+    return DeviceRow(rows[0][0], dev_id, name, kind, driver, settings)
+
+
+async def change_device(session: Session, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
+    """:meth:`IStore.change_device`"""
+    [(taken,)] = await session.ask(
+        "WITH taken AS MATERIALIZED (SELECT 1 FROM device WHERE name = %s AND n <> %s), "
+        "changed AS (UPDATE device SET name = %s, settings = %s WHERE n = %s AND NOT EXISTS (SELECT 1 FROM taken)) "
+        "SELECT EXISTS (SELECT 1 FROM taken)",
+        (name, n, name, settings, n),
+    )
+    if taken:
+        raise NameTaken(name)
+
+
+async def remove_device(session: Session, attempt: Attempt, n: int) -> None:
+    """:meth:`IStore.remove_device`"""
+    await session.ask("DELETE FROM device WHERE n = %s RETURNING n", (n,))
+
+
+async def settings(session: Session, attempt: Attempt) -> dict[str, bytes]:
+    """:meth:`IStore.settings`"""
+    return dict(await session.ask("SELECT name, value FROM setting"))
+
+
+async def change_settings(session: Session, attempt: Attempt, changes: dict[str, bytes]) -> None:
+    """:meth:`IStore.change_settings`"""
+    if changes:
+        # In one order, so that two changes of the same settings never wait for each other.
+        ordered = sorted(changes.items())
+        await session.ask(
+            f"INSERT INTO setting (name, value) VALUES {_rows(ordered, 2)} "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 1",
+            _flat(ordered),
+        )
+
+
+# The journal
+
+_MINE = "WITH mine AS MATERIALIZED (SELECT instance, device_n FROM claim WHERE device_n = %s FOR SHARE), "
+_MINE_BY_OPERATION = (
+    "WITH mine AS MATERIALIZED (SELECT c.instance, c.device_n FROM operation o JOIN claim c USING (device_n) "
+    "WHERE o.n = %s FOR SHARE OF c), "
+)
+_UNLESS_ELSEWHERE = "NOT EXISTS (SELECT 1 FROM mine WHERE instance <> %s)"
+
+
+async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserved:
+    """:meth:`IStore.reserve`"""
+    for _ in range(TRIES):
+        if attempt.again:
+            # Stored by the first try, whose answer was lost?
+            rows = await session.ask(
+                "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND key = %s AND token = %s "
+                "AND state = 'intended' AND NOT EXISTS (SELECT 1 FROM claim WHERE device_n = %s AND instance <> %s)",
+                (intent.device_n, intent.kind, intent.key, attempt.token, intent.device_n, attempt.instance),
+            )
+            if rows:
+                return Reserved(rows[0][0], None)
+        n, owner = await _insert(session, attempt, intent)
+        if n is not None:
+            return Reserved(n, None)
+        if owner is not None and owner != attempt.instance:
+            raise ClaimedElsewhere(intent.device_n, owner)
+        known = await _operations(
+            session,
+            "device_n = %s AND kind = %s AND key = %s AND state <> 'refused'",
+            (intent.device_n, intent.kind, intent.key),
+        )
+        if known:
+            return Reserved(known[0].n, known[0])
+        # Refused between our two statements, so its key is free again.
+    raise StoreFailed("the tag comes and goes")
+
+
+async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
+    """The number of the new operation, if there is one, and which service has claimed its device, if any."""
+    values: list[Any] = [
+        intent.device_n,
+        intent.device_n,
+        intent.kind,
+        intent.task,
+        intent.key,
+        intent.fingerprint,
+        intent.at,
+        intent.request or None,
+        attempt.token,
+        attempt.instance,
+    ]
+    papers = ""
+    if intent.documents:
+        kept = [
+            (index, paper.number, paper.kind, paper.shift, paper.at, paper.sum, paper.value, paper.sent)
+            for index, paper in enumerate(intent.documents)
+        ]
+        values += [intent.device_n, *_flat(kept)]
+        papers = (
+            ", papers AS (INSERT INTO document "
+            "(operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
+            "SELECT added.n, %s, p.number, p.kind, p.shift, p.at, p.sum, 'intended', p.value, p.sent FROM added, "
+            f"(VALUES {_rows(kept, 8)}) AS p (i, number, kind, shift, at, sum, value, sent) ORDER BY p.i)"
+        )
+    [(n, owner)] = await session.ask(
+        f"{_MINE} added AS (INSERT INTO operation "
+        "(device_n, kind, task, key, fingerprint, state, at, request, token) "
+        f"SELECT %s, %s, %s, %s, %s, 'intended', %s, %s::bytea, %s WHERE {_UNLESS_ELSEWHERE} "
+        f"ON CONFLICT DO NOTHING RETURNING n){papers} "
+        "SELECT (SELECT n FROM added), (SELECT instance FROM mine)",
+        values,
+    )
+    return n, owner
+
+
+async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None:
+    """:meth:`IStore.conclude`"""
+    parts = [
+        f"{_MINE} op AS (UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = %s::bytea, "
+        f"request = coalesce(%s::bytea, request) WHERE n = %s AND {_UNLESS_ELSEWHERE} RETURNING *)"
+    ]
+    values: list[Any] = [
+        outcome.device_n,
+        outcome.state.value,
+        outcome.at,
+        outcome.res,
+        outcome.answer or None,
+        outcome.request or None,
+        outcome.n,
+        attempt.instance,
+    ]
+    numbers = outcome.fiscal_numbers
+    seal = SEALED
+    if numbers or outcome.state is not State.DONE:
+        accepted = f"d.number IN ({_marks(numbers)})" if numbers else "false"
+        named = (
+            f"CASE d.number {'WHEN %s THEN %s ' * len(numbers)}ELSE fiscal_number END" if numbers else "fiscal_number"
+        )
+        # A document that was accepted stays accepted, whatever became of the ones after it.
+        others = "false" if outcome.state is State.DONE else "d.state <> 'done'"
+        parts.append(
+            f"papers AS (UPDATE document d SET state = CASE WHEN {accepted} THEN 'done' ELSE %s END, "
+            f"fiscal_number = {named} FROM op WHERE d.operation_n = op.n AND ({accepted} OR {others}) "
+            "RETURNING d.*)"
+        )
+        seal = SEALED_WITH_PAPERS
+        values += [*numbers, outcome.state.value, *_flat(numbers.items()), *numbers]
+    if outcome.sold:
+        sold = [(code, group) for code, group in outcome.sold.items()]
+        parts.append(
+            "sold AS (INSERT INTO sold_code (device_n, shift, code, taxgrp) SELECT %s, %s, v.code, v.taxgrp "
+            f"FROM op, (VALUES {_rows(sold, 2)}) AS v (code, taxgrp) ON CONFLICT DO NOTHING)"
+        )
+        values += [outcome.device_n, outcome.shift, *_flat(sold)]
+    if outcome.register_state is not None:
+        parts.append(
+            "reg AS (INSERT INTO register (device_n, state) SELECT %s, %s FROM op "
+            "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state)"
+        )
+        values += [outcome.device_n, outcome.register_state]
+    parts.append(seal)
+    rows = await session.ask(
+        f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        values,
+    )
+    _check_written(rows, attempt, outcome.n)
+
+
+async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:
+    """:meth:`IStore.note`"""
+    rows = await session.ask(
+        f"{_MINE_BY_OPERATION} op AS (UPDATE operation SET request = %s WHERE n = %s AND {_UNLESS_ELSEWHERE} "
+        f"RETURNING *), {SEALED} "
+        "SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        (n, request, n, attempt.instance),
+    )
+    _check_written(rows, attempt, n)
+
+
+async def accept_document(session: Session, attempt: Attempt, n: int, number: int, fiscal_number: str) -> None:
+    """:meth:`IStore.accept_document`"""
+    rows = await session.ask(
+        f"{_MINE_BY_OPERATION} papers AS (UPDATE document SET state = 'done', fiscal_number = %s "
+        f"WHERE operation_n = %s AND number = %s AND {_UNLESS_ELSEWHERE} RETURNING *), "
+        "op AS MATERIALIZED (SELECT * FROM operation WHERE n IN (SELECT operation_n FROM papers)), "
+        f"{SEALED_WITH_PAPERS} "
+        "SELECT (SELECT n FROM papers), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
+        (n, fiscal_number, n, number, attempt.instance),
+    )
+    _check_written(rows, attempt, n)
+
+
+def _check_written(rows: Rows, attempt: Attempt, n: int) -> None:
+    """
+    :raises ClaimedElsewhere: when another service has the device of the operation ``n``.
+    :raises StoreFailed: when there is no such operation.
+    """
+    [(written, owner, device_n)] = rows
+    if written is None:
+        if owner is not None and owner != attempt.instance:
+            raise ClaimedElsewhere(device_n, owner)
+        raise StoreFailed(f"there is no operation {n}, or no such document of it")
+
+
+# Look-ups
+
+
+async def find(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.find`"""
+    where = "device_n = %s AND kind = %s AND key = %s AND state = 'done'"
+    return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
+
+
+async def latest(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
+    """:meth:`IStore.latest`"""
+    if key:
+        where = "device_n = %s AND kind = %s AND key = %s"
+        return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
+    where = "device_n = %s AND kind = %s AND kind IN ('pay', 'doc') ORDER BY n DESC LIMIT 1"
+    return _one(await _operations(session, where, (device_n, kind)))
+
+
+async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -> list[OperationRow]:
+    """:meth:`IStore.unresolved`"""
+    where = "state IN ('intended', 'unknown')"
+    if device_n is None:
+        return await _operations(session, where, ())
+    return await _operations(session, f"{where} AND device_n = %s", (device_n,))
+
+
+async def find_operations(session: Session, attempt: Attempt, query: OperationQuery) -> FoundOperations:
+    """:meth:`IStore.find_operations`"""
+    found = _Conditions()
+    found.among("device_n", query.devices)
+    found.among("kind", query.kinds)
+    found.among("state", [state.value for state in query.states])
+    found.when("key = %s", query.key or None)
+    found.when("n = %s", query.n)
+    found.when("at >= %s", query.at_from)
+    found.when("at <= %s", query.at_to)
+    rows = await session.ask(
+        f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM operation WHERE {found.where}) t "
+        f"LEFT JOIN (SELECT * FROM operation WHERE {found.where} ORDER BY n DESC LIMIT %s OFFSET %s) o ON true "
+        "ORDER BY o.n DESC",
+        (*found.values, *found.values, query.limit, query.offset),
+    )
+    return FoundOperations(rows[0][0], [_operation(row[1:], []) for row in rows if row[1] is not None])
+
+
+async def find_documents(session: Session, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
+    """:meth:`IStore.find_documents`"""
+    found = _Conditions("state = 'done'", "state <> 'refused'")
+    found.among("device_n", query.devices)
+    if query.kinds == ["z"]:
+        # Written out, as the index of Z-reports has it.
+        found.when("kind = 'z'")
+    else:
+        found.among("kind", query.kinds)
+    found.when("fiscal_number = %s", query.fiscal_number or None)
+    found.when("number = %s", query.number)
+    found.when("shift >= %s", query.shift_from)
+    found.when("shift <= %s", query.shift_to)
+    found.when("at >= %s", query.at_from)
+    found.when("at <= %s", query.at_to)
+    order = "DESC" if query.newest_first else "ASC"
+    rows = await session.ask(
+        "SELECT t.total, d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, ''::bytea) "
+        f"FROM (SELECT count(*) AS total FROM document WHERE {found.where}) t LEFT JOIN "
+        f"(SELECT * FROM document WHERE {found.where} ORDER BY at {order}, n {order} LIMIT %s OFFSET %s) d ON true "
+        f"LEFT JOIN operation o ON o.n = d.operation_n ORDER BY d.at {order}, d.n {order}",
+        (*found.values, *found.values, query.limit, query.offset),
+    )
+    return FoundDocuments(rows[0][0], [FoundDocument(*row[1:]) for row in rows if row[1] is not None])
+
+
+async def sent_documents(
+    session: Session, attempt: Attempt, device_n: int, number_from: int, limit: int
+) -> list[tuple[int, bytes]]:
+    """:meth:`IStore.sent_documents`"""
+    rows = await session.ask(
+        "SELECT number, sent FROM document WHERE device_n = %s AND number >= %s "
+        "AND state = 'done' AND state <> 'refused' ORDER BY number LIMIT %s",
+        (device_n, number_from, limit),
+    )
+    return [(number, sent) for number, sent in rows]
+
+
+async def sold_codes(session: Session, attempt: Attempt, device_n: int, shift: int) -> dict[str, int]:
+    """:meth:`IStore.sold_codes`"""
+    return dict(
+        await session.ask("SELECT code, taxgrp FROM sold_code WHERE device_n = %s AND shift = %s", (device_n, shift))
+    )
+
+
+async def register_state(session: Session, attempt: Attempt, device_n: int) -> bytes | None:
+    """:meth:`IStore.register_state`"""
+    rows = await session.ask("SELECT state FROM register WHERE device_n = %s", (device_n,))
+    return rows[0][0] if rows else None
+
+
+async def _operations(session: Session, where: str, values: tuple[Any, ...], limit: str = "") -> list[OperationRow]:
+    """Operations with their documents, oldest first."""
+    found: dict[int, OperationRow] = {}
+    for row in await session.ask(_WHOLE.format(where=where, limit=limit), values):
+        operation = found.setdefault(row[0], _operation(row[:_WIDTH], []))
+        if row[_WIDTH] is not None:
+            number, kind, shift, at, total, state, fiscal_number, value, sent = row[_WIDTH:]
+            operation.documents.append(
+                DocumentRow(number, kind, shift, at, total, _state(state), fiscal_number, value, sent)
+            )
+    return list(found.values())
+
+
+def _operation(row: tuple[Any, ...], papers: list[DocumentRow]) -> OperationRow:
+    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request = row
+    return OperationRow(n, device_n, kind, task, key, fingerprint, _state(state), at, res, answer, papers, request)
+
+
+def _state(text: str) -> State:
+    try:
+        return State(text)
+    except ValueError:
+        raise StoreFailed(f"a damaged row: {text!r} is no state") from None
+
+
+def _one(found: list[OperationRow]) -> OperationRow | None:
+    return found[0] if found else None
+
+
+class _Conditions:
+    """What a query narrows, as SQL and its values."""
+
+    def __init__(self, *always: str) -> None:
+        self._conditions = ["true", *always]
+        self.values: list[Any] = []
+
+    @property
+    def where(self) -> str:
+        """All of it."""
+        return " AND ".join(self._conditions)
+
+    def among(self, column: str, wanted: list[Any]) -> None:
+        """``column`` is one of ``wanted``, unless that is empty."""
+        if wanted:
+            self._conditions.append(f"{column} IN ({_marks(wanted)})")
+            self.values += wanted
+
+    def when(self, condition: str, *wanted: Any) -> None:
+        """``condition``, unless its value is `None`."""
+        if wanted != (None,):
+            self._conditions.append(condition)
+            self.values += wanted
+
+
+def _marks(values: Any) -> str:
+    return ", ".join(["%s"] * len(values))
+
+
+def _rows(rows: Any, width: int) -> str:
+    row = f"({', '.join(['%s'] * width)})"
+    return ", ".join([row] * len(rows))
+
+
+def _flat(rows: Any) -> list[Any]:
+    return [value for row in rows for value in row]
+
+
+VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
+    verb.__name__: verb
+    for verb in (
+        devices,
+        add_device,
+        change_device,
+        remove_device,
+        settings,
+        change_settings,
+        reserve,
+        conclude,
+        accept_document,
+        find,
+        note,
+        latest,
+        find_operations,
+        find_documents,
+        sent_documents,
+        sold_codes,
+        unresolved,
+        register_state,
+        chains,
+        seals,
+        concluded,
+        aged,
+        cut,
+        forget_codes,
+    )
+}
+"""The verbs by their name."""

@@ -1,0 +1,246 @@
+"""The rows of a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from dmtwisted.store.migrate import MOVING, sqlite_revision
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, CarryError, Rows
+from dmtwisted.store.shapes import Key, Row, Shape, shapes
+from dmtwisted.store.sqlite.writer import Locked, take_lock
+
+COPY_PAGES, COPY_PAUSE = 2000, 0.002
+"""Pages that are copied at once, some megabytes, and seconds of rest after them."""
+
+CACHE_KIB = 262144
+"""Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
+
+
+FILLING = "TRUNCATE"
+"""How a file that is being filled keeps what it was: rows are added behind all others, and of pages that were not
+there nothing has to be kept. Through the log every row would be written twice."""
+
+IN_NO_ORDER = (
+    "SELECT m.name, m.sql FROM sqlite_master m JOIN pragma_index_info(m.name) i "
+    "WHERE m.type = 'index' AND m.sql > '' AND i.name = 'key'"
+)
+"""The indexes over what callers name their tasks. All others grow at their ends, which costs less than to read all
+rows once more for each of them."""
+
+
+class SqliteRows(Rows):
+    """The file ``path``.
+
+    :param reading: open it for reading only, as may be done while the service writes.
+    :param alone: nobody else can write to it, not even to complete what its log holds.
+    """
+
+    def __init__(self, path: str | Path, reading: bool = False, alone: bool = False) -> None:
+        self._path = Path(path)
+        self.name = f"SQLite file {self._path}"
+        self._lock: IO[str] | None = None
+        self._reading, self._alone = reading, alone
+        self._opened: sqlite3.Connection | None = None
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """The file, opened at the first question: whoever keeps others out does so first."""
+        if self._opened is None:
+            if self._reading and not self._path.exists():
+                raise CarryError(f"{self._path}: there is no such file")
+            try:
+                mode = "ro&immutable=1" if self._alone else "ro" if self._reading else "rwc"
+                uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+                # Pages are read ahead by a thread, one after the other: never two at once.
+                self._opened = db = sqlite3.connect(
+                    uri, uri=True, isolation_level=None, timeout=10, check_same_thread=False
+                )
+                if not self._reading:
+                    filling = db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (NOTES,)).fetchone()
+                    db.execute(f"PRAGMA journal_mode={FILLING if filling else 'WAL'}").fetchall()
+                    # With the log NORMAL cannot damage the file; how far a move came is in the same transaction.
+                    db.execute(f"PRAGMA synchronous={'FULL' if filling else 'NORMAL'}")
+                    db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                    # Pages of indexes are touched again and again: they go into the file now and then, not each time.
+                    db.execute("PRAGMA wal_autocheckpoint=50000")
+                    db.execute("PRAGMA foreign_keys=ON")
+                else:
+                    # One moment of it, whatever the service writes meanwhile.
+                    db.execute("BEGIN")
+            except sqlite3.Error as error:
+                raise CarryError(f"{self._path}: {error}") from error
+        return self._opened
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def keep_others_out(self, patience: float) -> None:
+        """Take the lock that a service holds while it runs."""
+        if self._lock is None:
+            try:
+                self._lock = take_lock(f"{self._path}.lock", patience)
+            except Locked:
+                raise CarryError(f"{self._path}: a service or another command works with it; stop it first") from None
+            except OSError as error:
+                raise CarryError(f"{self._path}: {error.strerror or error}") from None
+
+    def freeze(self) -> None:
+        """Who has the lock is alone with the file."""
+
+    def revision(self) -> str | None:
+        """The revision of the file."""
+        try:
+            return sqlite_revision(self._path)
+        except (OSError, sqlite3.Error) as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def tables(self) -> set[str]:
+        """All tables but those of SQLite itself."""
+        return {
+            name for (name,) in self.ask("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if not name.startswith("sqlite_")
+        }  # fmt: skip
+
+    def size(self) -> int:
+        """Bytes of the file and its log."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """The answer of the file."""
+        try:
+            return self._db.execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
+        """The next rows."""
+        key = ", ".join(f'"{name}"' for name in shape.key)
+        where = "" if after is None else f"WHERE ({key}) > ({', '.join('?' * len(after))})"
+        statement = f"SELECT {_columns(shape)} FROM {shape.name} {where} ORDER BY {key} LIMIT {limit}"
+        try:
+            return self._db.execute(statement, after or ()).fetchall()
+        except sqlite3.Error as error:
+            begin = "its first row" if after is None else shape.name_of(after)
+            raise CarryError(f"{self._path}: {shape.name}, after {begin}: {error}") from error
+
+    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
+        """Rows by a number."""
+        wanted = ", ".join(map(str, numbers))
+        order = ", ".join(f'"{name}"' for name in shape.key)
+        return self.ask(f"SELECT {_columns(shape)} FROM {shape.name} WHERE {column} IN ({wanted}) ORDER BY {order}")
+
+    def add(self, shape: Shape, rows: list[Row]) -> None:
+        """Put rows in."""
+        places = ", ".join("?" * len(shape.columns))
+        try:
+            self._db.executemany(f"INSERT INTO {shape.name} ({_columns(shape)}) VALUES ({places})", rows)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise CarryError(f"{self._path}: {shape.name}: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One transaction."""
+        self.ask("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.ask("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def counter(self, shape: Shape) -> int:
+        """What SQLite remembers of the numbers that it gave."""
+        found = self.ask(f"SELECT seq FROM sqlite_sequence WHERE name = '{shape.name}'")
+        return int(found[0][0]) if found else 0
+
+    def set_counter(self, shape: Shape, number: int) -> None:
+        """Let SQLite remember the number."""
+        number = max(number, self.counter(shape))
+        self.ask(f"DELETE FROM sqlite_sequence WHERE name = '{shape.name}'")
+        self.ask(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{shape.name}', {number})")
+
+    def begin_notes(self) -> None:
+        """Notes, and a revision that nobody knows."""
+        with self.transaction():
+            self.ask(f"CREATE TABLE {NOTES} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            # Whoever goes on with it may be another version.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
+            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+            for name, statement in self.ask(IN_NO_ORDER):
+                self.note(f"{PUT_OFF[0]}{name}", statement)
+                self.ask(f"DROP INDEX {name}")
+        self.ask(f"PRAGMA journal_mode={FILLING}")
+        self.ask("PRAGMA synchronous=FULL")
+
+    def notes(self) -> dict[str, str]:
+        """The notes."""
+        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
+
+    def note(self, name: str, value: str) -> None:
+        """Keep one."""
+        self._db.execute(f"INSERT OR REPLACE INTO {NOTES} (name, value) VALUES (?, ?)", (name, value))
+
+    def end_notes(self, revision: str) -> None:
+        """The last step of a move."""
+        # Through to the disk, with all that went before.
+        self._db.execute("PRAGMA synchronous=FULL")
+        with self.transaction():
+            self.ask(f"DROP TABLE {NOTES}")
+            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
+        self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.ask("PRAGMA journal_mode=WAL")
+
+    def clear(self) -> None:
+        """Empty tables."""
+        for shape in reversed(shapes()):
+            self.ask(f"DELETE FROM {shape.name}")
+        self.ask("DELETE FROM claim")
+
+    def copy_to(self, path: Path, report: Callable[[str, int, int], None]) -> None:
+        """Copy the whole file as it is at this moment; a service writes meanwhile as if nobody were here."""
+
+        def told(_: int, left: int, total: int) -> None:
+            report("copy", total - left, total)
+            # The disk belongs to the sales as well.
+            time.sleep(COPY_PAUSE)
+
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                # The pages are those of our transaction: what is committed meanwhile does not begin it anew.
+                self._db.backup(copy, pages=COPY_PAGES, progress=told)
+                copy.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.Error as error:
+            raise CarryError(f"{self._path}: {error}") from error
+
+    def settle(self) -> None:
+        """Bring everything from the log into the file, and to the disk."""
+        self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.ask("PRAGMA journal_mode=DELETE")
+
+    def faults(self) -> Iterator[str]:
+        """What ``integrity_check`` and ``foreign_key_check`` find."""
+        try:
+            for (line,) in self._db.execute("PRAGMA integrity_check(20)"):
+                if line != "ok":
+                    yield " ".join(line.split())
+            for table, n, parent, _ in self._db.execute("PRAGMA foreign_key_check").fetchmany(20):
+                yield f"{table} n={n}: the row of {parent} that it belongs to is missing"
+        except sqlite3.Error as error:
+            yield str(error)
+
+
+def _columns(shape: Shape) -> str:
+    return ", ".join(f'"{name}"' for name in shape.columns)

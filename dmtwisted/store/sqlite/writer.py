@@ -1,0 +1,293 @@
+"""The process that owns the SQLite file: the one internal queue of the specification (1.9).
+
+It takes everything that waits, runs it in one transaction, each verb wholly or not at all, commits, and only then
+answers, look-ups included: nobody hears of a row that a crash could still take away. One ``fdatasync`` serves all
+callers that came together. What reads much of the history stands beside the queue (`dmtwisted.store.sqlite.lists`).
+``python -m dmtwisted.store.sqlite.writer FILE`` speaks :mod:`dmtwisted.store.sqlite.wire` on its standard input and
+output and ends when its input does.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from threading import Lock
+from typing import IO, NoReturn
+
+from dmtwisted.crash_points import reached
+from dmtwisted.store.sqlite.damage import SMALL, open_for_reading, quick_look
+from dmtwisted.store.sqlite.left_log import write_again
+from dmtwisted.store.sqlite.lists import Lists, Question, is_list
+from dmtwisted.store.sqlite.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
+from dmtwisted.store.sqlite.write_back import LONGEST, WriteBack
+from dmtwisted.store.values import NameTaken
+from dmtwisted.system.files import lock_file
+
+READS = frozenset(
+    {
+        "devices",
+        "settings",
+        "find",
+        "latest",
+        "find_operations",
+        "find_documents",
+        "sent_documents",
+        "sold_codes",
+        "unresolved",
+        "register_state",
+        "chains",
+        "seals",
+        "concluded",
+        "aged",
+    }
+)
+"""Verbs that change nothing; they are served even when the disk takes no more writes."""
+
+LOCK_PATIENCE = 10.0
+"""Seconds to wait for a writer of a killed service to finish its last batch and let go of the file."""
+
+PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    # FULL: the log is on the disk before a commit returns. NORMAL would lose answered receipts with the power.
+    "PRAGMA synchronous=FULL",
+    "PRAGMA busy_timeout=5000",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA wal_autocheckpoint=4000",
+    "PRAGMA journal_size_limit=67108864",
+    "PRAGMA temp_store=MEMORY",
+)
+
+_output = Lock()
+
+
+class Locked(Exception):
+    """Another process works with this file."""
+
+
+def main(path: str, reading: bool = False) -> int:
+    """Serve ``path`` until the input ends.
+
+    :param reading: serve what can be read of a damaged file; nothing of it is changed.
+    """
+    # The service decides when we end: by closing our input, after its last question.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if reading:
+        return _serve_damaged(path)
+    try:
+        lock = take_lock(f"{path}.lock", LOCK_PATIENCE)
+        write_again(path)
+        db = connect(path)
+        trouble = quick_look(db) if os.path.getsize(path) <= SMALL else ""
+        # A file that we may not write opens all the same, and would fail at the first sale.
+        for statement in ("BEGIN IMMEDIATE", "PRAGMA user_version=0", "ROLLBACK"):
+            db.execute(statement)
+        if trouble:
+            _give_up(trouble)
+        _mark_used(lock)
+    except (Locked, OSError, sqlite3.Error) as error:
+        _give_up(str(error))
+    rarely_collect()
+    lists = lists_of(db, path)
+    write_back = write_back_of(db, path)
+    _serve(db, lists, write_back)
+    for beside in (lists, write_back):
+        if beside is not None:
+            beside.finish()
+    db.close()
+    lock.close()
+    return 0
+
+
+def _give_up(why: str) -> NoReturn:
+    """End with the file still open: closing it would bring its log into it, and a damaged one stays as it is."""
+    _write(frame(READY, FAILED, pack(why)))
+    os._exit(1)
+
+
+def rarely_collect() -> None:
+    """Have the interpreter look for cycles rarely: there are hardly any, and looking takes a part of every sale."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def lists_of(db: sqlite3.Connection, path: str) -> Lists | None:
+    """The lists of a file; `None` where whoever reads would keep the writer waiting.
+
+    That is a file without a write-ahead log, as on some file systems of networks.
+    """
+    return Lists(path, run_batch, _write) if db.execute("PRAGMA journal_mode").fetchone() == ("wal",) else None
+
+
+def write_back_of(db: sqlite3.Connection, path: str) -> WriteBack | None:
+    """Whoever writes the log of a file back; `None` where it has none."""
+    if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        return None
+    # SQLite's own way, in which a sale waits for it, is for a disk that does not keep up.
+    db.execute(f"PRAGMA wal_autocheckpoint={4 * LONGEST}").fetchall()
+    return WriteBack(path)
+
+
+def _serve(db: sqlite3.Connection, lists: Lists | None, write_back: WriteBack | None = None) -> None:
+    _write(frame(READY, DONE, b""))
+    deframer = Deframer()
+    while data := os.read(0, 1 << 20):
+        batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
+        if batch:
+            serve_batch(db, lists, batch, _write)
+            if write_back is not None:
+                write_back.written()
+
+
+def serve_batch(
+    db: sqlite3.Connection, lists: Lists | None, batch: list[Question], tell: Callable[[bytes], None]
+) -> None:
+    """Answer ``batch``; its lists later, when they are read.
+
+    :param lists: `None` where nobody writes, so that nobody waits for a list either.
+    """
+    beside = [] if lists is None else [question for question in batch if is_list(*question[1:])]
+    queued = [question for question in batch if question not in beside] if beside else batch
+    if queued:
+        tell(b"".join(run_batch(db, queued)))
+    if lists is not None:
+        for question in beside:
+            lists.ask(question)
+
+
+def _serve_damaged(path: str) -> int:
+    with ExitStack() as held:
+        try:
+            held.enter_context(take_lock(f"{path}.lock", LOCK_PATIENCE))
+        except Locked as error:
+            _write(frame(READY, FAILED, pack(str(error))))
+            return 1
+        except OSError:
+            """A disk that takes no lock takes no other writer either."""
+        try:
+            db = open_for_reading(path)
+        except sqlite3.Error:
+            # Each question is answered with what is wrong: the same as the file would say.
+            db = sqlite3.connect(":memory:", isolation_level=None)
+        _serve(db, None)
+        db.close()
+    return 0
+
+
+def _mark_used(lock: IO[str]) -> None:
+    """Keep in the lock's own file that the database has been worked with: empty it is not a new one any more."""
+    if not os.fstat(lock.fileno()).st_size:
+        lock.write("in use since its first start\n")
+        lock.flush()
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """The file, opened for durable writing; transactions are ours alone to begin."""
+    db = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+    for pragma in PRAGMAS:
+        db.execute(pragma).fetchall()
+    return db
+
+
+def true_lock(path: str) -> str:
+    """The lock beside a file's true name, whatever link the file is called by."""
+    file = path.removesuffix(".lock")
+    return os.path.realpath(file) + path[len(file) :]
+
+
+def take_lock(path: str, patience: float) -> IO[str]:
+    """The lock of a database file, held while the returned file is open.
+
+    :raises Locked: when another process still has it after ``patience`` seconds.
+    """
+    held = open(true_lock(path), "a+", encoding="utf-8")  # noqa: SIM115 - the open file is the lock
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            lock_file(held.fileno())
+            return held
+        except OSError:
+            if time.monotonic() >= deadline:
+                held.close()
+                raise Locked("another service uses this database") from None
+            time.sleep(0.02)
+
+
+def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False) -> list[bytes]:
+    """The answers to ``batch``, all of it in one transaction.
+
+    :param apart: give each write a savepoint of its own, for one of them is known to fail. All begin without: of
+        what a sale costs here savepoints are a tenth, and hardly ever does a write fail.
+    """
+    writes = any(verb.name not in READS for _, verb, _ in batch)
+    try:
+        db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+    except sqlite3.Error as error:
+        return _not_written(db, batch, error)
+    answers = []
+    for seq, verb, body in batch:
+        try:
+            answers.append(frame(seq, DONE, _run_one(db, verb, body, apart)))
+        except Exception as error:
+            # Any exception: what one caller sent must not take their receipts from the others.
+            if not db.in_transaction:
+                # A full disk makes SQLite give up the whole transaction, with what had succeeded before.
+                return _not_written(db, batch, error)
+            if verb.name not in READS and not apart:
+                # Half of it may be there, among what others wrote.
+                db.execute("ROLLBACK")
+                return run_batch(db, batch, apart=True)
+            answers.append(frame(seq, TAKEN if isinstance(error, NameTaken) else FAILED, pack(str(error))))
+    reached("writer.before-commit")
+    try:
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        return _not_written(db, batch, error)
+    reached("writer.committed")
+    return answers
+
+
+def _run_one(db: sqlite3.Connection, verb: Verb, body: bytes, apart: bool) -> bytes:
+    if not apart or verb.name in READS:
+        return pack(verb.run(db, *verb.decode_arguments(body)))
+    db.execute("SAVEPOINT one")
+    try:
+        value = verb.run(db, *verb.decode_arguments(body))
+    except Exception:
+        if db.in_transaction:
+            db.execute("ROLLBACK TO one")
+            db.execute("RELEASE one")
+        raise
+    db.execute("RELEASE one")
+    return pack(value)
+
+
+def _not_written(db: sqlite3.Connection, batch: list[Question], error: Exception) -> list[bytes]:
+    """The answers to ``batch`` when nothing of it was written because of ``error``.
+
+    A till that asks what became of its receipt shall hear it all the same: look-ups that came together with
+    writes are run once more, alone.
+    """
+    reads = [question for question in batch if question[1].name in READS]
+    alone = len(reads) == len(batch)
+    failed = [frame(seq, FAILED, pack(str(error))) for seq, verb, _ in batch if alone or verb.name not in READS]
+    return failed if alone or not reads else failed + run_batch(db, reads)
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    with _output:
+        while view:
+            view = view[os.write(1, view) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "reading" in sys.argv[2:]))

@@ -1,0 +1,1 @@
+"""Caisse-AP terminals (France, over the network) as a driver."""

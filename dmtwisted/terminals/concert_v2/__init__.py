@@ -1,0 +1,1 @@
+"""Concert V2 terminals (France, serial) as a driver."""

@@ -1,0 +1,225 @@
+"""The service's words and a Concert V2 terminal's: tasks become types, codes results (terminals.md 1, 2, 10).
+
+Up to the request everything that goes wrong is certain: nothing happened. Behind it nobody can be asked, so a lost
+answer stays unknown until a person has looked at the slip, or the terminal tells it again (terminals.md 3, rule 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.concert_v2.settings import CAPABILITIES, SERVICES, ConcertSettings
+from dmtwisted.terminals.interface import (
+    CANCEL,
+    PAYMENT,
+    WORKING,
+    Approved,
+    Declined,
+    Found,
+    ITerminal,
+    Keep,
+    Order,
+    Progress,
+    ReadCard,
+    Undecided,
+    Verdict,
+)
+from dmtwisted.terminals.telling import nothing_sent
+from protocols.errors import NotReached, WireError
+from protocols.terminals.concert_v2 import (
+    MOST_CENTS,
+    Answer,
+    ConcertTerminal,
+    Interrupted,
+    NotReady,
+    NotTaken,
+    Result,
+    Settings,
+    Unanswered,
+)
+
+RESULTS: dict[Result, Res] = {Result.REFUSED: Res.BANK_REFUSED, Result.NOT_VERIFIED: Res.TERMINAL_ERROR}
+"""Why it was not done (terminals.md 2.2); a code that is not known is 5009."""
+
+LOOK = "this protocol has no question for it: look at the terminal's slip"
+"""Why nothing can be found out."""
+
+PRIVATE = 10
+"""Characters of our own that travel with a request, and come back from some terminals."""
+
+
+@implementer(ITerminal)
+class ConcertDriver:
+    """One Concert V2 terminal.
+
+    :param endpoint: opens lines, one for each operation.
+    :param clock: the time of deadlines, which nobody moves.
+    :param unreached: what to say when the line cannot be opened.
+    """
+
+    log = Logger()
+    capabilities = CAPABILITIES
+    services = SERVICES
+    protocol = "concert-v2"
+    keeps_early = False
+
+    def __init__(
+        self,
+        settings: ConcertSettings,
+        endpoint: IStreamClientEndpoint,
+        clock: IReactorTime,
+        unreached: Callable[[WireError], Refused],
+    ) -> None:
+        self._settings, self._unreached = settings, unreached
+        self.wait_s = settings.wait_s
+        wire = Settings(
+            settings.register,
+            settings.currency,
+            answer_wait=settings.wait_s,
+            full=settings.full,
+            force=settings.force,
+        )
+        self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
+        # The operation whose answer did not come.
+        self._given_up: Order | None = None
+        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._late: Callable[[str, Verdict], None] = lambda *_: None
+
+    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+        """See `ITerminal.listen`."""
+        self._progressed, self._late = progress, late
+
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
+    async def snapshot(self, order: Order) -> bytes:
+        """Nothing can be asked beforehand; what the wire cannot carry is refused here.
+
+        :raises Refused: when the order does not fit this protocol.
+        """
+        if order.part:
+            raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
+        if order.task == CANCEL and not order.sum:
+            # The sum is all that the terminal is told of the operation that is meant.
+            raise Refused(Res.MISSING_OBJECT, "pay.sum")
+        if not self._settings.least <= order.sum <= MOST_CENTS:
+            raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
+        return b""
+
+    async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
+        """See `ITerminal.perform`. The answer is acknowledged once it is durable."""
+        self._given_up = None
+        self._progressed(Progress(WORKING))
+        private = order.uid.replace("-", "")[:PRIVATE]
+
+        async def stored(answer: Answer) -> None:
+            if answer.approved:
+                await keep(_verdict(order, answer))
+
+        terminal = self.terminal
+        try:
+            if order.task == PAYMENT:
+                answer = await terminal.pay(order.sum, private, stored)
+            elif order.task == CANCEL:
+                answer = await terminal.cancel(order.sum, private, stored)
+            else:
+                answer = await terminal.refund(order.sum, private, stored)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        except WireError:
+            self._given_up = order
+            raise
+        return _verdict(order, answer)
+
+    async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
+        """Nothing: only a person can tell, or the terminal by itself."""
+        self._given_up = order
+        return Undecided(LOOK)
+
+    def _heard_late(self, answer: Answer) -> None:
+        """An answer that nobody waits for: it is the lost one when all that it tells fits.
+
+        :raises LookupError: when it does not, so that it is not acknowledged and its slip is looked at.
+        """
+        order, settings = self._given_up, self._settings
+        named = answer.private.strip("0 ")
+        fits = order is not None and (answer.register, answer.cents, answer.currency) == (
+            settings.register,
+            order.sum,
+            settings.currency,
+        )
+        if order is None or not fits or (named and not order.uid.replace("-", "").startswith(named)):
+            raise LookupError("a late answer to nothing that is known")
+        self._given_up = None
+        self._late(order.uid, _verdict(order, answer))
+
+    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """This protocol reads no card without paying.
+
+        :raises Refused: 5029.
+        """
+        raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
+
+    async def proceed(self, order: Order) -> None:
+        """Nothing ever stops at a card.
+
+        :raises Refused: 5074.
+        """
+        raise Refused(Res.NOTHING_TO_CONFIRM)
+
+    async def interrupt(self) -> None:
+        """Take the call back, as long as the request is not on its way.
+
+        :raises Refused: 5029 afterwards: only the terminal's red key stops it then.
+        """
+        if not self.terminal.interrupt():
+            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt", note="the request is on its way")
+
+    async def check(self) -> None:
+        """A call that asks nothing."""
+        try:
+            await self.terminal.ping()
+        except WireError as error:
+            raise self._not_sent(error) from error
+
+    async def serve(self, name: str) -> dict[str, object]:
+        """See `ITerminal.serve`; there is only the ping."""
+        await self.check()
+        return {"restxt": "OK"}
+
+    def close(self) -> None:
+        """No line is kept between operations."""
+
+    def _not_sent(self, error: WireError) -> Refused:
+        """What a caller hears of a call that led to nothing (terminals.md 2.1)."""
+        if isinstance(error, NotReady):
+            return Refused(Res.TERMINAL_BUSY, aq_errortxt=error.reason)
+        if isinstance(error, Interrupted):
+            return Refused(Res.OPERATION_CANCELLED, aq_errortxt=error.reason)
+        if isinstance(error, NotTaken):
+            return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
+        if isinstance(error, Unanswered):
+            return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason)
+        return nothing_sent(error, self._unreached(error))
+
+
+def handle_of(order: Order) -> str:
+    """The name of an operation for a later cancel: the wire has none, and the terminal goes by the sum."""
+    return order.uid[:8]
+
+
+def _verdict(order: Order, answer: Answer) -> Verdict:
+    """What an answer says of its operation."""
+    if answer.approved:
+        handle = handle_of(order)
+        return Approved(sum=answer.cents, cardmask=answer.card.replace("X", "*"), rrn=handle, cancelid=handle)
+    res = RESULTS.get(answer.result) if answer.result is not None else None
+    if res is None:
+        return Declined.of(Res.UNHANDLED_CODE, answer.result_code)
+    words = "not verified" if res is Res.TERMINAL_ERROR else ""
+    return Declined.of(res, *([words] if words else []), text=words)

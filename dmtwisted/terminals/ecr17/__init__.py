@@ -1,0 +1,1 @@
+"""ECR17 terminals (Italy) as a driver."""

@@ -1,0 +1,1 @@
+"""Terminals that speak nexo, in the dialect of Adyen, as a driver."""

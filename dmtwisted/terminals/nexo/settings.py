@@ -1,0 +1,148 @@
+"""The driver for terminals that speak nexo JSON: what it can do and how it is set up."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
+from dmtwisted.results import Res
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.interface import (
+    CANCEL,
+    CASH_ISSUE,
+    DISCOUNT_CARD,
+    ECHO,
+    FINISH,
+    PAYMENT,
+    PING,
+    READ_CARD,
+    REFUND,
+    SETTLEMENT,
+    TOTALS,
+    names_of,
+)
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.settings import TerminalSettings, Unreached
+
+CAPABILITIES = frozenset(
+    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT, CASH_ISSUE},
+)
+"""Terminals.md 1; instalments are an acquirer's option."""
+
+SERVICES = frozenset({PING, ECHO})
+"""Diagnosis, without and with the bank."""
+
+PORT = 8443
+"""Where these terminals listen (terminals.md 11)."""
+
+CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
+"""Ends of the labels of PEM."""
+
+_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+
+
+class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any terminal in a network, with names, key and certificates."""
+
+    poi_id: Annotated[str, Meta(min_length=1, description="Model and serial number of the terminal, V400m-346403161")]
+    ca: Annotated[
+        str, Meta(description="Certificates (PEM) that the terminal's own must lead to: its maker's terminal root")
+    ]
+    sale_id: Annotated[
+        str, Meta(min_length=1, description="Name of this till; each till at a terminal has its own")
+    ] = "dmtwisted"
+    server_name: Annotated[str, Meta(description="Name in the terminal's certificate; empty is the address")] = ""
+    passphrase: Annotated[str, Meta(description="Passphrase of the shared key; empty sends messages unsealed")] = ""
+    key_identifier: Annotated[str, Meta(description="Name of the shared key, as it is set up on the terminal")] = ""
+    key_version: Annotated[int, Meta(ge=0, description="Version of the shared key")] = 1
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$", description="Currency, three letters")] = "UAH"
+    refunds: Annotated[
+        Literal["referenced", "card"],
+        Meta(
+            description="referenced: to the card of the payment that refundid names; card: to whatever card is shown"
+        ),
+    ] = "referenced"
+    notices_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="Port of this machine to which the terminal posts what its display shows; 0 is none",
+        ),
+    ] = 0
+    notices_pem: Annotated[
+        str, Meta(description="Certificate and private key (PEM) of that port, for HTTPS; empty is HTTP")
+    ] = ""
+    confirm_s: Annotated[
+        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the card is let go")
+    ] = 70.0
+
+    def __post_init__(self) -> None:
+        """See that it is a terminal in a network, with certificates, and with a key that is whole or absent.
+
+        :raises BadSettings: with the path of the member that does not fit.
+        """
+        super().__post_init__()
+        if self.interface != "tcp":
+            raise BadSettings("settings.interface", "this protocol goes over a network only")
+        if not self.roots:
+            raise BadSettings("settings.ca", "at least one certificate in PEM is expected")
+        if self.notices_pem:
+            labels = {label.rpartition(PRIVATE_KEY)[1] or label for label, _ in blocks_of(self.notices_pem)}
+            if not labels >= {CERTIFICATE, PRIVATE_KEY}:
+                raise BadSettings("settings.notices_pem", "a certificate and its private key in PEM are expected")
+        if bool(self.passphrase) != bool(self.key_identifier):
+            missing = "key_identifier" if self.passphrase else "passphrase"
+            raise BadSettings(f"settings.{missing}", "a shared key has a passphrase and a name")
+
+    @property
+    def roots(self) -> list[bytes]:
+        """The certificates of ``ca``, one by one."""
+        return [block.encode() for label, block in blocks_of(self.ca) if label == CERTIFICATE]
+
+    @property
+    def url(self) -> str:
+        """Where the terminal takes messages."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{host}:{self.port or PORT}/nexo"
+
+
+def blocks_of(pem: str) -> list[tuple[str, str]]:
+    """Label and text of each block of ``pem``, with the line breaks that a form of one line has lost."""
+    found = []
+    for match in _PEM.finditer(pem):
+        label, body = match[1], "".join(match[2].split())
+        lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))
+        found.append((label, f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"))
+    return found
+
+
+def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
+    # HTTP client, TLS and ciphers come with these: only a shop that has such a terminal pays for them.
+    from dmtwisted.terminals.nexo.driver import NexoDriver
+    from protocols.terminals.nexo.notices import NoticePort
+    from protocols.terminals.nexo.terminal import local_agent
+
+    agent = local_agent(around.reactor, settings.roots, settings.server_name)
+    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
+    port = None
+    if settings.notices_port:
+        interface = "::" if ":" in settings.host else ""
+        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
+        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
+    driver = NexoDriver(settings, agent, around.reactor, unreached, port)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)
+
+
+DRIVER = Driver(
+    kind=TERMINAL,
+    name="nexo",
+    title="nexo JSON (Adyen)",
+    settings=NexoSettings,
+    build=_build,
+    capabilities=names_of(CAPABILITIES),
+    secrets=("passphrase", "key_identifier", "notices_pem"),
+)

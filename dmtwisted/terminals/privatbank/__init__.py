@@ -1,0 +1,1 @@
+"""PrivatBank's terminals as a driver."""

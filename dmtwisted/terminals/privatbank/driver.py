@@ -1,0 +1,498 @@
+"""The service's words and a PrivatBank terminal's: tasks become methods, codes results (terminals.md 1, 2, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.security import mask_pan
+from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.terminals.interface import (
+    BANK,
+    BANK_SERVICE,
+    CANCEL,
+    CARD_READ,
+    CASH_ISSUE,
+    DISCOUNT_CARD,
+    ECHO,
+    INSTALMENTS,
+    INSTALMENTS_REFUND,
+    MASKS,
+    MERCHANTS,
+    PAYMENT,
+    PIN,
+    PRINTING,
+    READ_CARD,
+    READING,
+    REFUND,
+    SETTLEMENT,
+    TOTALS,
+    WAITING_CARD,
+    WAITING_CASHIER,
+    WORKING,
+    Approved,
+    Declined,
+    Found,
+    ITerminal,
+    Keep,
+    NeverStarted,
+    Order,
+    Progress,
+    ReadCard,
+    Undecided,
+    Verdict,
+)
+from dmtwisted.terminals.privatbank.proof import (
+    LastReceipt,
+    decode_last,
+    encode_last,
+    prove,
+    refused_by_bank,
+    shows_receipt,
+)
+from dmtwisted.terminals.privatbank.settings import CAPABILITIES, SERVICES, PrivatbankSettings
+from dmtwisted.terminals.telling import nothing_sent
+from protocols.errors import Garbled, NotReached, WireError
+from protocols.terminals.privatbank_json.line import Pace
+from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
+from protocols.terminals.privatbank_json.opening import Opening, pause
+from protocols.terminals.privatbank_json.recovery import Finding, Snapshot
+from protocols.terminals.privatbank_json.requests import (
+    EVERY_MERCHANT,
+    Audit,
+    Cashback,
+    Instalments,
+    InstalmentsRefund,
+    Primary,
+    Purchase,
+    ReadCardDiscount,
+    Refund,
+    ServiceGeneric,
+    Verify,
+    Withdrawal,
+    WithdrawalPartly,
+)
+from protocols.terminals.privatbank_json.terminal import BETWEEN_PINGS, PrivatbankTerminal
+
+TERMINAL: dict[str, Res] = {
+    "1000": Res.TERMINAL_ERROR,
+    "1001": Res.CANCELLED_BY_USER,
+    "1002": Res.EMV_DECLINED,
+    "1003": Res.TERMINAL_JOURNAL_FULL,
+    "1004": Res.NO_BANK_CONNECTION,
+    "1005": Res.NO_PAPER,
+    "1006": Res.TERMINAL_KEYS_WRONG,
+    "1007": Res.CARD_READER_MISSING,
+    "1008": Res.TRANSACTION_COMPLETE,
+}
+"""The terminal's own codes, from 1000 on (terminals.md 2.2, 4.6)."""
+
+GENERAL, CANCELLED, LOCAL = "1000", "1001", "0001"
+"""An error told by its text, a key on the terminal, and a failure before the bank was asked."""
+
+SETTLE_FIRST = ("звірк", "batch close", "settlement")
+"""What the text of a general error has in it when a general report is due (terminals.md 2.2, 5026)."""
+
+RRN_WORDS = ("rrn",)
+"""What it has in it when a refund names no payment (5025)."""
+
+REQUESTS: dict[int, Callable[[Order, str, PrivatbankSettings], Primary]] = {
+    PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
+    CANCEL: lambda order, *_: (
+        WithdrawalPartly(order.sum, order.cancelid) if order.part else Withdrawal(order.cancelid)
+    ),
+    BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
+    CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
+    INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
+    INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
+        order.sum, order.agreement, service=settings.instalments_refund
+    ),
+    TOTALS: lambda _, merchant, __: Audit(merchant),
+    SETTLEMENT: lambda _, merchant, __: Verify(merchant),
+    DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
+}
+"""The method for each task (terminals.md 1)."""
+
+PROGRESS = {
+    0: WORKING,
+    1: CARD_READ,
+    2: CARD_READ,
+    3: BANK,
+    4: WAITING_CASHIER,
+    5: PRINTING,
+    6: PIN,
+    7: WORKING,
+    8: WAITING_CARD,
+    9: WAITING_CARD,
+    10: WORKING,
+    11: WAITING_CASHIER,
+}
+"""The terminal's progress codes in our words (terminals.md 4.7)."""
+
+POLL = 0.5
+"""Seconds between two questions for the progress (rule 11), so that what is shown is less than a second old."""
+
+AFTER_THE_WAIT = timedelta(seconds=60)
+"""How long after its time an operation may still come to its end."""
+
+NOTHING_SHOWN = ("NO_D_GROUP", "PAN_UNDEF")
+"""What a terminal says of a card that it has not read (terminals.md 4.7)."""
+
+
+@implementer(ITerminal)
+class PrivatbankDriver:
+    """One PrivatBank terminal.
+
+    :param endpoint: opens the line.
+    :param clock: the service's time, for comparing with slips.
+    :param reactor: the time of deadlines, which nobody moves.
+    :param unreached: what to say when there is no connection.
+    :param pace: deadlines; the operation's own is the setting ``wait_s``.
+    """
+
+    log = Logger()
+    capabilities = CAPABILITIES
+    services = SERVICES
+    protocol = "privatbank-json"
+    keeps_early = False
+
+    def __init__(
+        self,
+        settings: PrivatbankSettings,
+        endpoint: IStreamClientEndpoint,
+        clock: ServiceClock,
+        reactor: IReactorTime,
+        unreached: Callable[[WireError], Refused],
+        pace: Pace | None = None,
+    ) -> None:
+        self._settings, self._unreached = settings, unreached
+        self._clock, self._reactor = clock, reactor
+        self.wait_s = settings.wait_s
+        opening = Opening(thorough=settings.opening == "thorough", pause=settings.opening_pause_s)
+        pace = pace or Pace(operation=settings.wait_s, poll=POLL)
+        self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._heard_late)
+        self._tells_receipts = settings.tells_receipts
+        # The last receipt of the open batch that the terminal told of.
+        self._receipt = Snapshot()
+        self._interrupted = False
+        self._progressed: Callable[[Progress], None] = _nobody
+        self._late: Callable[[str, Verdict], None] = _nobody_late
+        # The operation whose answer did not come, and what it would be an answer to.
+        self._given_up: Order | None = None
+        # What task 7 made of the payment that stopped at its card.
+        self._corrected: Order | None = None
+
+    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+        """See `ITerminal.listen`."""
+        self._progressed, self._late = progress, late
+
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: a terminal that told receipts at this place still tells them."""
+        if snapshot:
+            before = decode_last(snapshot)
+            self._tells_receipts = self._tells_receipts or (before.tells and before.place == self._settings.place)
+
+    # Operations
+
+    async def snapshot(self, order: Order) -> bytes:
+        """The last receipt as it is now; asking for it also shows that the terminal is there and free."""
+        try:
+            told = await self._last_receipt()
+        except WireError as error:
+            raise self._not_sent(error) from error
+        if told.busy:
+            raise Refused(Res.TERMINAL_BUSY)
+        self._tells_receipts = self._tells_receipts or shows_receipt(told)
+        self._receipt = self._receipt if told.error else Snapshot.of(told)
+        return encode_last(
+            LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts, self._settings.place)
+        )
+
+    async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
+        """See `ITerminal.perform`."""
+        self._interrupted, self._given_up = False, None
+        request = self._request(order)
+        try:
+            reply = await self.terminal.run(request, self.wait_s, self._moved)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        except WireError:
+            self._given_up = order
+            raise
+        return self._verdict(order, reply)
+
+    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """A purchase that the terminal stops at its card for as long as it is set to."""
+        self._interrupted, self._given_up, self._corrected = False, None, None
+        ended: Deferred[Verdict] = Deferred()
+        try:
+            opened = await self.terminal.read_card(order.sum, self._merchant(order), self.wait_s, self._moved)
+        except WireError as error:
+            ended.errback(self._not_sent(error) if isinstance(error, NotReached) else error)
+            return ReadCard(None, ended)
+
+        async def end() -> Verdict:
+            try:
+                reply = await opened.ended
+            except NotReached as error:
+                raise self._not_sent(error) from error
+            except WireError:
+                self._given_up = order
+                raise
+            return self._verdict(self._corrected or order, reply)
+
+        Deferred.fromCoroutine(end()).chainDeferred(ended)
+        shown = await opened.card
+        return ReadCard(None if shown is None else _card(order, shown), ended)
+
+    async def proceed(self, order: Order) -> None:
+        """Name the sum, also an unchanged one: so the terminal goes on at once, and not when its patience ends."""
+        self._corrected = order
+        reply = await self.terminal.correct(order.wanted)
+        if reply.error or reply.unknown_method:
+            raise Refused(Res.TERMINAL_ERROR, reply.text or "the correction came too late")
+
+    async def interrupt(self) -> None:
+        """See `ITerminal.interrupt`."""
+        reply = await self.terminal.interrupt()
+        if reply.unknown_method:
+            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+        if reply.error:
+            raise Refused(Res.TERMINAL_ERROR, reply.text)
+        self._interrupted = True
+
+    # After a lost answer
+
+    async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
+        """Compare the last receipt of the terminal, once it is free, with the one from before the request."""
+        self._given_up = order
+        before = decode_last(snapshot)
+        try:
+            told = await self._last(patience)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        if told.busy:
+            return Undecided("the terminal is still at work")
+        if order.task == SETTLEMENT:
+            return _settled(before, told)
+        limit = datetime.fromisoformat(before.begun) + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT
+        finding = prove(order, before, told, min(self._now(), limit))
+        if finding is Finding.NOTHING:
+            return NeverStarted()
+        if finding is Finding.OURS:
+            return self._verdict(order, told)
+        return Undecided(f"the last receipt is {told.transaction.invoice_number or 'not told'}")
+
+    async def _last(self, patience: float) -> Reply:
+        """The last receipt of a terminal that is at rest, or that it is still at work after ``patience`` seconds."""
+        deadline = self._reactor.seconds() + patience
+        while True:
+            told = await self.terminal.ping()
+            if not told.busy:
+                told = await self._last_receipt()
+            if not told.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
+                return told
+            await pause(self._reactor, BETWEEN_PINGS)
+
+    async def _last_receipt(self) -> Reply:
+        """The answer to ``GetReceiptInfo``; one that tells none is asked for twice.
+
+        Once a day that is the empty batch. At any other time it would leave a person to look at the slip.
+        """
+        told = await self.terminal.last()
+        return await self.terminal.last() if told.error else told
+
+    def _heard_late(self, reply: Reply) -> None:
+        """The answer of an operation that was given up, and of no other: it carries no number, so all has to fit."""
+        order = self._given_up
+        if order is None or reply.method != self._request(order).method or not reply.code:
+            return
+        amount = reply.transaction.amount
+        fits = amount in (None, order.sum + order.cash, order.wanted) or reply.code == PARTLY_APPROVED
+        if reply.approved and order.sum and not fits:
+            self.log.warn("a late answer over another sum: {reply!r}", reply=reply)
+            return
+        self._given_up = None
+        self._late(order.uid, self._verdict(order, reply))
+
+    # Service methods
+
+    async def check(self) -> None:
+        """A ping."""
+        try:
+            reply = await self.terminal.ping()
+        except WireError as error:
+            raise self._not_sent(error) from error
+        if reply.busy:
+            raise Refused(Res.TERMINAL_BUSY)
+
+    async def serve(self, name: str) -> dict[str, object]:
+        """See `ITerminal.serve`."""
+        try:
+            return await self._serve(name)
+        except WireError as error:
+            raise self._not_sent(error) from error
+
+    async def _serve(self, name: str) -> dict[str, object]:
+        if name == MERCHANTS:
+            return {"merchListValue": _listed(await self.terminal.merchants())}
+        if name == MASKS:
+            return {"maskListValue": _listed(await self.terminal.masks())}
+        reply = await (self.terminal.check_connection(self.wait_s) if name == ECHO else self.terminal.ping())
+        if reply.busy:
+            raise Refused(Res.TERMINAL_BUSY)
+        if not reply.approved:
+            raise self._declined(Order(task=PAYMENT, uid=""), reply).refused()
+        return {"restxt": reply.text or "OK"}
+
+    def close(self) -> None:
+        """Let go of the line."""
+        Deferred.fromCoroutine(self.terminal.close())
+
+    # What is asked, and what the answer means
+
+    def _request(self, order: Order) -> Primary:
+        """The method that does what ``order`` says."""
+        return REQUESTS[order.task](order, self._merchant(order), self._settings)
+
+    def _merchant(self, order: Order) -> str:
+        return order.merchant or self._settings.merchant or EVERY_MERCHANT
+
+    def _verdict(self, order: Order, reply: Reply) -> Verdict:
+        """What an answer says of its operation.
+
+        :raises Refused: when the terminal did not take the request.
+        :raises Garbled: when the answer says nothing.
+        """
+        if reply.busy:
+            raise Refused(Res.TERMINAL_BUSY)
+        if reply.unknown_method:
+            raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
+        if order.task == DISCOUNT_CARD:
+            return _discount_card(reply)
+        if not reply.code:
+            raise Garbled("an answer without a code")
+        if not reply.approved:
+            return self._declined(order, reply)
+        if order.task == SETTLEMENT:
+            self._receipt = Snapshot()
+        elif order.task not in READING:
+            self._receipt = Snapshot.of(reply)
+        return _approved(order, reply)
+
+    def _declined(self, order: Order, reply: Reply) -> Declined:
+        code, text = reply.code, reply.text
+        if code == CANCELLED and self._interrupted:
+            return Declined.of(Res.OPERATION_CANCELLED, text=text)
+        if code == GENERAL:
+            return _general(order, text)
+        if code == LOCAL:
+            return Declined.of(Res.TERMINAL_ERROR, text or code, text=text)
+        if code in TERMINAL:
+            return Declined.of(TERMINAL[code], text=text)
+        if code.isdigit() and code < GENERAL:
+            return bank_refusal(order, code, text, reply.transaction.trn_status)
+        return Declined.of(Res.UNHANDLED_CODE, code, text=text)
+
+    def _not_sent(self, error: WireError) -> Refused:
+        return nothing_sent(error, self._unreached(error))
+
+    def _moved(self, code: int) -> None:
+        self._progressed(Progress(PROGRESS.get(code, WORKING)))
+
+    def _now(self) -> datetime:
+        """Local time without a zone, as terminals print it."""
+        return kyiv(self._clock.now()).replace(tzinfo=None)
+
+
+def _nobody(_: Progress) -> None:
+    """Nobody looks."""
+
+
+def _nobody_late(_: str, __: Verdict) -> None:
+    """Nobody listens."""
+
+
+def _general(order: Order, text: str) -> Declined:
+    """The general error, told apart by its task and its text (terminals.md 2.2)."""
+    low = text.lower()
+    if any(word in low for word in SETTLE_FIRST):
+        return Declined.of(Res.SETTLEMENT_REQUIRED, text=text)
+    if order.task == CANCEL:
+        return Declined.of(Res.OPERATION_NOT_FOUND, text=text)
+    if order.task == REFUND and any(word in low for word in RRN_WORDS):
+        return Declined.of(Res.WRONG_RRN, text=text)
+    return Declined.of(Res.TERMINAL_ERROR, text or GENERAL, text=text)
+
+
+def _approved(order: Order, reply: Reply) -> Approved:
+    """An approval; a terminal that prints by itself may tell nothing but its code (terminals.md 4.5)."""
+    told = reply.transaction
+    wanted = order.wanted
+    amount = told.amount if told.amount is not None else wanted
+    partial = ""
+    if told.result_cashback is False:
+        # The goods are paid and no cash was given; what the amount then says differs between firmwares.
+        amount, partial = min(amount, order.sum), told.result or "no cash was given"
+    elif order.task not in _WITHOUT_SUM and wanted and amount != wanted:
+        partial = reply.text or f"another sum was approved, code {reply.code}"
+    return Approved(
+        sum=0 if order.task in _WITHOUT_SUM else amount,
+        text=told.result or reply.text,
+        cardmask=told.pan,
+        paysys=told.payment_system or told.issuer_name,
+        bank=told.bank_acquirer,
+        auth_code=told.approval_code,
+        rrn=told.rrn or told.rrn_ext,
+        cancelid=told.invoice_number,
+        slip=told.receipt,
+        terminal_id=told.terminal_id,
+        merchant=told.merchant,
+        agreement=told.agreement_number,
+        partial=partial,
+    )
+
+
+_WITHOUT_SUM = READING | {SETTLEMENT}
+
+
+def _card(order: Order, shown: PresentedCard) -> Approved:
+    discount, pan = ("" if value in NOTHING_SHOWN else value for value in (shown.discount_name, shown.pan))
+    return Approved(sum=order.sum, cardmask=pan, paysys=discount, discount=discount)
+
+
+def _discount_card(reply: Reply) -> Verdict:
+    """A discount card: of its tracks nothing is kept but the masked number (rule 19)."""
+    card = DiscountCard.read(reply.params)
+    if not card.was_read:
+        return Declined.of(Res.EMV_DECLINED, text=reply.text)
+    number = (card.track2 or card.track1 or card.track3).strip(";%?").split("=")[0].split("^")[0]
+    return Approved(cardmask=mask_pan(number))
+
+
+def _settled(before: LastReceipt, told: Reply) -> Found:
+    """Whether the batch was closed: its receipts are gone then. Nobody's money moves by a second report."""
+    if before.receipt.invoice_number:
+        if Snapshot.of(told) == before.receipt:
+            return NeverStarted()
+        if told.error and told.code == GENERAL:
+            return Approved(text="found out: the batch is closed")
+    elif refused_by_bank(told) and told.code == before.code:
+        return NeverStarted()
+    return Undecided("whether the batch was closed is not told")
+
+
+def _listed(reply: Reply) -> dict[str, Any]:
+    if reply.error or reply.unknown_method:
+        raise Refused(Res.TERMINAL_ERROR, reply.text or reply.message_type, action=Action.REPEAT)
+    return {str(number): title for number, title in reply.numbered.items()}

@@ -1,0 +1,102 @@
+"""The driver for terminals that speak PrivatBank JSON: what it can do and how it is set up."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
+from dmtwisted.results import Res
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.interface import (
+    BANK_SERVICE,
+    CANCEL,
+    CASH_ISSUE,
+    DISCOUNT_CARD,
+    ECHO,
+    FINISH,
+    INSTALMENTS,
+    INSTALMENTS_REFUND,
+    MASKS,
+    MERCHANTS,
+    PAYMENT,
+    PING,
+    READ_CARD,
+    REFUND,
+    SETTLEMENT,
+    TOTALS,
+    names_of,
+)
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+
+CAPABILITIES = frozenset(
+    {
+        *(PAYMENT, REFUND, CANCEL, BANK_SERVICE, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT),
+        *(CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND),
+    }
+)
+"""All tasks but the transfer (terminals.md 1)."""
+
+SERVICES = frozenset({PING, MERCHANTS, MASKS, ECHO})
+
+PORT, BAUDRATE = 2000, 115_200
+"""Where these terminals listen (terminals.md 4.1)."""
+
+
+class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any terminal, with what differs between models."""
+
+    opening: Annotated[
+        Literal["thorough", "short"],
+        Meta(description="thorough: three connections, as the vendor has it; short: one, enough for many models"),
+    ] = "thorough"
+    opening_pause_s: Annotated[
+        float, Meta(ge=0, le=30, description="Seconds between two connections; 3 to 5 with Verifone")
+    ] = 1.0
+    tells_receipts: Annotated[
+        bool,
+        Meta(
+            description="Whether the terminal surely tells its last receipt, so that none means an empty batch; "
+            "left false, that is believed once it has told one"
+        ),
+    ] = False
+    instalments: Annotated[
+        Literal["ServicePbP", "ServicePbPperiod", "ServiceInstantPbI", "ServicePbIAct", "ServicePbPAct"],
+        Meta(description="The bank's service behind task 15"),
+    ] = "ServicePbP"
+    instalments_refund: Annotated[
+        Literal[
+            "ServiceRefPbP",
+            "ServicePartlyRefPbP",
+            "ServiceRefPbPperiod",
+            "ServicePartlyRefPbPperiod",
+            "ServiceRefPbI",
+            "ServicePartlyRefPbI",
+            "ServiceRefPbIAct",
+            "ServicePartlyRefPbIAct",
+            "ServiceRefPbPAct",
+            "ServicePartlyRefPbPAct",
+        ],
+        Meta(description="The bank's service behind task 16"),
+    ] = "ServiceRefPbP"
+
+
+def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
+    from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
+
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
+    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)
+
+
+DRIVER = Driver(
+    kind=TERMINAL,
+    name="privatbank-json",
+    title="PrivatBank JSON",
+    settings=PrivatbankSettings,
+    build=_build,
+    capabilities=names_of(CAPABILITIES),
+)

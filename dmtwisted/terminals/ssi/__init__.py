@@ -1,0 +1,1 @@
+"""Terminals with Servus firmware (Monobank, Raiffeisen and others) as a driver."""

@@ -1,0 +1,456 @@
+"""The service's words and an SSI terminal's: tasks become methods, codes results (terminals.md 1, 2, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.terminals.interface import (
+    BANK,
+    CANCEL,
+    CASH_ISSUE,
+    MERCHANTS,
+    PAYMENT,
+    READ_CARD,
+    REFUND,
+    SETTLEMENT,
+    TOTALS,
+    WAITING_CARD,
+    WAITING_CASHIER,
+    WORKING,
+    Approved,
+    Declined,
+    Found,
+    ITerminal,
+    Keep,
+    NeverStarted,
+    Order,
+    Progress,
+    ReadCard,
+    Undecided,
+    Verdict,
+)
+from dmtwisted.terminals.ssi.settings import CAPABILITIES, SERVICES, SsiSettings
+from dmtwisted.terminals.telling import nothing_sent
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.ssi_json.messages import IDLE as AT_REST
+from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
+from protocols.terminals.ssi_json.messages import Verdict as Told
+from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
+from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
+
+ERRORS: dict[str, Res] = {
+    **dict.fromkeys(("E00", "E04", "E07", "E09"), Res.TERMINAL_ERROR),
+    **dict.fromkeys(("E01", "E02", "E03"), Res.REQUEST_NOT_TAKEN),
+    "E05": Res.TASK_NOT_SUPPORTED,
+    **dict.fromkeys(("E06", "E22"), Res.TERMINAL_BUSY),
+    "E10": Res.NO_BANK_CONNECTION,
+    "E11": Res.WRONG_PIN,
+    "E12": Res.CANCELLED_BY_USER,
+    **dict.fromkeys(("E13", "E14"), Res.TERMINAL_KEYS_WRONG),
+    "E15": Res.SETTLEMENT_REQUIRED,
+    "E16": Res.CARD_READER_MISSING,
+    "E17": Res.EMV_DECLINED,
+    "E18": Res.NO_PAPER,
+    "E19": Res.BANK_AMOUNT_NOT_ALLOWED,
+    "E20": Res.OPERATION_NOT_FOUND,
+}
+"""The terminal's errors (terminals.md 2.2, 5.4); any other one is 5009."""
+
+METHODS = {
+    PAYMENT: "Purchase",
+    READ_CARD: "Purchase",
+    REFUND: "Refund",
+    CANCEL: "Void",
+    CASH_ISSUE: "CashBack",
+    SETTLEMENT: "ZReport",
+    TOTALS: "XReport",
+}
+"""The method of each task (terminals.md 1)."""
+
+CANCELLED = "E12"
+
+STATES = {
+    "S00": WORKING,
+    "S02": WAITING_CARD,
+    "S03": WAITING_CARD,
+    "S04": BANK,
+    "S08": WAITING_CASHIER,
+}
+"""The statuses whose meaning is public; every other one is work in progress (terminals.md 5.4)."""
+
+CONFIRM_POLL = 1.0
+"""Seconds between two looks whether a card still waits for task 7."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The last report as the terminal tells of it: what a settlement is told from the one before by."""
+
+    code: str
+    params: dict[str, str]
+
+
+encode_report = msgspec.json.Encoder().encode
+decode_report = msgspec.json.Decoder(Report).decode
+
+
+@implementer(ITerminal)
+class SsiDriver:
+    """One SSI terminal.
+
+    :param endpoint: opens lines.
+    :param clock: the time of deadlines, which nobody moves.
+    :param unreached: what to say when there is no connection.
+    :param pace: deadlines; the operation's own is the setting ``wait_s``.
+    """
+
+    log = Logger()
+    capabilities = CAPABILITIES
+    services = SERVICES
+    protocol = "ssi-json"
+    keeps_early = False
+
+    def __init__(
+        self,
+        settings: SsiSettings,
+        endpoint: IStreamClientEndpoint,
+        clock: IReactorTime,
+        unreached: Callable[[WireError], Refused],
+        pace: Pace | None = None,
+    ) -> None:
+        self._settings, self._clock, self._unreached = settings, clock, unreached
+        self.wait_s = settings.wait_s
+        self.terminal = SsiTerminal(
+            endpoint,
+            clock,
+            pace or Pace(operation=settings.wait_s),
+            self._heard_late,
+            keeps_line=settings.interface == "serial",
+        )
+        self._interrupted = False
+        self._go: Deferred[None] | None = None
+        self._wanted: int | None = None
+        self._watched: Deferred[Verdict] | None = None
+        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._late: Callable[[str, Verdict], None] = lambda *_: None
+
+    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+        """See `ITerminal.listen`."""
+        self._progressed, self._late = progress, late
+
+    # Operations
+
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
+    async def snapshot(self, order: Order) -> bytes:
+        """The terminal is there and at rest; before a general report also what the last one was."""
+        terminal = self.terminal
+        try:
+            status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
+            if status and status != AT_REST:
+                raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
+            if order.task != SETTLEMENT:
+                return b""
+            told = await terminal.ask(GetLastReport().request())
+        except WireError as error:
+            raise self._not_sent(error) from error
+        return encode_report(Report(told.code, dict(told.params)))
+
+    async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
+        """See `ITerminal.perform`."""
+        self._interrupted = False
+        if order.part:
+            raise Refused(Res.TASK_NOT_SUPPORTED, "3", note="a cancel of a part")
+        try:
+            reply = await self._asked(order)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        return await self._with_slip(order, self._verdict(order, reply), keep)
+
+    async def _asked(self, order: Order) -> Reply:
+        terminal, merchant, wait = self.terminal, self._merchant(order), self.wait_s
+        if order.task == PAYMENT:
+            return await self._pay(order)
+        if order.task == REFUND:
+            return await terminal.refund(order.sum, order.rrn, merchant, order.uid, wait, self._moved)
+        if order.task == CANCEL:
+            return await terminal.void(order.cancelid, order.uid, wait, self._moved)
+        if order.task == CASH_ISSUE:
+            return await terminal.cashback(order.sum, order.cash, merchant, order.uid, wait, self._moved)
+        if order.task == SETTLEMENT:
+            return await terminal.settle(merchant, wait, self._moved)
+        return await terminal.totals(merchant, wait, self._moved)
+
+    async def _pay(self, order: Order) -> Reply:
+        """A purchase, in two steps where the terminal has them; the second one follows by itself."""
+        purchase = self._purchase(order)
+        if not self._settings.two_steps:
+            return await self.terminal.run(purchase, patience=self.wait_s, progress=self._moved)
+        began = self._clock.seconds()
+        read = await self.terminal.begin(purchase, self.wait_s, self._moved)
+        if not read.waits:
+            return read
+        return await self._second_step(purchase, None, began)
+
+    async def _second_step(self, purchase: Purchase, corrected: int | None, began: float) -> Reply:
+        left = max(self.wait_s - (self._clock.seconds() - began), self.terminal.pace.reply)
+        try:
+            return await self.terminal.finish(purchase, corrected, left, self._moved)
+        except NotReached as error:
+            # The first step is done: the terminal may go on with it by itself.
+            raise LineLost(error.reason) from error
+
+    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """The first step of a purchase; the second one follows when task 7 comes."""
+        self._interrupted, self._wanted = False, None
+        card: Deferred[Approved | None] = Deferred()
+        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, keep, card))
+
+        def over(result: Verdict | Failure) -> Verdict | Failure:
+            self._go = None
+            if not card.called:
+                card.callback(None)
+            return result
+
+        ended.addBoth(over)
+        self._watched = ended
+        return ReadCard(await card, ended)
+
+    async def _held(self, order: Order, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+        purchase, began = self._purchase(order), self._clock.seconds()
+        try:
+            reply = await self.terminal.begin(purchase, self.wait_s, self._moved)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        if not reply.waits:
+            return await self._with_slip(order, self._verdict(order, reply), keep)
+        read = reply.result
+        card.callback(Approved(sum=order.sum, cardmask=read.pan, paysys=read.bin_name, bank=read.bank_name))
+        wanted = await self._confirmed()
+        if wanted is None:
+            reply = await self._given_up(order)
+        else:
+            corrected = wanted if wanted != order.sum else None
+            reply = await self._second_step(purchase, corrected, began)
+            order = msgspec.structs.replace(order, corrected=wanted)
+        return await self._with_slip(order, self._verdict(order, reply), keep)
+
+    async def _confirmed(self) -> int | None:
+        """The sum to go on with; `None` when nobody confirmed in time, or the terminal waits no more."""
+        until = self._clock.seconds() + self._settings.confirm_s
+        while self._clock.seconds() < until and self._wanted is None:
+            self._go = Deferred()
+            try:
+                await self._go.addTimeout(CONFIRM_POLL, self._clock)
+            except TimeoutError:
+                if await self._at_rest():
+                    return None
+        return self._wanted
+
+    async def _at_rest(self) -> bool:
+        try:
+            return await self.terminal.status() == AT_REST
+        except WireError as error:
+            self.log.info("the status is asked for again: {error}", error=error)
+            return False
+
+    async def _given_up(self, order: Order) -> Reply:
+        """Nobody confirmed: what still waits is stopped, for nothing may be taken that nobody wanted."""
+        told = await self.terminal.find(order.uid)
+        if not told.waits:
+            return told
+        self._interrupted = True
+        await self.terminal.interrupt()
+        return await self.terminal.find(order.uid)
+
+    async def proceed(self, order: Order) -> None:
+        """Send the second step, with another sum if there is one."""
+        if self._go is None:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        self._wanted = order.wanted
+        if not self._go.called:
+            self._go.callback(None)
+
+    async def interrupt(self) -> None:
+        """See `ITerminal.interrupt`."""
+        reply = await self.terminal.interrupt()
+        if reply.code:
+            raise Refused(Res.TERMINAL_ERROR, reply.text or reply.code)
+        self._interrupted = True
+
+    # After a lost answer
+
+    async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
+        """Ask for the operation by our own name for it; a general report, which has none, by the last report."""
+        try:
+            if order.task == SETTLEMENT:
+                return await self._report_since(order, decode_report(snapshot), patience)
+            told = await self.terminal.find(order.uid, patience)
+            if told.waits:
+                # Its second step never came, and after a break nobody knows whether it is wanted.
+                self._interrupted = True
+                await self.terminal.interrupt()
+                told = await self.terminal.find(order.uid, patience)
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        if told.code == NOT_FOUND and told.verdict is Told.UNTOLD:
+            return NeverStarted()
+        if told.verdict in (Told.UNTOLD, Told.FIRST_STEP):
+            return Undecided(f"the terminal says {told.code or told.status or 'nothing'}")
+        return await self._with_slip(order, self._verdict(order, told), keep)
+
+    async def _report_since(self, order: Order, before: Report, patience: float) -> Found:
+        until = self._clock.seconds() + patience
+        while await self.terminal.status() not in (AT_REST, ""):
+            if self._clock.seconds() > until:
+                raise Silent(patience)
+        told = await self.terminal.ask(GetLastReport().request())
+        if Report(told.code, dict(told.params)) == before:
+            return NeverStarted()
+        if told.code in _CAUSES:
+            return self._error(order, told.code, told.text)
+        return Undecided(told.code) if told.code else Approved(slip=told.result.receipt)
+
+    def _heard_late(self, reply: Reply) -> None:
+        """A result that nobody waits for, of an operation that bears its name."""
+        uid = reply.result.transaction_uid.lower()
+        if uid and reply.verdict not in (Told.UNTOLD, Told.FIRST_STEP):
+            self._late(uid, self._verdict(Order(task=PAYMENT, uid=uid, sum=reply.result.trans_amount or 0), reply))
+
+    # Service methods
+
+    async def check(self) -> None:
+        """A ping."""
+        try:
+            await self.terminal.ping()
+        except WireError as error:
+            raise self._not_sent(error) from error
+
+    async def serve(self, name: str) -> dict[str, object]:
+        """See `ITerminal.serve`."""
+        try:
+            if name == MERCHANTS:
+                reply = await self.terminal.merchants()
+                listed = {merchant.merchant_id: merchant.merchant_name for merchant in reply.merchants}
+                told: dict[str, object] = {"merchListValue": listed}
+            else:
+                reply = await self.terminal.echo(self._settings.merchant, self.wait_s)
+                told = {"restxt": reply.text or "OK"}
+        except WireError as error:
+            raise self._not_sent(error) from error
+        if reply.code:
+            raise self._error(Order(task=PAYMENT, uid=""), reply.code, reply.text).refused()
+        return told
+
+    def close(self) -> None:
+        """Let go of the line, and of a payment that waits for task 7."""
+        if self._watched is not None:
+            self._watched.cancel()
+        Deferred.fromCoroutine(self.terminal.close())
+
+    # What is asked, and what the answer means
+
+    def _purchase(self, order: Order) -> Purchase:
+        return Purchase(order.sum, merchant_id=self._merchant(order), transaction_uid=order.uid)
+
+    def _merchant(self, order: Order) -> str:
+        return order.merchant or self._settings.merchant
+
+    def _verdict(self, order: Order, reply: Reply) -> Verdict:
+        """What a reply says of its operation.
+
+        :raises Refused: when the terminal did not take the request.
+        :raises Garbled: when the reply says nothing.
+        """
+        if reply.verdict is Told.UNTOLD:
+            return self._without_result(order, reply)
+        result = reply.result
+        if reply.approved:
+            return _approved(order, reply)
+        if reply.verdict is Told.CANCELLED or result.error_details == CANCELLED:
+            res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
+            return Declined.of(res, text=result.transaction_result)
+        if reply.verdict is Told.FIRST_STEP:
+            raise Garbled("the operation still waits for its second step")
+        text = reply.text or result.transaction_result
+        if result.error_details.startswith("E"):
+            return self._error(order, result.error_details, text)
+        if result.response_code.strip("0"):
+            return bank_refusal(order, result.response_code.zfill(4), text, result.transaction_result)
+        return Declined.of(Res.BANK_REFUSED, text=text)
+
+    def _without_result(self, order: Order, reply: Reply) -> Verdict:
+        """A refusal to begin, or the end of a report, which has no result."""
+        if reply.code and (reply.method == METHODS[order.task] or order.task == TOTALS):
+            declined = self._error(order, reply.code, reply.text)
+            if declined.res in _NOT_TAKEN:
+                raise declined.refused()
+            return declined
+        if reply.code or order.task not in (TOTALS, SETTLEMENT):
+            # A question of ours was refused, not the operation: what became of that is still to be found out.
+            raise Garbled(f"a reply without a result: {reply.code or 'no error'}")
+        return Approved(slip=reply.result.receipt, text=reply.text)
+
+    def _error(self, order: Order, code: str, text: str) -> Declined:
+        if code == CANCELLED and self._interrupted:
+            return Declined.of(Res.OPERATION_CANCELLED, text=text)
+        if code == NOT_FOUND and order.task == REFUND:
+            return Declined.of(Res.WRONG_RRN, text=text)
+        res = ERRORS.get(code)
+        if res is None:
+            return Declined.of(Res.UNHANDLED_CODE, code, text=text)
+        details = {Res.TERMINAL_ERROR: f"{code} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
+        return Declined.of(res, *([details[res]] if res in details else []), text=text)
+
+    async def _with_slip(self, order: Order, verdict: Verdict, keep: Keep) -> Verdict:
+        """An approval with its slip, which is a question of its own; the approval is durable before it is asked."""
+        if isinstance(verdict, Declined) or verdict.slip:
+            return verdict
+        await keep(verdict)
+        try:
+            report = order.task in (TOTALS, SETTLEMENT)
+            reply = await (self.terminal.report_slip() if report else self.terminal.slip())
+        except WireError as error:
+            self.log.warn("the slip was not told: {error}", error=error)
+            return verdict
+        return msgspec.structs.replace(verdict, slip=reply.result.receipt)
+
+    def _not_sent(self, error: WireError) -> Refused:
+        return nothing_sent(error, self._unreached(error))
+
+    def _moved(self, status: str) -> None:
+        self._progressed(Progress(STATES.get(status, WORKING), status))
+
+
+_CAUSES = frozenset(f"E{number}" for number in range(10, 20))
+"""Errors that can only be those of an operation; the others may be of the question for it."""
+
+_NOT_TAKEN = frozenset({Res.TERMINAL_BUSY.code, Res.REQUEST_NOT_TAKEN.code, Res.TASK_NOT_SUPPORTED.code})
+
+
+def _approved(order: Order, reply: Reply) -> Approved:
+    result, wanted = reply.result, order.wanted
+    amount = result.trans_amount if result.trans_amount is not None else wanted
+    return Approved(
+        sum=amount,
+        text=result.transaction_result,
+        cardmask=result.pan,
+        paysys=result.bin_name,
+        bank=result.bank_name,
+        auth_code=result.auth_code,
+        rrn=result.rrn,
+        cancelid=result.invoice_num,
+        slip=result.receipt,
+        terminal_id=result.terminal_id,
+        merchant=result.merchant_id,
+        partial=f"another sum was approved: {result.transaction_result}" if wanted and amount != wanted else "",
+    )

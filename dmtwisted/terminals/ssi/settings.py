@@ -1,0 +1,67 @@
+"""The driver for terminals that speak SSI JSON: what it can do and how it is set up."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
+from dmtwisted.results import Res
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.interface import (
+    CANCEL,
+    CASH_ISSUE,
+    ECHO,
+    FINISH,
+    MERCHANTS,
+    PAYMENT,
+    READ_CARD,
+    REFUND,
+    SETTLEMENT,
+    TOTALS,
+    names_of,
+)
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+
+CAPABILITIES = frozenset(
+    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT, CASH_ISSUE},
+)
+"""Terminals.md 1; instalments, services and discount cards are not in this protocol."""
+
+SERVICES = frozenset({MERCHANTS, ECHO})
+"""Http-api 3.4."""
+
+PORT, BAUDRATE = 3000, 9600
+"""Where these terminals listen (terminals.md 5.1); several bank applications on one device have a port each."""
+
+
+class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any terminal, with what differs between firmwares."""
+
+    two_steps: Annotated[
+        bool, Meta(description="Whether a payment goes in two steps: the card first, then the sum")
+    ] = True
+    confirm_s: Annotated[
+        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is stopped")
+    ] = 70.0
+
+
+def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
+    from dmtwisted.terminals.ssi.driver import SsiDriver
+
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
+    driver = SsiDriver(settings, endpoint, around.reactor, unreached)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)
+
+
+DRIVER = Driver(
+    kind=TERMINAL,
+    name="ssi-json",
+    title="SSI JSON",
+    settings=SsiSettings,
+    build=_build,
+    capabilities=names_of(CAPABILITIES),
+)

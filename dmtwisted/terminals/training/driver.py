@@ -1,0 +1,64 @@
+"""A PrivatBank terminal whose far end is a simulator in this process."""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IReactorTime
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.interface import Keep, Order, ReadCard
+from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
+from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
+from protocols.errors import WireError
+from protocols.simulators.in_process import InProcessEndpoint
+from protocols.simulators.privatbank_json import PrivatbankSimulator
+from protocols.simulators.scenario import Then
+from protocols.simulators.terminal import Terminal
+from protocols.terminals.privatbank_json.line import Pace
+
+POLL = 0.2
+"""Seconds between two looks at the progress: states of an operation of one second are to be seen."""
+
+ADJUST = 5.0
+"""Seconds for which a purchase stops at its card for the question that task 6 asks at once."""
+
+
+class TrainingDriver(PrivatbankDriver):
+    """The driver and its simulator; `simulated` has the scenario and the ledger."""
+
+    def __init__(
+        self,
+        settings: PrivatbankSettings,
+        simulated: Terminal,
+        clock: ServiceClock,
+        reactor: IReactorTime,
+    ) -> None:
+        self.simulated = simulated
+        self._device = PrivatbankSimulator(simulated, reactor)
+        pace = Pace(operation=settings.wait_s, poll=POLL, gap=0.01)
+        endpoint = InProcessEndpoint(self._device, reactor)
+        super().__init__(settings, endpoint, clock, reactor, _not_there, pace)
+
+    async def snapshot(self, order: Order) -> bytes:
+        """As of any terminal; the line is given up first when the scenario says that the terminal is not there."""
+        rules = self.simulated.scenario.document()["rules"]
+        if rules and rules[0]["then"] == Then.UNREACHABLE:
+            await self.terminal.close()
+        return await super().snapshot(order)
+
+    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """As of any terminal; only now the simulated one stops at the card."""
+        self._device.adjust = ADJUST
+        try:
+            return await super().read_card(order, snapshot, keep)
+        finally:
+            self._device.adjust = 0.0
+
+    def close(self) -> None:
+        """Let go of line, ledger and journal."""
+        super().close()
+        self.simulated.close()
+
+
+def _not_there(error: WireError) -> Refused:
+    return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=str(error))

@@ -1,0 +1,1 @@
+"""ZVT terminals (Germany, Austria, Switzerland) as a driver."""
