@@ -466,7 +466,9 @@ class TakeLockTests(SynchronousTestCase):
 
     def test_holder_killed(self) -> None:
         """The lock of a process that was killed is free."""
-        script = "import sys, time; from dmtwisted.store.sqlite.writer import take_lock as t; lock = t(sys.argv[1], 0); "
+        script = (
+            "import sys, time; from dmtwisted.store.sqlite.writer import take_lock as t; lock = t(sys.argv[1], 0); "
+        )
         with subprocess.Popen(
             [sys.executable, "-c", f"{script}print(1, flush=True); time.sleep(60)", self.path],
             stdout=subprocess.PIPE,
