@@ -39,13 +39,13 @@ T = TypeVar("T")
 WRITER, MIGRATION, LOOK = "dmtwisted.store.sqlite.writer", "dmtwisted.store.migrate", "dmtwisted.store.sqlite.damage"
 
 WITH_PATIENCE = (
-    "import sys; from dmtwisted.store import writer; writer.LOCK_PATIENCE = {seconds}; "
+    "import sys; from dmtwisted.store.sqlite import writer; writer.LOCK_PATIENCE = {seconds}; "
     "sys.exit(writer.main(sys.argv[1]))"
 )
 """The writer, but that it waits so long for a file that another one has."""
 
 NO_ROOM = (
-    "import resource, signal, sys; from dmtwisted.store import writer; "
+    "import resource, signal, sys; from dmtwisted.store.sqlite import writer; "
     "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     "resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)); "
     "sys.exit(writer.main(sys.argv[1], 'reading' in sys.argv[2:]))"
@@ -53,13 +53,13 @@ NO_ROOM = (
 """The writer on a disk that takes not a byte."""
 
 AS_NOBODY = (
-    "import os, sys; from dmtwisted.store import writer; os.geteuid() or os.seteuid(65534); "
+    "import os, sys; from dmtwisted.store.sqlite import writer; os.geteuid() or os.seteuid(65534); "
     "sys.exit(writer.main(sys.argv[1], 'reading' in sys.argv[2:]))"
 )
 """The writer without the rights of an administrator."""
 
 BROKEN_PAGES = (
-    "import sys; from dmtwisted.store import writer\n"
+    "import sys; from dmtwisted.store.sqlite import writer\n"
     "def broken(db): raise writer.sqlite3.DatabaseError('database disk image is malformed')\n"
     "writer.TABLE[0].run = broken\n"
     "sys.exit(writer.main(sys.argv[1]))"
@@ -67,7 +67,7 @@ BROKEN_PAGES = (
 """The writer, but that it finds the table of devices broken."""
 
 TELLING = (
-    "import pathlib, sys, time; from dmtwisted.store import writer; nap = time.sleep; "
+    "import pathlib, sys, time; from dmtwisted.store.sqlite import writer; nap = time.sleep; "
     "time.sleep = lambda seconds: (pathlib.Path(sys.argv[1] + '.waits').touch(), nap(seconds)); "
     "sys.exit(writer.main(sys.argv[1]))"
 )
