@@ -1,7 +1,7 @@
 """How fast the service sells, next to the ceilings that bound it: ``dmtwisted bench sales``.
 
 Absolute figures say more about a machine, and about its last minute, than about the service. So each round
-runs the service and two peers of `dmtwisted.lab.bench.plain` after each other under the same load, and the table
+runs the service and two peers of `web.plain` after each other under the same load, and the table
 gives shares:
 
 - of the same HTTP resource without the engine: it reads the task, keeps in the store what a sale keeps, answers;
@@ -152,7 +152,7 @@ def _answer(folder: Path, selling: Child) -> Path:
 def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> Child:
     """The same HTTP resource without the engine; with a store when it is told what to keep."""
     port = free_port()
-    command = ["dmtwisted.lab.bench.plain", "--port", str(port), "--answer", str(answer)]
+    command = ["web.plain", "--port", str(port), "--answer", str(answer)]
     if kept is not None:
         command += ["--sizes", ",".join(map(str, astuple(kept))), "--state", str(folder)]
     return Child(name, command, port, folder / f"{port}.log")

@@ -2,7 +2,7 @@
 
 It reads a task request as the service does and answers each with the same bytes; with ``--state`` it first keeps
 in a store of its own what a sale keeps. By how much the service is slower is the price of what it does;
-``dmtwisted bench`` runs all of them side by side. ``python -m dmtwisted.lab.bench.plain --port N`` starts it.
+``dmtwisted bench`` runs all of them side by side. ``python -m web.plain --port N`` starts it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PlainSite(Site):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer on the loopback address until a signal ends the process."""
-    parser = argparse.ArgumentParser(prog="python -m dmtwisted.lab.bench.plain", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m web.plain", description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--answer", type=Path, help="a file with the answer to give")
     parser.add_argument("--state", type=Path, help="keep a sale for each request in a database in this folder")
