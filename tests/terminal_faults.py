@@ -157,9 +157,9 @@ class WireFaults(WireDesk):
     @classmethod
     def tells(cls, mark: str) -> str:
         """What a caller hears after a fault, for the table in the docs; the tests pin it by the same members."""
-        told = "unknown" if cls.part is None else "approved, no sum on the wire"
+        told = "unknown" if cls.part is None else "approved, no sum"
         other = {
-            "cut": "what is true, or unknown",
+            "cut": "true or unknown",
             "drop before": "5014" if WIRES[cls.wire].can_be_asked else "unknown",
             "busy": _code(cls.busy),
             "partial": "approved, the part" if cls.part == (40.0, 100.0) else told,

@@ -1,19 +1,19 @@
 """Which test shows what becomes of a fault on which terminal's wire, and which keeps which recovery rule.
 
-``python -m tests.terminal_matrix`` writes both tables into ``docs/terminals.md``; a test compares. A test is marked
-by `shows`; the wire is that of its class, so a test that is inherited counts for each class that has one.
+``python -m tests.terminal_matrix`` writes both tables into ``docs/reference/terminals.md``; a test compares. A test
+is marked by `shows`; the wire is that of its class, so an inherited test counts for each class that has one.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "terminals.md"
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference" / "terminals.md"
 BEGIN, END = "<!-- made by python -m tests.terminal_matrix -->\n", "<!-- end -->\n"
 
 MARK: Final = "shown_by"
@@ -21,57 +21,37 @@ MARK: Final = "shown_by"
 WIRES: Final = ("privatbank-json", "ssi-json", "zvt", "ecr17", "caisse-ap", "concert-v2", "nexo")
 
 FAULTS: Final[dict[str, str]] = {
-    "golden frames": "Every golden frame cut at every byte: the codec waits, or says that it is none",
-    "cut": "The line breaks after any byte of a payment",
-    "garbage before": "Garbage before the final word",
-    "garbage inside": "Garbage inside it",
-    "garbage after": "Garbage after it",
-    "wrong checksum": "Wrong checksum",
-    "wrong length": "Wrong length",
-    "duplicate final": "The final word twice",
-    "late final": "The final word after the time limit",
-    "drop before": "The line breaks before the request is taken",
-    "drop after request": "The line breaks while the customer pays",
-    "drop after approval": "The line breaks before the approval is told",
-    "busy": "Busy with another till",
-    "interrupt too late": "An interrupt that loses to an approval",
-    "partial": "A part is approved",
-    "journal full": "The terminal's journal is full",
-    "settlement in doubt": "A general report while an operation is in doubt",
-    "restart": "The service restarts with an open row",
-    "two clients": "Two clients at once: 15 s, then 1105",
-    "another protocol": "Another protocol on the port",
+    "golden frames": "golden frames cut at every byte",
+    "cut": "cut after any byte of a payment",
+    "garbage before": "garbage before the final message",
+    "garbage inside": "garbage inside it",
+    "garbage after": "garbage after it",
+    "wrong checksum": "wrong checksum",
+    "wrong length": "wrong length",
+    "duplicate final": "final message twice",
+    "late final": "final message after the deadline",
+    "drop before": "line lost before the request",
+    "drop after request": "line lost during the payment",
+    "drop after approval": "line lost before the approval",
+    "busy": "busy with another till",
+    "interrupt too late": "interrupt after an approval",
+    "partial": "partial approval",
+    "journal full": "journal full",
+    "settlement in doubt": "general report while unknown",
+    "restart": "restart with an open operation",
+    "two clients": "two clients at once",
+    "another protocol": "another protocol on the port",
 }
 """What may go wrong, by the words of the marks."""
 
 LACKING: Final[dict[tuple[str, str], str]] = {
-    ("wrong checksum", "privatbank-json"): "no checksum on this wire",
-    ("wrong checksum", "caisse-ap"): "no checksum on this wire",
+    ("wrong checksum", "privatbank-json"): "none",
+    ("wrong checksum", "caisse-ap"): "none",
 }
-"""What a wire cannot meet, and why."""
+"""What a wire cannot meet, and why: it has no checksum."""
 
-RULES: Final[dict[int, str]] = {
-    1: "Intent before the first byte, outcome before the answer",
-    2: "Three outcomes: approved, refused, unknown",
-    3: "Ask before 411 or 1016",
-    4: "Never send money twice by ourselves",
-    5: "The device is blocked while in doubt",
-    6: "Somebody else's receipt is not ours",
-    7: "Store first, then acknowledge, then print",
-    8: "An interrupt is a wish",
-    9: "A partial approval is told with its own sum",
-    10: "Deadlines in layers",
-    11: "Progress is watched and told",
-    12: "One master; silence after a good connect is 5068",
-    13: "Ready is not a socket that is open",
-    14: "No general report while in doubt",
-    15: "The slip again, without money",
-    16: "A cancel never becomes a refund",
-    17: "Another protocol on the port is told by its first bytes",
-    18: "Late frames are matched, never the next task's answer",
-    19: "Card numbers masked, tracks and PIN blocks nowhere",
-}
-"""The recovery rules of the reference (terminals.md 3), in short."""
+RULES: Final = range(1, 20)
+"""The recovery rules, docs/reference/terminals.md#recovery-rules."""
 
 
 def shows(*marks: str, wire: str = "") -> Callable[[T], T]:
@@ -132,14 +112,17 @@ def _missing(fault: str, wire: str, seen: set[tuple[str, str]]) -> bool:
 
 
 def tables(found: list[Marked]) -> str:
-    """Both tables."""
-    lines = [f"| Fault | {' | '.join(WIRES)} | Tests |", f"|{'---|' * (len(WIRES) + 2)}"]
+    """Both tables, without blanks around the cells."""
+    lines = [_row(("Fault", *WIRES, "Tests")), _row(["---"] * (len(WIRES) + 2))]
     for fault, text in FAULTS.items():
-        cells = [_cell(found, fault, wire) for wire in WIRES]
-        lines.append(f"| {text} | {' | '.join(cells)} | {_names(found, fault)} |")
-    lines += ["", "| Rule | | Tests |", "|---|---|---|"]
-    lines += [f"| {n} | {text} | {_names(found, f'rule {n}')} |" for n, text in RULES.items()]
+        lines.append(_row((text, *(_cell(found, fault, wire) for wire in WIRES), _names(found, fault))))
+    lines += ["", _row(("Rule", "Tests")), _row(("---", "---"))]
+    lines += [_row((f"[{n}](#rule-{n})", _names(found, f"rule {n}"))) for n in RULES]
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"|{'|'.join(cells)}|"
 
 
 def _cell(found: list[Marked], fault: str, wire: str) -> str:
@@ -151,13 +134,9 @@ def _cell(found: list[Marked], fault: str, wire: str) -> str:
 
 
 def _names(found: list[Marked], wanted: str) -> str:
-    """The tests of a mark: those of one name in one line, whichever classes have them."""
-    homes: dict[str, set[str]] = {}
-    for mark, _, name, _ in found:
-        if mark == wanted:
-            home, _, test = name.rpartition(".")
-            homes.setdefault(test, set()).add(home.partition(".")[0])
-    return "; ".join(f"`{test}` in {', '.join(sorted(modules))}" for test, modules in sorted(homes.items()))
+    """The tests of a mark, each name once, whichever classes have it."""
+    names = {name.rpartition(".")[2] for mark, _, name, _ in found if mark == wanted}
+    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 def page(text: str, found: list[Marked]) -> str:
@@ -168,7 +147,7 @@ def page(text: str, found: list[Marked]) -> str:
 
 
 def main() -> int:
-    """Write the page anew."""
+    """Write the page again."""
     found = list(marked())
     PAGE.write_text(page(PAGE.read_text("utf-8"), found), "utf-8")
     for gap in gaps(found):
