@@ -1,4 +1,4 @@
-"""The first day of ``docs/protocols/tax-service.md``, walked in a shell with the real programs."""
+"""The first day of ``docs/reference/tax-service.md``, walked in a shell with the real programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dmtwisted.lab.children import environment, free_port
 from tests.test_new_user import values
 from tests.test_service_process import PATIENCE, ProcessCase
 
-PAGE = Path(__file__).parent.parent / "docs" / "protocols" / "tax-service.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "tax-service.md"
 MARK = "--- next block"
 
 START_PATIENCE = 60.0
@@ -57,7 +57,7 @@ class WalkTests(ProcessCase):
 
     def blocks(self) -> list[tuple[str, str]]:
         """The commands of the section, each with the answers that stand below."""
-        text = PAGE.read_text("utf-8").split("## A first day", 1)[1].split("\n## ", 1)[0]
+        text = PAGE.read_text("utf-8").split("## First day", 1)[1].split("\n## ", 1)[0]
         found: list[tuple[str, str]] = []
         for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
             if language == "sh":
