@@ -1,4 +1,4 @@
-# The whole project by a few words: run, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,10 +7,16 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run test lint docs site demo deep crash disk outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
+.PHONY: run dev check test lint docs site demo deep crash disk outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
+
+dev: $(VENV)/.tested             ## all that a contributor needs, and checks before each commit
+	$(BIN)/pre-commit install
+
+check: $(VENV)/.tested           ## what changed since main: lint, types and the tests of its rooms
+	$(BIN)/python -m tools.check
 
 test: lint                       ## lint, types and the whole suite
 	$(BIN)/python -m tests.suite

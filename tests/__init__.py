@@ -2,6 +2,10 @@
 
 from hypothesis import HealthCheck, settings
 
+from tests import worker
+
 # How quick the machine is at making inputs is no promise of ours.
 settings.register_profile("suite", deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 settings.load_profile("suite")
+
+worker.begin()

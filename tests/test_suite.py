@@ -1,15 +1,22 @@
-"""The runner of the suite: what it deals out, and what it looks for meanwhile and afterwards."""
+"""The runner of the suite: what it runs, what it watches for, and how it closes."""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.system import logs
+from tests import suite
 from tests.canaries import CANARIES, Watch, leaks
-from tests.suite import HERE, SLOW, modules
+from tests.reporter import RESULT
+from tests.suite import HERE, SLOW, closing_lines
 from tests.web_case import WebCase
 
 
@@ -17,16 +24,61 @@ class ModulesTests(SynchronousTestCase):
     """What is run."""
 
     def test_all(self) -> None:
-        """Every file with tests is dealt out, once, wherever below the folder it lies."""
-        files = {path.relative_to(HERE).with_suffix("").parts for path in HERE.rglob("test_*.py")}
-        self.assertEqual(sorted(modules()), sorted(".".join(("tests", *parts)) for parts in files))
-        self.assertIn("tests.test_suite", modules())
+        """Trial looks into packages only, so every folder that holds tests is one."""
+        folders = {path.parent for path in HERE.rglob("test_*.py")}
+        self.assertIn(HERE / "browser", folders)
+        for folder in folders:
+            self.assertTrue((folder / "__init__.py").exists(), folder)
 
     def test_slow_part(self) -> None:
         """The one reason for a skip that is no failure anywhere is the one that the slow part gives."""
         from tests.test_crash import RoundsTests
 
         self.assertTrue((getattr(RoundsTests, "skip", "") or SLOW).startswith(SLOW))
+
+
+class ClosingLinesTests(SynchronousTestCase):
+    """The last lines, and the exit status."""
+
+    def closing(self, ci: str = "", leaks: Sequence[str] = (), **outcome: object) -> tuple[int, list[str]]:
+        """The exit status and the lines for an outcome; by default two tests passed."""
+        records = Path(self.mktemp())
+        records.mkdir()
+        (records / RESULT).write_text(json.dumps({"passed": 2, "failed": 0, "skipped": [], **outcome}))
+        worker = {"seconds": {"tests.test_b": 3, "tests.test_a": 9}, "leaks": list(leaks)}
+        (records / "7.json").write_text(json.dumps(worker))
+        self.patch(os, "environ", {"CI": ci})
+        self.patch(suite, "FOLDER", records / "nothing")
+        printed = StringIO()
+        with redirect_stdout(printed):
+            status = closing_lines(records, 0)
+        return status, printed.getvalue().splitlines()
+
+    def test_passed(self) -> None:
+        """The slowest modules come first, and the counts stand alone on the last line."""
+        status, lines = self.closing()
+        self.assertEqual(status, 0)
+        self.assertEqual(lines, ["slowest: tests.test_a 9 s, tests.test_b 3 s", "2 passed, 0 failed, 0 skipped"])
+
+    def test_skipped(self) -> None:
+        """A skip is named with its reason; with ``CI=true`` it fails, unless it belongs to the slow part."""
+        skipped = [("tests.test_a.ATests.test_it", "no browser")]
+        self.assertEqual(self.closing(skipped=skipped)[0], 0)
+        status, lines = self.closing("true", skipped=skipped)
+        self.assertEqual((status, lines[-1]), (1, "2 passed, 1 failed, 1 skipped"))
+        self.assertIn("skipped: tests.test_a.ATests.test_it: no browser", lines)
+        self.assertEqual(self.closing("true", skipped=[("tests.test_a.ATests.test_it", f"{SLOW} to wait")])[0], 0)
+
+    def test_leaked(self) -> None:
+        """A card number that a process saw is a failure."""
+        status, lines = self.closing(leaks=["tests.test_a: log: 4111"])
+        self.assertEqual((status, lines[-1]), (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_nothing_ran(self) -> None:
+        """A run without a test, or without a result, is no success."""
+        self.assertEqual(self.closing(passed=0)[0], 1)
+        with redirect_stdout(StringIO()):
+            self.assertEqual(closing_lines(Path("nothing"), 1), 1)
 
 
 class LeaksTests(SynchronousTestCase):
