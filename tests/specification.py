@@ -1,7 +1,7 @@
 """The specification, sentence by sentence, and the mark by which a test proves one of them.
 
 Each row of the tables below is one rule that can be tested by itself: an id, and the rule in our own words.
-An id is the rule's place in the specification:
+``docs/reference/specification.md`` is made from them. An id is the rule's place in the specification:
 
 ========================  ====================================================================
 ``1.3.2``                 part 1, item 3, sentence 2
@@ -79,14 +79,14 @@ PARTS: Final[tuple[Part, ...]] = (
 1.1.2       There are versions for Windows, Linux and Android.
 
 1.2.1.1     A started service runs a web server with a REST API.
-1.2.1.2     The web server listens on TCP port 3939 unless told otherwise.
+1.2.1.2     The web server listens on TCP port 3939 by default.
 1.2.2       A configuration file can name another port.
 
 1.3.1.1     The web server answers on localhost.
 1.3.1.2     The web server answers other machines of the network.
-1.3.2       On Android, and only there, a setting leaves localhost as the only way in.
+1.3.2       On Android only, a setting restricts access to localhost.
 
-1.4.1       Without further settings the transport is HTTP.
+1.4.1       The default transport is HTTP.
 1.4.2       On Windows and Linux an installed certificate turns on HTTPS.
 1.4a.1      There is one web server at a time, HTTP or HTTPS, never both.
 1.4b.1.1    With a valid certificate, requests are accepted over HTTPS only.
@@ -117,7 +117,7 @@ PARTS: Final[tuple[Part, ...]] = (
 1.9b.1.2    On SQLite, requests for information on registers, receipts, terminals or printers share one queue.
 1.9b.1.3    On SQLite, every edit of settings goes through the same queue.
 1.9b.1.4    On SQLite, every fiscalization of a receipt goes through the same queue.
-1.9b.2      Under heavy load or on slow storage the delays of that queue can be felt.
+1.9b.2      On SQLite, that queue causes visible delays under heavy load or on slow storage.
 1.9c.1.1    On MS SQL, receipts of two different registers are processed at the same time.
 1.9c.1.2    On PostgreSQL, receipts of two different registers are processed at the same time.
 1.9c.1.3    On MS SQL, all other requests run at the same time as well.
@@ -126,7 +126,7 @@ PARTS: Final[tuple[Part, ...]] = (
 1.9d.1.2    A printer takes one task at a time.
 1.9d.1.3    A terminal takes one task at a time.
 1.9d.1.4    One turn per device spans `/dm/execute`, `/dm/execute-prn` and `/dm/execute-pkg`.
-1.9d.2      A request for a device that is at work is answered 1105; a request for another device is not.
+1.9d.2      A request for a busy device is answered 1105; a request for another device is not.
 1.9d.3      A busy register answers 1105 at once.
 1.9d.4.1    A request for a busy printer waits in a mini-queue for up to 15 seconds.
 1.9d.4.2    A request for a busy terminal waits in a mini-queue for up to 15 seconds.
@@ -142,20 +142,20 @@ PARTS: Final[tuple[Part, ...]] = (
 1.11.1.2    How long terminal operations are kept can be changed on the settings page.
 1.11a.1     Receipts are kept for 40 days by default.
 1.11b.1     Terminal operations are kept for 90 days by default.
-1.11c.1.1   A result can be had by its `tag` only while it is still stored here.
-1.11c.1.2   A result can be had by its `transaction_id` only while it is still stored here.
+1.11c.1.1   A result can be retrieved by its `tag` only while it is stored locally.
+1.11c.1.2   A result can be retrieved by its `transaction_id` only while it is stored locally.
 """,
     ),
     read_part(
         2,
         "Resources and their fields",
         """
-2.1.device.1                The name of a device is a string and may be any.
+2.1.device.1                A device's name is an arbitrary string.
 2.1.device.2                The name is given when the device is created, whatever its kind.
 2.1.device.3                No two devices of the application share a name.
 2.1.device.4                Task requests address the device by this name.
 
-2.2.device.1                `device`, a string, names the device that is to do the task.
+2.2.device.1                `device`, a string, names the device that performs the task.
 2.2.device.2                A name that no device has is answered 1091.
 2.2.type.1                  `type` is an integer, and 0 asks for a look-up by `tag` alone.
 2.2.type.2                  A shortened request without `type` is a look-up by `tag` too.
@@ -163,18 +163,18 @@ PARTS: Final[tuple[Part, ...]] = (
 2.2.type.4                  `type` 2 is a doc task: printing or another printer operation.
 2.2.type.5                  `type` 3 is a pay task: a payment or another terminal operation.
 2.2.task.1                  `task` is an integer: the number of the task inside its kind.
-2.2.task.2                  A register's task number stands in the object `fiscal`.
-2.2.task.3                  A terminal's task number stands in the object `pay`.
+2.2.task.2                  A register's task number is in the object `fiscal`.
+2.2.task.3                  A terminal's task number is in the object `pay`.
 2.2.tag.1                   `tag` is a string, the unique key of a register task.
 2.2.tag.2                   A `tag` has at most 200 characters.
 2.2.tag.3                   Each new fiscalization of a register needs a `tag` not yet used on that register.
-2.2.tag.4                   Two registers may use the same `tag` without minding each other.
-2.2.tag.5                   A task that supports `tag` but came without is given a UUID, which is returned.
+2.2.tag.4                   Two registers may use the same `tag` independently.
+2.2.tag.5                   A task that supports `tag` and has none gets a UUID, which is returned.
 2.2.transaction_id.1        `transaction_id` is a UUID (v5) in a string that labels a terminal transaction.
-2.2.transaction_id.2        A value that is no UUID is replaced by a UUID of the service, which is returned.
-2.2.transaction_id.3        The label need not be unique: several operations may bear the same one.
+2.2.transaction_id.2        A value that is not a UUID is replaced by a UUID of the service, which is returned.
+2.2.transaction_id.3        The label need not be unique: several operations may have the same one.
 2.2.transaction_id.4        Of several operations under one label, the latest by date is returned.
-2.2.transaction_search      `transaction_search`, an integer 0, 1 or 2, chooses how a terminal looks up.
+2.2.transaction_search      `transaction_search`, an integer 0, 1 or 2, selects how a terminal looks up.
 2.2.skipprint               `skipprint`, a boolean: `true` in batch mode keeps the receipt from being printed.
 
 2.2.fiscal.receipt.sum      `fiscal.receipt.sum` is the receipt's total.
@@ -183,7 +183,7 @@ PARTS: Final[tuple[Part, ...]] = (
 2.2.fiscal.receipt.rows.2   A row has its own `sum`.
 2.2.fiscal.receipt.rows.3   A row has its own `disc`, a discount on that item.
 2.2.fiscal.receipt.pays.1   `fiscal.receipt.pays` holds the payments of the receipt.
-2.2.fiscal.receipt.pays.2   A payment bears the code of its payment type or group.
+2.2.fiscal.receipt.pays.2   A payment has the code of its payment type or group.
 2.2.fiscal.receipt.pays.3   Each payment of an income or expense receipt needs `paysys`, `rrn`, `cardmask`.
 2.2.fiscal.receipt.pays.4   The change of a payment of an income or expense receipt is not negative.
 2.2.dev_name                `dev_name` names the terminal device in service tasks.
@@ -225,10 +225,10 @@ PARTS: Final[tuple[Part, ...]] = (
 2.3.warnings.2              `warnings` may be empty.
 2.3.fraction.1              From 7.0 a number of a fractional nature (2 or 3 decimals) keeps its fraction
                             when it is whole: `2.0`, not `2`.
-2.3.fraction.2              Clients have to put up with `2.0` where a whole number is meant.
+2.3.fraction.2              Clients have to tolerate `2.0` where a whole number is meant.
 
 2.4.DMUIToken.1             `DMUIToken` is a cookie that the response to a login sets.
-2.4.DMUIToken.2             `DMUIToken` is the session's token; the client returns it in the header `Cookie`.
+2.4.DMUIToken.2             `DMUIToken` is the session's token; the client sends it back in the header `Cookie`.
 2.4.x-api-key.1             `x-api-key` is a request header that carries the API key.
 2.4.x-api-key.2             An API key may have any format.
 """,
@@ -239,28 +239,28 @@ PARTS: Final[tuple[Part, ...]] = (
         """
 3.1a.1             The shift of a register is open or closed.
 3.1b.1             A register is online or offline.
-3.1c.1             A register offline for more than 35 hours does nothing but close its shift (task 11).
+3.1c.1             A register offline for more than 35 hours may only close its shift (task 11).
 3.1d.1.1           After an emergency key replacement on an open shift, the register may close the shift.
 3.1d.1.2           After that replacement, receipts are refused.
 3.1d.1.3           After that replacement, going offline is refused.
 3.1e.1.1           A register is "not in use" until it has been initialized.
-3.1e.1.2           The error for a register not in use is 2011, which advises to open a shift.
+3.1e.1.2           The error for a register not in use is 2011; it recommends opening a shift.
 3.1f.1             A terminal's batch stays open until a general report closes it.
 
 3.2.0.1            `res_action` is 0 when the receipt or report was fiscalized.
-3.2.0.2            With `res_action` 0, `res` is always 0; the caller has nothing left to do.
-3.2.1.1            `res_action` is 1 when the task failed: say, no signature and no way to go offline.
+3.2.0.2            With `res_action` 0, `res` is always 0; the caller is done.
+3.2.1.1            `res_action` is 1 when the task failed, for example when signing failed.
 3.2.1.2            With `res_action` 1, `res` is above 0.
 3.2.1.3            After `res_action` 1 the caller may send the request again under the same `tag`.
-3.2.2.1            `res_action` is 2 for a collision: receipt sent, fate unknown, no way to go offline.
+3.2.2.1            `res_action` is 2 for a collision: receipt sent, outcome unknown, going offline not possible.
 3.2.2.2            With `res_action` 2, `res` is above 0.
-3.2.2.3            The next task of whatever kind repairs the collision by itself.
-3.2.2.4            The last task sent again under its `tag` after a collision remains one transaction.
+3.2.2.3            The next task of any kind repairs the collision automatically.
+3.2.2.4            After a collision, repeating the last task under its `tag` keeps it one transaction.
 3.2.3.1            `res_action` is 3 when the input is wrong.
 3.2.3.2            `res_action` is 3 when the state of the shift forbids the operation.
 3.2.3.3            `res_action` is 3 for a fault of the application that needs support.
 3.2.3.4            With `res_action` 3, `res` is above 0.
-3.2.3.5            A repeat after `res_action` 3 ends the same until the input or the fault is put right.
+3.2.3.5            A repeat after `res_action` 3 fails again until the input or the fault is corrected.
 
 3.3.1.1            A successful receipt stored for that device under the `tag` is answered in full.
 3.3.1.2            A successful Z-report stored for that device under the `tag` is answered in full.
@@ -269,7 +269,7 @@ PARTS: Final[tuple[Part, ...]] = (
 3.3.1.5            A result stored under the same `tag` for another device is not found.
 3.3.2.1            `type` 1 under a known `tag` returns the response of the earlier receipt.
 3.3.2.2            `type` 1 under a known `tag` fiscalizes nothing new.
-3.3.2.3            The text of error 1051 describes this resending.
+3.3.2.3            The text of error 1051 describes this repeat.
 3.3.3.1            `type` 0 that finds nothing gives `res` 1058.
 3.3.3.2            `type` 0 that finds nothing gives `task` -1.
 3.3.3.3            `type` 0 that finds nothing gives `task_status` 3.
@@ -283,12 +283,12 @@ PARTS: Final[tuple[Part, ...]] = (
 3.3.tag-tasks.2    No other register task carries a `tag`.
 3.3.tag-tasks.3    Tasks without a `tag` run on fresh data every time.
 
-3.4.search0        `transaction_search` 0 is a new operation on the terminal, known transaction or not.
-3.4.search1.yes.1  `transaction_search` 1 returns what is stored on a known transaction.
-3.4.search1.yes.2  `transaction_search` 1 leaves the terminal alone when the transaction is known.
+3.4.search0        `transaction_search` 0 starts a new operation on the terminal, known transaction or not.
+3.4.search1.yes.1  `transaction_search` 1 returns the stored result of a known transaction.
+3.4.search1.yes.2  `transaction_search` 1 does not contact the terminal when the transaction is known.
 3.4.search1.no     `transaction_search` 1 for an unknown transaction is answered 5013.
-3.4.search2.yes.1  `transaction_search` 2 returns what is stored on a known transaction.
-3.4.search2.yes.2  `transaction_search` 2 leaves the terminal alone when the transaction is known.
+3.4.search2.yes.1  `transaction_search` 2 returns the stored result of a known transaction.
+3.4.search2.yes.2  `transaction_search` 2 does not contact the terminal when the transaction is known.
 3.4.search2.no     `transaction_search` 2 for an unknown transaction goes to the terminal.
 3.4.stored.1       Results of successful terminal operations are stored.
 3.4.stored.2       Results of failed terminal operations are stored too.
@@ -304,64 +304,67 @@ PARTS: Final[tuple[Part, ...]] = (
 4.1.execute        `POST /dm/execute` takes tasks of registers and of terminals.
 4.1.execute-prn    `POST /dm/execute-prn` takes tasks of printers.
 4.1.execute-pkg    `POST /dm/execute-pkg` takes a receipt together with its payment at a terminal.
-4.1.dashboard      `GET /dm/main/api/v1/dashboard` gives the information of the dashboard.
+4.1.dashboard      `GET /dm/main/api/v1/dashboard` returns the data of the dashboard.
 4.1.one-task       The three task endpoints take one task of a device at a time.
 
-4.2.numbers.1      A register knows the tasks 0 to 4 and 10 to 16.
+4.2.numbers.1      A register supports the tasks 0 to 4 and 10 to 16.
 4.2.numbers.2      A number of `fiscal.task` that is not supported is 307.
 4.2.cash.1         A return in cash needs enough cash in the drawer.
-4.2.cash.2         Cash that is taken out has to be in the drawer.
+4.2.cash.2         Cash out needs that much cash in the drawer.
 4.2.card           A cash withdrawal to a card (14) is paid by card.
 
-4.3.1.1            A request with `device` and `tag` alone looks for a fiscalized receipt.
+4.3.1.1            A request with `device` and `tag` alone looks up a fiscalized receipt.
 4.3.1.2            A request of type 0 does the same.
 4.3.1.3            A look-up fiscalizes nothing.
 
-4.4.numbers.1      A terminal knows the tasks 1 to 8, 10, 11 and 14 to 17.
-4.4.numbers.2      A number of `pay.task` that nobody knows is 317.
+4.4.numbers.1      A terminal has the tasks 1 to 8, 10, 11 and 14 to 17.
+4.4.numbers.2      An unknown number of `pay.task` is 317.
 4.4.numbers.3      A task that this terminal does not support is 5029.
 4.4.label.1        The answer to each of these operations carries a `transaction_id`.
 4.4.label.2        Other operations, such as the list of merchants, carry none.
-4.4.17             Task 17 gets a stored operation by its identifier, or the last one.
+4.4.17             Task 17 returns a stored operation by its identifier, or the last one.
 
 4.5.2              Without the keys a request goes to the terminal.
 4.5.3              Of several operations with one `transaction_id` the latest is returned.
 
 4.6.1.1            Batch mode takes a `tag`.
-4.6.1.2            Batch mode pays no heed to `transaction_id` and `transaction_search`.
-4.6.2              The `tag` is looked for before the terminal is asked.
+4.6.1.2            Batch mode ignores `transaction_id` and `transaction_search`.
+4.6.2              The `tag` is looked up before the terminal is contacted.
 4.6.3.1            For a receipt that exists neither register nor terminal does anything.
 4.6.3.2            The stored result of such a receipt is returned.
 4.6.4              `skipprint` keeps the receipt from being printed.
 
+4.7.clients.1      A client waits at least 20 seconds for a register.
+4.7.clients.2      A client waits 6 seconds for a printer.
+4.7.clients.3      A client waits for a terminal 10 seconds longer than the wait of its settings.
 4.7.printer        A print job that cannot be delivered within 5 seconds is answered with an error.
-4.7.terminal       A terminal has the wait of its settings to reply.
+4.7.terminal       A terminal has to reply within the wait of its settings.
 """,
     ),
     read_part(
         5,
         "Authentication",
         """
-5.1.1.1    Authentication is optional and off until somebody switches it on.
+5.1.1.1    Authentication is optional and off by default.
 5.1.1.2    The settings switch authentication on.
 5.1.1.3    Authentication can be switched on through the API too.
 
 5.2.1      There is one login with one password.
-5.2.2      There are no several users with rights of their own.
+5.2.2      Several users with different rights are not supported.
 
-5.3a.1     With authentication on, the web interface asks for a login.
+5.3a.1     With authentication on, the web interface requires a login.
 5.3b.1.1   With authentication on, every URL that contains `/api/v1/` is blocked.
 5.3b.1.2   With authentication on, every URL that contains `/api/v2/` is blocked.
 5.3b.1.3   With authentication on, every URL that contains `/api/v3/` is blocked.
 5.3b.1.4   A blocked method is answered with a redirect to the login page.
-5.3c.1.1   Authentication leaves `/dm/execute` as it is.
-5.3c.1.2   Authentication leaves the other task endpoints as they are.
+5.3c.1.1   Authentication does not affect `/dm/execute`.
+5.3c.1.2   Authentication does not affect the other task endpoints.
 
 5.4.1.1    The web interface stays open until 10 minutes have passed without activity.
-5.4.1.2    After those 10 minutes the login is repeated.
+5.4.1.2    After those 10 minutes the user has to log in again.
 
 5.5a.1     `POST /login` takes JSON with `login` and `pass`.
-5.5a.2     A login with the right data sets the cookie `DMUIToken`.
+5.5a.2     A login with correct data sets the cookie `DMUIToken`.
 5.5a.3     That cookie in the header `Cookie` opens blocked methods.
 5.5a.4.1   The cookie lives for 15 minutes without requests.
 5.5a.4.2   Each request renews the cookie.
@@ -369,24 +372,24 @@ PARTS: Final[tuple[Part, ...]] = (
 5.5b.1.1   Requests to `/api/v1/` may carry the header `x-api-key`.
 5.5b.1.2   Requests to `/api/v2/` may carry the header `x-api-key`.
 5.5b.1.3   Requests to `/api/v3/` may carry the header `x-api-key`.
-5.5b.2     With a right key a request has its usual result and needs no login.
+5.5b.2     With a correct key a request has its usual result and needs no login.
 5.5b.3.1   A request with a wrong key is redirected to the login page.
 5.5b.3.2   A request with a wrong key and a valid session cookie is not redirected.
 
 5.6.1.1    The web interface opens by login and password only.
 5.6.1.2    An API key does not open the web interface.
 
-5.7.1      Whoever uses other methods than receipts, payments and printing is blocked by authentication.
+5.7.1      Authentication blocks programs that use other methods than receipts, payments and printing.
 """,
     ),
     read_part(
         7,
         "Errors",
         """
-7.0.1      An error is told in the body: `res`, `errortxt`, `res_action`, and `task_status` 3.
+7.0.1      An error is reported in the body: `res`, `errortxt`, `res_action`, and `task_status` 3.
 7.0.2      The texts of errors come in the caller's language.
-7.codes.1  Each published code means what is written of it; which test hears which: docs/result-codes.md.
-7.codes.2  A code that this service has no cause to tell is listed with the reason.
+7.codes.1  Each published code has its published meaning.
+7.codes.2  A code that this service never returns is listed with the reason.
 """,
     ),
     read_part(
@@ -409,10 +412,10 @@ PARTS: Final[tuple[Part, ...]] = (
 8.receipt-retention    The local database keeps receipts for 40 days by default.
 8.operation-retention  The local database keeps terminal operations for 90 days by default.
 8.offline.1            The tax service blocks a register after 168 hours offline in a month.
-8.offline.2            A register past its 35 hours offline may only close its shift.
-8.key-expiry           A signing key with under 3 days left keeps its register from going offline.
+8.offline.2            A register offline for more than 35 hours may only close its shift.
+8.key-expiry           A signing key valid for less than 3 days keeps its register from going offline.
 8.date-mismatch        A register's date may be off by less than 30 minutes.
-8.rounding             The rounding of a receipt lies between -0.99 and 0.99.
+8.rounding             The rounding of a receipt is from -0.99 to 0.99.
 8.minimum-price        After its discount an item costs 0.01 or more.
 """,
     ),
@@ -424,16 +427,57 @@ PARTS: Final[tuple[Part, ...]] = (
 9.3.1      Answers carry `ver`.
 9.3.2      Some answers carry `resp_ver`.
 9.4        Fractional numbers in answers keep a trailing zero fraction.
-9.5        A version that is no longer supported is told so (1125) when a receipt is made.
+9.5        A version that is no longer supported gets 1125 when a receipt is made.
 """,
     ),
 )
 
+SECTIONS: Final[dict[str, str]] = {
+    "1.1": "Application",
+    "1.2": "Web server",
+    "1.3": "Reach",
+    "1.4": "Transport",
+    "1.5": "Devices",
+    "1.6": "Web interfaces",
+    "1.7": "Addressing",
+    "1.8": "Protection",
+    "1.9": "Concurrency",
+    "1.10": "Repeats",
+    "1.11": "Retention",
+    "2.1": "Device",
+    "2.2": "Request",
+    "2.3": "Response",
+    "2.4": "Session and key",
+    "3.1": "Device states",
+    "3.2": "Outcomes",
+    "3.3": "Look-up by tag",
+    "3.4": "Look-up at terminals",
+    "4.1": "Paths",
+    "4.2": "Register tasks",
+    "4.3": "Look-up alone",
+    "4.4": "Terminal tasks",
+    "4.5": "Terminal transactions",
+    "4.6": "Batch mode",
+    "4.7": "Time-outs",
+    "5.1": "Switch",
+    "5.2": "Login",
+    "5.3": "What is blocked",
+    "5.4": "Inactivity",
+    "5.5": "Session and key",
+    "5.6": "Web interface",
+    "5.7": "Other methods",
+    "7.1": "General codes",
+    "7.2": "Register codes",
+    "7.3": "Terminal codes",
+    "7.4": "Printer codes",
+}
+"""The titles of the sections. A part of one table, and a rule beside its sections, has none."""
+
 WITHOUT_TEST: Final[dict[str, str]] = {
     "1.3.2": "there is no version for Android",
     "1.5.1.4": "no task for a device of another kind is published, so there is no driver for one",
-    "1.9b.2": "no rule: [performance.md](performance.md) has the figures",
-    "9.5": "only a cloud cabinet says so, and there is no driver for one; the training register says it on demand",
+    "1.9b.2": "[performance.md](../performance.md) has the figures",
+    "9.5": "only a cloud cabinet returns it, and no driver is for one; a training register returns it on demand",
 }
 """Why a sentence has no test, for those that cannot have one."""
 

@@ -210,6 +210,7 @@ class SellTests(ClientCase):
                 self.assertEqual((sold.res, self.sales), (0, before + 1), tag)
                 self.assertEqual(sold.repeated, bool({first, second} & {LOST, SILENT}), tag)
 
+    @promises("4.7.clients.1")
     def test_silence(self) -> None:
         """A register has 20 seconds to answer; then it is asked again."""
         self.line.faults = [SILENT]
@@ -346,6 +347,7 @@ class OtherTaskTests(ClientCase):
         """Whatever else keeps a shift closed is told."""
         self.assertEqual(self.error(self.client.open_shift("nobody"), Refused).answer.res, 1091)
 
+    @promises("4.7.clients.2")
     def test_print(self) -> None:
         """Paper is asked for once: what may be on it is not printed again by itself."""
         self.assertEqual(self.do(self.client.print_lines("prn", [{"t": "Дякуємо"}])).info["isprint"], 1)
@@ -394,6 +396,7 @@ class PayTests(ClientCase):
             # A line that took nothing has nothing to tell of, and the money is asked for once more.
             self.assertEqual(self.tasks[2:], [1] if first in (REFUSED, GATEWAY) else [], first)
 
+    @promises("4.7.clients.3")
     def test_terminal_has_its_time(self) -> None:
         """A terminal has 310 seconds to answer."""
         self.line.faults = [SILENT]

@@ -44,7 +44,7 @@ _PATH = re.compile(
 )
 """A path of the interface."""
 
-NO_PATHS = ("CHANGELOG.md", "traceability.md", "security.md")
+NO_PATHS = ("CHANGELOG.md", "security.md")
 """Pages that name paths of requests that are refused, and of what once was."""
 
 SHELLS = frozenset({"sh", "console", "powershell", "bat", "cmd", "service", "ini", "dockerfile", ""})

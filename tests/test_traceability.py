@@ -1,4 +1,4 @@
-"""The list of sentences is sound, and the page of proofs tells what the marks on the tests say."""
+"""The list of rules is sound, and the page shows the tests that the marks name."""
 
 # mypy: disallow-untyped-calls=False
 # (trial's assertions have no annotations)
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ from types import ModuleType
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests import traceability
-from tests.specification import MARK, PARTS, SENTENCES, WITHOUT_TEST, Part, Sentence, promises, read_part
+from tests.specification import MARK, PARTS, SECTIONS, SENTENCES, WITHOUT_TEST, Part, Sentence, promises, read_part
 
 
 class SentencesTests(SynchronousTestCase):
@@ -46,6 +47,12 @@ class SentencesTests(SynchronousTestCase):
         numbers = [part.number for part in PARTS]
         self.assertEqual(numbers, sorted(set(numbers)))
         self.assertEqual(tuple(sentence for part in PARTS for sentence in part.sentences), SENTENCES)
+
+    def test_sections(self) -> None:
+        """Each section has rules, or codes, and every rule of a part with sections is in one of them."""
+        found = {match[0] for sentence in SENTENCES if (match := re.match(r"\d+\.\d+", sentence.id))}
+        self.assertEqual(set(SECTIONS) - found, set(traceability.CODES))
+        self.assertEqual({name for name in found - set(SECTIONS) if name[0] in "12345"}, set())
 
     def test_table(self) -> None:
         """A table has a row for each sentence; an indented line continues the row above it."""
@@ -172,7 +179,7 @@ class ImportTests(SynchronousTestCase):
     """Finding the test modules."""
 
     def test_broken_module(self) -> None:
-        """A module that cannot be imported is passed over and told of; the others are read."""
+        """A module that cannot be imported is skipped and reported; the others are read."""
         folder = Path(self.mktemp()) / "trace_example"
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("")
@@ -202,34 +209,47 @@ class RenderTests(SynchronousTestCase):
     """From proofs to the page."""
 
     def test_example(self) -> None:
-        """A part becomes a table with its tests or "not yet"; the counts stand at the end."""
+        """A rule is a line with its anchor and its tests, or with "not yet"; the counts are at the end."""
         parts = [
-            Part(1, "First", (Sentence("1.1", "A | B."), Sentence("1.2", "C."))),
-            Part(2, "Second", (Sentence("2.1", "D."),)),
+            Part(2, "First", (Sentence("2.1.a", "A."), Sentence("2.10", "B."), Sentence("2.2.c", "C."))),
+            Part(7, "Second", (Sentence("7.0.1", "D."),)),
         ]
-        marks = {"1.1": ["test_a.ATests", "test_b.BTests.test_it"]}
-        self.assertEqual(
-            traceability.render(parts, marks),
-            traceability.INTRODUCTION
-            + "\n"
-            + "## Part 1: First\n"
-            + "\n"
-            + "| id | sentence | tests |\n"
-            + "|---|---|---|\n"
-            + "| 1.1 | A \\| B. | `test_a.ATests`<br>`test_b.BTests.test_it` |\n"
-            + "| 1.2 | C. | none: not yet |\n"
-            + "\n"
-            + "## Part 2: Second\n"
-            + "\n"
-            + "| id | sentence | tests |\n"
-            + "|---|---|---|\n"
-            + "| 2.1 | D. | none: not yet |\n"
-            + "\n"
-            + "## Count\n"
-            + "\n"
-            + "- Part 1: 1 of 2 sentences have tests.\n"
-            + "- Part 2: 0 of 1 sentences have tests.\n",
+        marks = {"2.1.a": ["test_a.ATests", "test_b.BTests.test_it"]}
+        page = traceability.render(parts, marks)
+        self.assertTrue(
+            page.startswith(
+                traceability.INTRODUCTION
+                + "\n## 2. First\n"
+                + '\n- <a id="2.10"></a>**2.10** B. No test: not yet.\n'
+                + "\n### 2.1 Device\n"
+                + '\n- <a id="2.1.a"></a>**2.1.a** A. `test_a.ATests` `test_b.BTests.test_it`\n'
+                + "\n### 2.2 Request\n"
+                + '\n- <a id="2.2.c"></a>**2.2.c** C. No test: not yet.\n'
+            ),
+            page,
         )
+        self.assertIn(
+            "\n## 7. Second\n"
+            '\n- <a id="7.0.1"></a>**7.0.1** D. No test: not yet.\n'
+            "\n### 7.1 General codes\n"
+            "\nThe codes are in [result codes](../result-codes.md#all-devices).\n",
+            page,
+        )
+        self.assertTrue(
+            page.endswith("\n## Count\n\n- Part 2: 1 of 3 rules have tests.\n- Part 7: 0 of 1 rules have tests.\n"),
+            page,
+        )
+
+    def test_braces(self) -> None:
+        """What names share is written once; a class that is named itself stands for its tests."""
+        for names, shown in (
+            (["a.B.c"], ["a.B.c"]),
+            (["a.B.c", "a.B.d", "e.F.g"], ["a.B.{c,d}", "e.F.g"]),
+            (["a.B.c", "a.D.c", "a.E.f"], ["a.{{B,D}.c,E.f}"]),
+            (["a.B", "a.B.c"], ["a.B"]),
+            ([], []),
+        ):
+            self.assertEqual(traceability.braced(names), shown)
 
 
 class PageTests(SynchronousTestCase):
@@ -243,7 +263,7 @@ class PageTests(SynchronousTestCase):
 
     def test_written_then_checked(self) -> None:
         """A missing or edited page fails the check, which names the command; a page just written passes."""
-        page = Path(self.mktemp()) / "docs" / "traceability.md"
+        page = Path(self.mktemp()) / "docs" / "specification.md"
 
         self.assertEqual(self._main("--check", page=page)[0], 1)
         self.assertEqual(self._main(page=page), (0, ""))
@@ -251,10 +271,10 @@ class PageTests(SynchronousTestCase):
         page.write_text(page.read_text(encoding="utf-8") + "by hand\n", encoding="utf-8")
         status, errors = self._main("--check", page=page)
         self.assertEqual(status, 1)
-        self.assertIn("`python -m tests.traceability` writes it anew", errors)
+        self.assertIn("`python -m tests.traceability` writes it again", errors)
 
     def test_committed_page(self) -> None:
-        """The committed page tells exactly what the marks on the tests say."""
+        """The committed page is what the marks on the tests say."""
         status, errors = self._main("--check", page=traceability.PAGE)
         self.assertEqual(status, 0, errors)
 

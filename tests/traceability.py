@@ -1,16 +1,17 @@
 """
-Write ``docs/traceability.md``: which test proves which sentence of the specification.
+Write ``docs/reference/specification.md``: the rules of the specification, and the tests that prove each of them.
 
-``python -m tests.traceability`` writes the page anew; with ``--check`` it only compares, and exits with 1
-when the page differs. The marks are read from the imported test classes, so a test that a class inherits
-from a contract is listed once for each implementation. A test that is skipped on this machine is listed all
-the same: the page has to read alike everywhere.
+``python -m tests.traceability`` writes the page; with ``--check`` it only compares, and exits with 1 when the page
+differs. The marks are read from the imported test classes, so a test that a class inherits from a contract is
+listed once for each implementation. A test that is skipped on this machine is listed too: the page has to be the
+same everywhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 import unittest
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,26 +19,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from tests.specification import MARK, PARTS, WITHOUT_TEST, Part
+from tests.specification import MARK, PARTS, SECTIONS, WITHOUT_TEST, Part, Sentence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PAGE: Final = ROOT / "docs" / "traceability.md"
+PAGE: Final = ROOT / "docs" / "reference" / "specification.md"
 COMMAND: Final = "python -m tests.traceability"
 
 INTRODUCTION: Final = f"""\
-# Traceability
+# Specification
 
-This page is written by `{COMMAND}` from the marks `@promises(...)` on the tests, and
-`tests/test_traceability.py` fails when it no longer tells what the marks say; do not edit it by hand. Each
-row is one rule of the specification: its id, which is its place there, the rule in our own words
-(`tests/specification.py`), and the tests that prove it. A test case without a method proves the rule by all
-its tests. Where there is none, the reason is told. Part 6 holds no rule; the codes of part 7 are listed one by
-one in [result-codes.md](result-codes.md). One test runs by `python -m twisted.trial tests.` followed by its name
-as it stands here.
+The rules of the interface that this service implements, in our own words. Code cites them as "specification 4.7": a
+part, a section or the id of a rule. Details that the specification leaves open are in
+[HTTP interface](http-interface.md).
+
+`{COMMAND}` writes this page from `tests/specification.py` and from the marks `@promises(...)`
+on the tests, so do not edit it by hand. Behind each rule are the tests that prove it, or the reason why there is
+none. One test runs by `python -m twisted.trial tests.` and its name; a shell expands names in braces. A name that
+ends with a class means all tests of that class. Part 6 has no rules.
 """
 
-NOBODY: Final = "not yet"
-"""Said of a sentence that has neither a test nor a reason."""
+CODES: Final = {"7.1": "all-devices", "7.2": "registers", "7.3": "terminals", "7.4": "printers"}
+"""Where the codes of a section are listed, on the page of result codes."""
+
+UNPROVED: Final = "not yet"
+"""The reason given for a rule that has neither a test nor a reason."""
 
 
 def import_tests(folder: Path, package: str) -> tuple[list[ModuleType], list[str]]:
@@ -75,34 +80,57 @@ def _marked(case: type[unittest.TestCase]) -> Iterator[tuple[tuple[str, ...], st
 
 
 def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
-    """Return the page: a table for each part, and how much of each part has tests."""
-    blocks = [INTRODUCTION]
-    counts = []
+    """Return the page: parts, sections, a line for each rule, and how many rules of each part have tests."""
+    blocks, counts = [INTRODUCTION], []
     for part in parts:
-        rows = [
-            f"| {sentence.id} | {_cell(sentence.text)} | {_tests(sentence.id, marks)} |"
-            for sentence in part.sentences
-        ]
-        head = [f"## Part {part.number}: {part.title}", "", "| id | sentence | tests |", "|---|---|---|"]
-        blocks.append("\n".join([*head, *rows]) + "\n")
+        blocks.append(f"## {part.number}. {part.title}\n")
+        sections: dict[str, list[str]] = {"": []}
+        sections |= {name: [] for name in SECTIONS if name.startswith(f"{part.number}.")}
+        for sentence in part.sentences:
+            found = re.match(r"\d+\.\d+", sentence.id)
+            section = found[0] if found and found[0] in sections else ""
+            sections[section].append(_rule(sentence, marks))
+        for name, rules in sections.items():
+            if name:
+                blocks.append(f"### {name} {SECTIONS[name]}\n")
+            if name in CODES:
+                rules.append(f"The codes are in [result codes](../result-codes.md#{CODES[name]}).\n")
+            blocks += ["".join(rules)] if rules else []
         proved = sum(sentence.id in marks for sentence in part.sentences)
-        counts.append(f"- Part {part.number}: {proved} of {len(part.sentences)} sentences have tests.\n")
+        counts.append(f"- Part {part.number}: {proved} of {len(part.sentences)} rules have tests.\n")
     return "\n".join([*blocks, "## Count\n", "".join(counts)])
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
+def _rule(sentence: Sentence, marks: Mapping[str, Sequence[str]]) -> str:
+    tests = " ".join(f"`{name}`" for name in braced(marks.get(sentence.id, ())))
+    proof = tests or f"No test: {WITHOUT_TEST.get(sentence.id, UNPROVED)}."
+    return f'- <a id="{sentence.id}"></a>**{sentence.id}** {sentence.text} {proof}\n'
 
 
-def _tests(sentence: str, marks: Mapping[str, Sequence[str]]) -> str:
-    names = marks.get(sentence, ())
-    return "<br>".join(f"`{name}`" for name in names) or f"none: {WITHOUT_TEST.get(sentence, NOBODY)}"
+def braced(names: Iterable[str]) -> list[str]:
+    """The dotted ``names``, with what several share written once: ``a.B.c`` and ``a.D.c`` are ``a.{B,D}.c``."""
+    inside: dict[str, list[str]] = {}
+    for name in names:
+        head, _, rest = name.partition(".")
+        inside.setdefault(head, []).append(rest)
+    heads: dict[str, list[str]] = {}
+    for head, rests in inside.items():
+        # A class that is named itself stands for all its tests.
+        heads.setdefault("" if "" in rests else _either(braced(rests)), []).append(head)
+    shared: list[str] = []
+    for rest, these in heads.items():
+        shared += [f"{_either(these)}.{rest}"] if rest else these
+    return shared
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{{{','.join(names)}}}"
 
 
 def main(arguments: Sequence[str] | None = None, page: Path = PAGE) -> int:
     """Write the page, or compare it; return the exit status, which is 1 when something is amiss."""
     parser = argparse.ArgumentParser(
-        prog=COMMAND, description="Write docs/traceability.md from the marks on the tests."
+        prog=COMMAND, description="Write docs/reference/specification.md from the marks on the tests."
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail when the page differs")
     options = parser.parse_args(arguments)
@@ -113,7 +141,7 @@ def main(arguments: Sequence[str] | None = None, page: Path = PAGE) -> int:
     text = render(PARTS, read_marks(modules))
     if options.check:
         if not page.exists() or page.read_text(encoding="utf-8") != text:
-            print(f"{page} is not what the marks say now; `{COMMAND}` writes it anew", file=sys.stderr)
+            print(f"{page} is not what the marks say now; `{COMMAND}` writes it again", file=sys.stderr)
             return 1
     else:
         page.parent.mkdir(parents=True, exist_ok=True)
