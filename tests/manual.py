@@ -20,11 +20,15 @@ SITE = DOCS / "site"
 ENGLISH_ONLY = "<!-- English only -->"
 """Below a heading: this section is not in the Ukrainian page."""
 
+ALONE = ("CONTRIBUTING.md",)
+"""Pages that a code host shows and the site does not have, where they exist."""
+
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.DOTALL | re.MULTILINE
 )
 _INDENTED = re.compile(r"\n\n((?: {4}\S.*\n)+)")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
+_ID = re.compile(r'<a id="([^"]+)">')
 _LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
@@ -122,6 +126,11 @@ class Page:
             line = self.prose.count("\n", 0, match.start()) + 1
             found.append(Heading(level, text, f"{anchor}-{count}" if count else anchor, line, bool(skipping)))
         return found
+
+    @cached_property
+    def anchors(self) -> set[str]:
+        """What code may cite behind ``#``: headings, and ids written as HTML, which the site knows nothing of."""
+        return {heading.anchor for heading in self.headings} | set(_ID.findall(self.prose))
 
     @property
     def shared(self) -> tuple[list[int], list[tuple[str, str]]]:
