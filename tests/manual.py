@@ -20,9 +20,6 @@ SITE = DOCS / "site"
 ENGLISH_ONLY = "<!-- English only -->"
 """Below a heading: this section is not in the Ukrainian page."""
 
-ALONE = ("CONTRIBUTING.md",)
-"""Pages that a code host shows and the site does not have, where they exist."""
-
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.DOTALL | re.MULTILINE
 )

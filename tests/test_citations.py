@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.manual import ALONE, HOME, Page, pages
+from tests.manual import HOME, Page, pages
 
 FOLDERS = ("dmtwisted", "docs", "packaging", "protocols", "tests", "tools", "twisted", "web")
 KINDS = frozenset({".html", ".js", ".md", ".py", ".toml"})
@@ -29,7 +29,7 @@ _GAP = r"\s+(?:(?:#|//|\*)\s+)?"
 
 _NUMBER = r"\d{1,2}[a-z]?(?:\.[\w-]+)*(?!\w)"
 
-_PAGE = re.compile(r"(?<![\w/.{}*-])((?:\.\.?/)*\w[\w./-]*\.md)\b(?:#([\w-]+(?:\.[\w-]+)*))?")
+_PAGE = re.compile(r"(?<![\w/.{}*+-])((?:\.\.?/)*\w[\w./-]*\.md)\b(?:#([\w-]+(?:\.[\w-]+)*))?")
 _SPECIFICATION = re.compile(rf"[Ss]pecification,?{_GAP}({_NUMBER}(?:(?:,|{_GAP}(?:and|or|to)){_GAP}{_NUMBER})*)")
 _ELSEWHERE = re.compile(
     rf"\b(?:http-api|fiscal-server|style-guide|redesign|[Dd]esign{_GAP}\d+)\b"
@@ -119,6 +119,11 @@ class RepositoryTests(SynchronousTestCase):
         found = remaining()
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
+    def test_contributing(self) -> None:
+        """Links of CONTRIBUTING.md lead to files and folders; `tests.test_manual` sees to the pages of the site."""
+        for link in _known("CONTRIBUTING.md").links:
+            self.assertTrue(":" in link or (HOME / link.partition("#")[0]).exists(), link)
+
 
 class FinderTests(SynchronousTestCase):
     """What is found, and what is let through."""
@@ -130,7 +135,7 @@ class FinderTests(SynchronousTestCase):
         "a page beside this one": "[day](registers.md#settings)",
         "a page one folder up": "[en](../registers.md)",
         "a part of the path": '"index.md"',
-        "names that are made": 'f"docs/{name}.md", "docs/*.md", "*.md"',
+        "names that are made": 'f"docs/{name}.md", "docs/*.md", "*.md", "+word.added.md"',
         "a link that a program writes": "(../result-codes.md#registers)",
         "an address": "https://example.com/a/NOTES.md",
         "a part": "(specification 8)",
@@ -193,7 +198,6 @@ class FinderTests(SynchronousTestCase):
         found = {path.relative_to(HOME).as_posix() for path in files()}
         wanted = {"Makefile", "README.md", "pyproject.toml", "web/static/page.js", "docs/index.md"}
         self.assertEqual(wanted - found, set())
-        self.assertTrue({name for name in ALONE if (HOME / name).is_file()} <= found)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.results import Res
-from tests.manual import ALONE, HOME, Block, Page, contents, in_both_languages, pages
+from tests.manual import HOME, Block, Page, contents, in_both_languages, pages
 from tests.test_manual_walk import walked
 from tests.web_case import WebCase
 from web.openapi.paths import ENTRIES
@@ -311,8 +311,7 @@ class LinkTests(SynchronousTestCase):
 
     def test_links(self) -> None:
         """Every link to a file or heading of ours leads to one."""
-        alone = [Page(name) for name in ALONE if (HOME / name).is_file()]
-        for page in [*pages().values(), *alone]:
+        for page in pages().values():
             for link in page.links:
                 if re.match(r"[a-z]+:", link):
                     continue
