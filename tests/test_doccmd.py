@@ -46,7 +46,7 @@ from dmtwisted.printing.pictures import as_png
 from dmtwisted.printing.template import SAMPLE
 from dmtwisted.results import Refused, Res
 
-PAGE = Path(__file__).parent.parent / "docs" / "doccmd.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "printers.md"
 ALIGNS: tuple[Align, ...] = ("left", "center", "right")
 
 
