@@ -223,7 +223,7 @@ class RefusalTests(Refusals):
     def test_broken_picture(self) -> None:
         """A file that begins as a picture and is none is refused with its path."""
         data = b64encode(b64decode(png(8, 8))[:40]).decode()
-        self.assertIn("doc.doccmd[0].data: this is no picture", self.refusal({"cmd": "image", "data": data}))
+        self.assertIn("doc.doccmd[0].data: this is not a picture", self.refusal({"cmd": "image", "data": data}))
 
     @given(
         st.lists(

@@ -15,11 +15,11 @@ from protocols.printers.instructions import (
     BarcodeModule,
     Buzz,
     ClearCount,
+    CutPaper,
     FeedDots,
     Ignored,
     Initialise,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintBarcode,
@@ -96,8 +96,8 @@ class EncodeTests(SynchronousTestCase):
             PrintBarcode("ean8", "12345670"),
             PrintBarcode("code128", "1234567890", pairs=True),
             PrintBarcode("code128", "a{b"),
-            Knife(partial=True, feed=False),
-            Knife(partial=False, feed=False),
+            CutPaper(partial=True, feed=False),
+            CutPaper(partial=False, feed=False),
             Raster(2, bytes(range(8))),
         )
         self.assertEqual(read(encode(told)), list(told))

@@ -90,7 +90,7 @@ class QrTests(SynchronousTestCase):
     """QR codes."""
 
     def test_size(self) -> None:
-        """The link to a receipt is a code of version 6 at level M (printers.md 6.2)."""
+        """The link to a receipt is a code of version 6 at level M (docs/reference/printers.md#codes)."""
         self.assertEqual(len(squares(QR_TEXT.encode(), "M")), 41)
 
     def test_too_much(self) -> None:
@@ -99,7 +99,7 @@ class QrTests(SynchronousTestCase):
         self.assertRaises(NotDrawable, squares, b"", "L")
 
     def test_fitting(self) -> None:
-        """The squares are as large as paper and code allow, 3 to 6 dots (printers.md 6.2)."""
+        """The squares are as large as paper and code allow, 3 to 6 dots (docs/reference/printers.md#codes)."""
         self.assertEqual(fitting_module(41, 384), 4)
         self.assertEqual(fitting_module(21, 384), 6)
         self.assertEqual(fitting_module(45, 576), 6)

@@ -19,9 +19,9 @@ from protocols.printers.instructions import (
     AskInTurn,
     CodeTable,
     CountDocument,
+    CutPaper,
     FeedLines,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintBarcode,
@@ -30,11 +30,11 @@ from protocols.printers.instructions import (
     QrPrint,
     Raster,
     RasterKeep,
+    ReportName,
     SetAlign,
     SetBold,
     SetInverted,
     SingleByte,
-    TellName,
 )
 from protocols.printers.profiles import PROFILES
 from protocols.printers.star import StarReader
@@ -53,7 +53,7 @@ class ProfileTests(SynchronousTestCase):
     """The families."""
 
     def test_numbers(self) -> None:
-        """The numbers of code tables are those of the reference (printers.md 1.2)."""
+        """The numbers of code tables are those of the reference (docs/reference/printers.md#code-pages)."""
         expected = {
             "epson": {"cp866": 17, "cp1125": 44, "cp1251": 46},
             "epson-old": {"cp866": 17},
@@ -68,7 +68,7 @@ class ProfileTests(SynchronousTestCase):
             self.assertEqual(dict(PROFILES[name].code_tables), numbers, name)
 
     def test_geometry(self) -> None:
-        """Columns fit the dots of the head (printers.md 1.3)."""
+        """Columns fit the dots of the head (docs/reference/printers.md#paper)."""
         for profile in PROFILES.values():
             self.assertEqual(profile.columns("A"), profile.dots // 12, profile.name)
             self.assertEqual(profile.columns("A", 2), profile.columns("A") // 2)
@@ -114,7 +114,7 @@ class TextTests(SynchronousTestCase):
         )
 
     def test_never_another_table(self) -> None:
-        """One job uses one table, whatever is in it (printers.md 1.2 rule 3)."""
+        """One job uses one table, whatever is in it (docs/reference/printers.md#code-pages)."""
         job = compose((Text("Ґ"), Text("é"), Text("ß")), PROFILES["epson-old"])
         self.assertEqual([each for each in told(job) if isinstance(each, CodeTable)], [CodeTable(17)])
 
@@ -209,10 +209,10 @@ class CodeTests(SynchronousTestCase):
 
 
 class MechanismTests(SynchronousTestCase):
-    """Knife, drawer, buzzer, logo and proofs."""
+    """CutPaper, drawer, buzzer, logo and proofs."""
 
     def test_drawer_first(self) -> None:
-        """The drawer opens before anything is printed, wherever it stands in the job (printers.md 6.2)."""
+        """The drawer opens before anything is printed (docs/reference/printers.md#delivery)."""
         instructions = told(compose((Text("a"), Cut(), Drawer(5)), EPSON))
         self.assertEqual(instructions.index(Pulse(5)), 1)
 
@@ -225,11 +225,11 @@ class MechanismTests(SynchronousTestCase):
 
     def test_knife(self) -> None:
         """A printer without a knife feeds to its tear bar, one with one kind of cut does that."""
-        self.assertIn(Knife(partial=False), told(compose((Cut(partial=False),), EPSON)))
+        self.assertIn(CutPaper(partial=False), told(compose((Cut(partial=False),), EPSON)))
         self.assertIn(FeedLines(5), told(compose((Cut(),), CLONE)))
-        self.assertIn(Knife(partial=False), told(compose((Cut(),), replace(EPSON, knife="full"))))
+        self.assertIn(CutPaper(partial=False), told(compose((Cut(),), replace(EPSON, cutter="full"))))
         fed = told(compose((Cut(),), replace(EPSON, feed_before_cut=4)))
-        self.assertEqual(fed[1:3], [FeedLines(4), Knife(partial=True, feed=False)])
+        self.assertEqual(fed[1:3], [FeedLines(4), CutPaper(partial=True, feed=False)])
 
     def test_missing(self) -> None:
         """What the printer does not have is told as a problem."""
@@ -243,7 +243,7 @@ class MechanismTests(SynchronousTestCase):
         """Every job ends with one proof, asked for as the printer can give it."""
         self.assertEqual(told(compose((Text("a"), Mark()), EPSON))[-2:], [LineFeed(), AskInTurn(1)])
         named = replace(EPSON, completion="process-id")
-        self.assertEqual(told(compose((), named, [b"AB01"]))[-1], TellName(b"AB01"))
+        self.assertEqual(told(compose((), named, [b"AB01"]))[-1], ReportName(b"AB01"))
         self.assertEqual(compose((Mark(), Text("a")), named).marks, (b"0001", b"0002"))
         self.assertEqual(told(compose((), STAR))[-1], CountDocument())
         self.assertEqual((compose((Mark(),), CLONE).marks, told(compose((Mark(),), CLONE))[2:]), ((), []))
@@ -355,7 +355,7 @@ class FinderTests(SynchronousTestCase):
         """Fewer numbers can be tried, and the page ends with a cut and a proof."""
         job = finder(EPSON, "cp1251", [46, 17])
         self.assertEqual([each.number for each in told(job) if isinstance(each, CodeTable)], [46, 17])
-        self.assertEqual(told(job)[-2:], [Knife(partial=True), AskInTurn(1)])
+        self.assertEqual(told(job)[-2:], [CutPaper(partial=True), AskInTurn(1)])
 
     def test_no_table(self) -> None:
         """Drawn lines need no number."""

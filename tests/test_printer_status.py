@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.printers.escpos_status import (
-    Answer,
-    Changed,
+    EscPosAnswer,
     EscPosAnswers,
     Flow,
-    Named,
+    NameAnswer,
     Noise,
-    Told,
-    ToldInTurn,
+    StateAnswer,
+    StateChange,
+    TurnAnswer,
 )
 from protocols.printers.status import PrinterStatus
 from tests.vectors.printers import ESCPOS_ANSWERS
 
 
-def told(data: bytes, *asked: int, in_turn: int = 0) -> tuple[list[Answer], PrinterStatus]:
+def told(data: bytes, *asked: int, in_turn: int = 0) -> tuple[list[EscPosAnswer], PrinterStatus]:
     """The answers in ``data`` when ``asked`` had been asked at once, and ``in_turn`` questions in their turn."""
     answers = EscPosAnswers()
     answers.ask(*asked)
@@ -55,24 +55,26 @@ class ApartTests(SynchronousTestCase):
     def test_in_order(self) -> None:
         """Answers to several questions belong to them in their order."""
         found, status = told(b"\x12\x16\x12\x72", 1, 2, 3, 4)
-        self.assertEqual(found, [Told(1, 0x12), Told(2, 0x16), Told(3, 0x12), Told(4, 0x72)])
+        self.assertEqual(
+            found, [StateAnswer(1, 0x12), StateAnswer(2, 0x16), StateAnswer(3, 0x12), StateAnswer(4, 0x72)]
+        )
         self.assertEqual((status.online, status.cover_open, status.paper), (True, True, "out"))
 
     def test_group_before_turn(self) -> None:
         """The three bytes after the first of a change belong to it, and only the next one is an answer in turn."""
         found, _ = told(b"\x10\x00\x00\x00\x00", in_turn=1)
-        self.assertEqual(found, [Changed(b"\x10\0\0\0"), ToldInTurn(0)])
+        self.assertEqual(found, [StateChange(b"\x10\0\0\0"), TurnAnswer(0)])
 
     def test_answer_inside_of_a_group(self) -> None:
         """An answer at once, or a pause, may come in the middle of a change."""
         found, status = told(b"\x10\x00\x12\x13\x03\x00", 1)
-        self.assertEqual(found, [Told(1, 0x12), Flow(True), Changed(b"\x10\x00\x03\x00")])
+        self.assertEqual(found, [StateAnswer(1, 0x12), Flow(True), StateChange(b"\x10\x00\x03\x00")])
         self.assertEqual(status.paper, "near_end")
 
     def test_group_broken_off(self) -> None:
         """A change that breaks off is noise, and the next one is read."""
         found, _ = told(b"\x10\x00\x18\x00\x00\x00")
-        self.assertEqual(found, [Noise(b"\x10\x00"), Changed(b"\x18\0\0\0")])
+        self.assertEqual(found, [Noise(b"\x10\x00"), StateChange(b"\x18\0\0\0")])
 
     def test_nobody_asked(self) -> None:
         """An answer that nobody asked for says nothing about the printer."""
@@ -84,12 +86,12 @@ class ApartTests(SynchronousTestCase):
     def test_names(self) -> None:
         """Names of the printer and of marks are read whole."""
         found, _ = told(b"_EPSON\x00\x37\x22AB01\x00")
-        self.assertEqual(found, [Named(b"EPSON"), ToldInTurn(name=b"AB01")])
+        self.assertEqual(found, [NameAnswer(b"EPSON"), TurnAnswer(name=b"AB01")])
 
     def test_name_that_is_none(self) -> None:
         """What begins like a name and is none is noise, and nothing after it is lost."""
         found, _ = told(b"_\x12\x37\x12", 1, 2)
-        self.assertEqual(found, [Noise(b"_"), Told(1, 0x12), Noise(b"\x37"), Told(2, 0x12)])
+        self.assertEqual(found, [Noise(b"_"), StateAnswer(1, 0x12), Noise(b"\x37"), StateAnswer(2, 0x12)])
 
     def test_name_without_end(self) -> None:
         """A name without an end is given up."""

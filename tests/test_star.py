@@ -14,11 +14,11 @@ from protocols.printers.instructions import (
     AskNow,
     ClearCount,
     CountDocument,
+    CutPaper,
     FeedDots,
     FeedLines,
     Ignored,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintLogo,
@@ -30,13 +30,13 @@ from protocols.printers.instructions import (
     QrPrint,
     QrStore,
     Raster,
+    ReportChanges,
     SetAlign,
     SetBold,
     SetFont,
     SetInverted,
     SetSize,
     SetUnderline,
-    TellChanges,
 )
 from protocols.printers.star import StarReader, encode
 from protocols.printers.star_status import (
@@ -93,11 +93,11 @@ TOLD: tuple[Instruction, ...] = (
     QrPrint(),
     Raster(2, bytes(range(4))),
     PrintLogo(3),
-    Knife(partial=False, feed=False),
-    Knife(partial=False),
+    CutPaper(partial=False, feed=False),
+    CutPaper(partial=False),
     Pulse(5),
     AskNow(0),
-    TellChanges(1),
+    ReportChanges(1),
     CountDocument(),
     ClearCount(),
 )
@@ -118,7 +118,7 @@ class CodecTests(SynchronousTestCase):
             self.assertEqual(read(stream[:cut], stream[cut:]), list(TOLD), cut)
 
     def test_bytes_of_codes(self) -> None:
-        """Bar codes and QR codes have the bytes of the specification (printers.md 2)."""
+        """Bar codes and QR codes have the bytes of the specification (docs/reference/printers.md#star)."""
         self.assertEqual(
             encode((PrintWholeBarcode("ean13", "4820000000017", 80, 2, True),)).hex(" "),
             "1b 62 03 02 01 50 34 38 32 30 30 30 30 30 30 30 30 31 37 1e",

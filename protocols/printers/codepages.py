@@ -1,14 +1,14 @@
-"""Ukrainian letters in the one-byte tables of printers, and what is written instead (printers.md 1.2).
+"""Ukrainian letters in the code pages of printers, and their replacements (docs/reference/printers.md#code-pages).
 
 ============ ======================= ==================================================
-table        Ґ ґ Є є І і Ї ї №       replaced
+code page    Ґ ґ Є є І і Ї ї №       replaced
 ============ ======================= ==================================================
 ``cp1251``   all                     ₴ by `грн`
 ``cp1125``   all                     also quotes, dashes and the apostrophe by plain ones
 ``cp866``    all but Ґ ґ І і         also І і by Latin letters, Ґ ґ by Г г
 ============ ======================= ==================================================
 
-``raster`` is no table: its lines are drawn, see `protocols.printers.raster`.
+``raster`` is not a code page: its lines are drawn, see `protocols.printers.raster`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from unicodedata import category, combining, normalize
 
 CodePage = Literal["cp1251", "cp1125", "cp866"]
 CODE_PAGES: tuple[CodePage, ...] = ("cp1251", "cp1125", "cp866")
-"""In the order in which they are preferred."""
+"""In order of preference."""
 
 UNKNOWN = "?"
-"""What stands on the paper for a letter that the table does not have."""
+"""Printed for a character that the code page does not have."""
 
 _ALWAYS = {"₴": "грн"}
-# windows-1251 has these, but a receipt is read by people and by other programs: a plain blank is the same blank.
+# CP1251 has these, but plain blanks print the same and are safe for programs that read the receipt.
 _BLANKS = {"\xa0": " ", "\xad": "", "\t": " "}
 _PLAIN = {
     "«": '"',
@@ -56,34 +56,34 @@ _PLAIN = {
     "Ґ": "Г",
     "ґ": "г",
 }
-"""What is written when the table has no place for a letter."""
+"""Replacements for characters that the code page does not have."""
 
 
 @dataclass(frozen=True)
 class Spelled:
-    """A text as a table writes it, and the letters that it could not write."""
+    """A text in the bytes of a code page, and the characters that it lacks."""
 
     data: bytes
     unknown: tuple[str, ...] = ()
 
 
 def spell(text: str, page: CodePage) -> Spelled:
-    """``text``, a single line, as bytes of ``page``; nothing in it can be taken for a command."""
+    """Encode ``text``, a single line, in ``page``; the result contains no command."""
     composed = normalize("NFC", text)
     letters = [_letter(char, page) for char in composed]
     unknown = tuple(char for char, letter in zip(composed, letters, strict=True) if letter is None)
     return Spelled(b"".join(UNKNOWN.encode() if letter is None else letter for letter in letters), unknown)
 
 
-def _empty(char: str) -> bool:
-    """Whether ``char`` takes no place on paper: a soft hyphen, a joiner, a mark over the letter before."""
-    return char == "\xad" or category(char) in ("Cf", "Mn", "Me")
+def zero_width(char: str) -> bool:
+    """Whether ``char`` has no width: a soft hyphen, a joiner, a combining mark."""
+    return category(char) in ("Cf", "Mn", "Me")
 
 
 @lru_cache(maxsize=4096)
 def _letter(char: str, page: CodePage) -> bytes | None:
-    """How ``page`` writes ``char``; `None` when it cannot."""
-    if _empty(char):
+    """``char`` in ``page``, possibly replaced; `None` when it cannot be written."""
+    if zero_width(char):
         return b""
     for attempt in (_ALWAYS.get(char), _BLANKS.get(char), char, _PLAIN.get(char), _stripped(char)):
         if attempt is not None and attempt.isprintable():
@@ -95,6 +95,6 @@ def _letter(char: str, page: CodePage) -> bytes | None:
 
 
 def _stripped(char: str) -> str | None:
-    """``char`` taken apart, without its marks: é is e, ﬁ is fi."""
+    """``char`` decomposed, without marks: é becomes e, ﬁ becomes fi."""
     parts = "".join(_PLAIN.get(part, part) for part in normalize("NFKD", char) if not combining(part))
     return parts if parts and parts != char else None

@@ -1,11 +1,11 @@
-"""From what shall stand on the paper to what this printer is told: commands and a profile become a job of bytes.
+"""Makes the bytes of a job from its commands and the printer's profile.
 
     job = compose((Drawer(), Text("ФІСКАЛЬНИЙ ЧЕК", "center"), Cut()), PROFILES["epson"])
-    job.data       # the bytes, the same ones each time
-    job.unknown    # letters that stand on the paper as "?"
-    job.problems   # what could not be done, and what was done instead
+    job.data       # the bytes, always the same
+    job.unknown    # characters printed as "?"
+    job.problems   # what the printer cannot do
 
-What a printer cannot do never stops a job: a receipt without its bar code is better than none. It is told as data.
+Problems never stop a job: a receipt without its bar code is better than none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from protocols.printers import escpos, star
+from protocols.printers import escpos, raster, star
 from protocols.printers.codepages import CodePage, spell
 from protocols.printers.commands import (
     Align,
@@ -40,10 +40,10 @@ from protocols.printers.instructions import (
     Buzz,
     CodeTable,
     CountDocument,
+    CutPaper,
     FeedLines,
     Initialise,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintBarcode,
@@ -59,6 +59,7 @@ from protocols.printers.instructions import (
     Raster,
     RasterKeep,
     RasterPrint,
+    ReportName,
     SetAlign,
     SetBold,
     SetFont,
@@ -66,7 +67,6 @@ from protocols.printers.instructions import (
     SetSize,
     SetUnderline,
     SingleByte,
-    TellName,
 )
 from protocols.printers.profiles import Profile
 from protocols.printers.symbols import (
@@ -81,28 +81,26 @@ from protocols.printers.symbols import (
 )
 
 LINE_DOTS = 30
-"""How far a line of the usual size feeds the paper, a sixth of an inch."""
+"""Paper feed of a line of normal size: a sixth of an inch."""
 
-KNIFE_DOTS = 100
-"""From the print head to the knife or the tear bar."""
+CUTTER_DOTS = 100
+"""From the print head to the cutter or the tear bar."""
 
 STRIP_ROWS = 48
-"""Rows of a picture sent at once: a strip as wide as the paper is less than the 4 KB that small printers keep."""
-
-_LONGEST_QR_STORE = 7089
+"""Rows of a picture sent at once: a strip as wide as the paper has less than the 4 KB that small printers buffer."""
 
 PAPER = 1
-"""The question in its turn by which printing is proven: any will do, the paper is the one that all know."""
+"""The query in turn that proves printing: any would do, and all printers support this one."""
 
 ProblemKind = Literal["not-a-code", "too-wide", "no-logo", "no-beeper", "no-drawer", "too-long"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a job that this printer cannot do as asked."""
+    """A command that this printer cannot execute as requested."""
 
     command: int
-    """Which command of the job, from 0."""
+    """Index of the command in the job."""
     kind: ProblemKind
     text: str
 
@@ -113,49 +111,49 @@ class Job:
 
     profile: Profile
     opening: bytes
-    """What makes the printer forget the styles of others; it prints nothing."""
+    """Resets the styles of earlier jobs; prints nothing."""
     data: bytes
-    """What follows it: everything that prints, rings or opens."""
+    """The rest: everything that prints, beeps or opens the drawer."""
     marks: tuple[bytes, ...]
-    """How the printer will tell that it came so far: the name, or nothing for an answer without one."""
+    """The expected proofs: the name of each, empty for an answer without a name."""
     dots: int
-    """Length of the paper that it takes, about."""
+    """Approximate length of its paper."""
     prints: bool
     """Whether anything moves the paper; a job that only opens the drawer does not."""
     at_once: bool = False
-    """Whether the printer obeys even when it cannot print: it only opens the drawer, by a real-time command."""
+    """Whether it only opens the drawer, by a real-time command, which also works when the printer cannot print."""
     unknown: tuple[str, ...] = ()
-    """Letters that stand on the paper as a question mark, each as often as it does."""
+    """Characters printed as a question mark, once for each occurrence."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def stream(self) -> bytes:
-        """All of it, for a spooler that only takes bytes."""
+        """All bytes, for a print queue."""
         return self.opening + self.data
 
 
 def compose(commands: Iterable[Command], profile: Profile, names: Iterable[bytes] = ()) -> Job:
-    """The job that does ``commands`` on a printer of ``profile``.
+    """Compose the job that executes ``commands`` on a printer of ``profile``.
 
-    :param names: four printable letters for each mark, where the printer tells by a name (``process-id``); without
+    :param names: four printable letters for each mark, if the printer's proof has a name (``process-id``); without
         them the marks are numbered.
-    :raises ValueError: when a code table is set whose number is not known.
+    :raises ValueError: when a code page is set whose number is unknown.
     """
     writer = _Writer(profile, list(names))
     ordered = list(enumerate(commands))
-    # The drawer opens while the paper is printed, not after it (printers.md 6.2).
+    # The drawer opens while the paper is printed, not after it (docs/reference/printers.md#delivery).
     ordered.sort(key=lambda numbered: not isinstance(numbered[1], Drawer))
     for number, command in ordered:
         writer.add(number, command)
     if not ordered or not isinstance(ordered[-1][1], Mark):
         writer.mark()
-    # A drawer alone need not wait for paper, where the printer can open it at once.
+    # A job that only opens the drawer need not wait for paper.
     only_drawer = all(isinstance(command, Drawer | Mark) for _, command in ordered)
     at_once = only_drawer and bool(writer.at_once)
     return Job(
         profile=profile,
         opening=encode((Initialise(),), profile),
-        data=encode(writer.at_once if at_once else writer.told, profile),
+        data=encode(writer.at_once if at_once else writer.instructions, profile),
         marks=() if at_once else tuple(writer.marks),
         dots=writer.dots,
         prints=writer.prints,
@@ -166,12 +164,12 @@ def compose(commands: Iterable[Command], profile: Profile, names: Iterable[bytes
 
 
 def encode(instructions: Iterable[Instruction], profile: Profile) -> bytes:
-    """The bytes of ``instructions`` in the language of ``profile``."""
+    """Encode ``instructions`` in the language of ``profile``."""
     return star.encode(instructions) if profile.language == "star" else escpos.encode(instructions, profile)
 
 
 class _Writer:
-    """The instructions of one job as they come together, and the styles that are in force."""
+    """Collects the instructions of one job and tracks the current style."""
 
     def __init__(self, profile: Profile, names: list[bytes]) -> None:
         self._profile = profile
@@ -181,7 +179,7 @@ class _Writer:
         self._bold = self._underline = self._inverted = False
         self._font: Font = "A"
         self._size = (1, 1)
-        self.told: list[Instruction] = []
+        self.instructions: list[Instruction] = []
         self.at_once: list[Instruction] = []
         self.marks: list[bytes] = []
         self.dots = 0
@@ -189,12 +187,12 @@ class _Writer:
         self.unknown: list[str] = []
         self.problems: list[Problem] = []
         if profile.kanji_off:
-            self.told.append(SingleByte())
+            self.instructions.append(SingleByte())
         if self._page != "raster":
-            self.told.append(CodeTable(_table(profile.code_tables, self._page)))
+            self.instructions.append(CodeTable(_table(profile.code_tables, self._page)))
 
     def add(self, number: int, command: Command) -> None:
-        """Tell what ``command``, the ``number``-th of the job, asks for."""
+        """Add the instructions for ``command``, the ``number``-th of the job."""
         match command:
             case Text():
                 self._text(command)
@@ -218,22 +216,22 @@ class _Writer:
                 self.mark()
 
     def mark(self) -> None:
-        """Ask for a proof that everything so far has been done."""
+        """Request a proof that everything so far is executed."""
         completion = self._profile.completion
         name = b""
         if completion == "none":
             return
         if completion == "process-id":
             name = self._names.pop(0) if self._names else b"%04d" % (len(self.marks) + 1)
-            self.told.append(TellName(name))
+            self.instructions.append(ReportName(name))
         elif completion == "etb":
-            self.told.append(CountDocument())
+            self.instructions.append(CountDocument())
         else:
-            self.told.append(AskInTurn(PAPER))
+            self.instructions.append(AskInTurn(PAPER))
         self.marks.append(name)
 
-    def _printed(self, dots: int, *told: Instruction) -> None:
-        self.told += told
+    def _printed(self, dots: int, *instructions: Instruction) -> None:
+        self.instructions += instructions
         self.dots += dots
         self.prints = True
 
@@ -244,10 +242,7 @@ class _Writer:
 
     def _text(self, text: Text) -> None:
         if self._page == "raster":
-            # Pillow is for those who draw: a service whose printers all have letters does without it.
-            from protocols.printers.raster import text_lines
-
-            pictures, unknown = text_lines(text, self._profile.dots)
+            pictures, unknown = raster.text_lines(text, self._profile.dots)
             self.unknown += unknown
             for picture in pictures:
                 self._rows(picture)
@@ -263,25 +258,25 @@ class _Writer:
             self._printed(rows * LINE_DOTS * text.height, *letters, LineFeed())
 
     def _style(self, text: Text) -> None:
-        """Tell only what differs from what is in force."""
+        """Switch to the style of ``text``; unchanged attributes add no bytes."""
         self._aligned(text.align)
         if text.font != self._font:
-            self.told.append(SetFont(text.font))
+            self.instructions.append(SetFont(text.font))
         if text.bold != self._bold:
-            self.told.append(SetBold(text.bold))
+            self.instructions.append(SetBold(text.bold))
         if text.underline != self._underline:
-            self.told.append(SetUnderline(text.underline))
+            self.instructions.append(SetUnderline(text.underline))
         inverted = text.inverted and self._profile.inverted
         if inverted != self._inverted:
-            self.told.append(SetInverted(inverted))
+            self.instructions.append(SetInverted(inverted))
         if (text.width, text.height) != self._size:
-            self.told.append(SetSize(text.width, text.height))
+            self.instructions.append(SetSize(text.width, text.height))
         self._font, self._bold, self._underline, self._inverted = text.font, text.bold, text.underline, inverted
         self._size = (text.width, text.height)
 
     def _aligned(self, align: Align) -> None:
         if align != self._align:
-            self.told.append(SetAlign(align))
+            self.instructions.append(SetAlign(align))
             self._align = align
 
     # Codes
@@ -297,9 +292,7 @@ class _Writer:
         dots = self._profile.dots
         whole = Barcode(code.kind, data, code.height, code.module, code.label, code.align)
         if self._profile.barcode == "raster":
-            from protocols.printers.raster import barcode
-
-            picture = barcode(whole, dots)
+            picture = raster.barcode(whole, dots)
             if picture is not None:
                 self._rows(picture)
                 return
@@ -333,9 +326,7 @@ class _Writer:
             self._instead(number, code.data, code.align, "too-wide", f"{modules} squares on paper of {dots} dots")
             return
         if self._profile.qr == "raster" or (self._profile.real_time and hazards(data)):
-            from protocols.printers.raster import qr
-
-            self._rows(qr(code, module, dots))
+            self._rows(raster.qr(code, module, dots))
             return
         self._aligned(code.align)
         self._printed(
@@ -348,7 +339,7 @@ class _Writer:
         )
 
     def _instead(self, number: int, data: str, align: Align, kind: ProblemKind, why: str) -> None:
-        """Letters in place of a code that cannot be drawn."""
+        """Print the text of a code that cannot be drawn."""
         self._problem(number, kind, why)
         if data:
             self._text(Text(" ".join(data.split()), align))
@@ -362,7 +353,7 @@ class _Writer:
         self._rows(image)
 
     def _rows(self, image: Image) -> None:
-        """``image`` in strips, free of real-time commands."""
+        """Print ``image`` in strips, without real-time commands."""
         if image.width == self._profile.dots:
             image = _trimmed(image)
             self._aligned("left")
@@ -379,7 +370,7 @@ class _Writer:
 
     def _logo(self, number: int, logo: Logo) -> None:
         if self._profile.logo == "none":
-            self._problem(number, "no-logo", "this printer keeps no pictures")
+            self._problem(number, "no-logo", "this printer stores no pictures")
             return
         self._aligned(logo.align)
         self._printed(LINE_DOTS, PrintLogo(logo.number))
@@ -387,21 +378,21 @@ class _Writer:
     # The mechanism
 
     def _cut(self, cut: Cut) -> None:
-        knife = self._profile.knife
-        if knife == "none":
+        cutter = self._profile.cutter
+        if cutter == "none":
             self._printed(self._profile.tear_lines * LINE_DOTS, FeedLines(self._profile.tear_lines))
             return
         if self._profile.feed_before_cut:
             lines = self._profile.feed_before_cut
             self._printed(lines * LINE_DOTS, FeedLines(lines))
-        partial = cut.partial if knife == "both" else knife == "partial"
-        self._printed(KNIFE_DOTS, Knife(partial, feed=not self._profile.feed_before_cut))
+        partial = cut.partial if cutter == "both" else cutter == "partial"
+        self._printed(CUTTER_DOTS, CutPaper(partial, feed=not self._profile.feed_before_cut))
 
     def _drawer(self, number: int, drawer: Drawer) -> None:
         if not self._profile.drawer:
-            self._problem(number, "no-drawer", "no drawer can be connected")
+            self._problem(number, "no-drawer", "this printer has no drawer connector")
             return
-        self.told.append(Pulse(drawer.pin, drawer.on_ms, drawer.off_ms))
+        self.instructions.append(Pulse(drawer.pin, drawer.on_ms, drawer.off_ms))
         if self._profile.drawer_now:
             self.at_once.append(PulseNow(drawer.pin, min(8, max(1, drawer.on_ms // 100))))
 
@@ -409,11 +400,11 @@ class _Writer:
         if self._profile.beeper == "none":
             self._problem(number, "no-beeper", "this printer has no buzzer")
             return
-        self.told.append(Buzz(beep.times, beep.each_ms))
+        self.instructions.append(Buzz(beep.times, beep.each_ms))
 
 
 def _trimmed(image: Image) -> Image:
-    """``image`` without the white bytes at its right: on a slow line they are half of it."""
+    """``image`` without the white bytes at its right, which are often half of it."""
     stride = image.stride
     rows = [image.data[start : start + stride] for start in range(0, len(image.data), stride)]
     used = max(1, max(len(row.rstrip(b"\0")) for row in rows))
@@ -422,10 +413,10 @@ def _trimmed(image: Image) -> Image:
 
 def _table(tables: Mapping[str, int], page: CodePage) -> int:
     if page not in tables:
-        raise ValueError(f"the number of {page} is not known for this printer")
+        raise ValueError(f"the number of {page} in this printer is unknown")
     return tables[page]
 
 
 def _harmless_pairs(data: str) -> bool:
-    """Whether pairs of digits, written as bytes 0 to 99, contain no real-time command."""
+    """Whether pairs of digits, encoded as bytes 0 to 99, contain no real-time command."""
     return not hazards(bytes(int(data[at : at + 2]) for at in range(0, len(data), 2)))

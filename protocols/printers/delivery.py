@@ -1,14 +1,14 @@
-"""Bringing one job to a printer over one connection, and saying what became of it.
+"""Delivers one job to a printer over one connection and returns its outcome.
 
 ============= ==========================================================================================
-printed       the printer proved that it is on paper
-accepted      every byte was taken (it answered a question behind the job), and this printer tells no more
-not printed   nothing that prints was sent: the job can be sent again
-unknown       some of it was sent and the proof did not come: it may be on paper, wholly or in part
+printed       the printer proved it
+accepted      all bytes were taken (the printer answered a query after the job); this printer proves nothing
+not printed   nothing that prints was sent: the job can be repeated
+unknown       part of it was sent and the proof is missing: it may be on paper, wholly or in part
 ============= ==========================================================================================
 
-The steps (printers.md 1.5): ask how it is, twice for a second; send, pausing when the printer or the line asks for
-it; wait for the proof, as long as the paper takes. Whatever happens on the way ends in one of the four.
+The steps (docs/reference/printers.md#delivery): query the state, at most twice; send, pausing when the printer or the
+line requires it; wait for the proof. Every failure ends in one of the four outcomes.
 """
 
 from __future__ import annotations
@@ -41,72 +41,72 @@ from protocols.printers.talk import EscPosTalk, StarTalk, Talk, talk
 from protocols.printers.verdict import Outcome, Verdict
 
 CHUNK = 1024
-"""Bytes written at once: between two chunks the printer may ask for a pause."""
+"""Bytes written at once: between two chunks the printer may request a pause."""
 
 POLL = 0.25
-"""Seconds between two questions to a printer that does not tell by itself how far it is."""
+"""Seconds between two queries to a printer that does not report its progress."""
 
 MOST_NOISE = 4096
 MOST_ANSWERS = 65536
-"""Bytes after which a printer that only talks is given up."""
+"""Bytes after which the connection is ended."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long is waited, in seconds."""
+    """Time limits in seconds."""
 
     connect: float = 5.0
     status: float = 1.0
-    """For the answer to a question about its state; asked twice."""
+    """For the answers to a state query, which is sent twice."""
     stall: float = 10.0
     """While the printer takes no bytes."""
     completion: float = 10.0
-    """For the proof, on top of the time that the paper takes."""
+    """For the proof, in addition to the printing time."""
 
 
 CAUSES = {
     "paper": "the printer is out of paper",
     "cover": "the printer's cover is open",
-    "cutter": "the printer's cutter is stuck",
-    "mechanical": "the printer reports an error of its mechanism",
+    "cutter": "the printer's cutter is jammed",
+    "mechanical": "the printer reports a mechanical error",
     "overheat": "the printer's head is too hot",
-    "unrecoverable": "the printer reports an error that only switching it off and on ends",
+    "unrecoverable": "the printer reports an error that requires switching it off and on",
     "offline": "the printer is offline",
-    "unreachable": "no connection came about",
-    "silent": "the printer answers nothing, though this kind does",
-    "busy": "the printer takes nothing or does not come to our turn",
-    "lost": "the line broke",
-    "noise": "the printer talks without end, or another language",
-    "stalled": "the printer stopped taking bytes",
-    "unproven": "everything was sent and the proof did not come in time",
-    "cancelled": "whoever waited gave up",
+    "unreachable": "the connection failed",
+    "silent": "the printer does not answer, although this model should",
+    "busy": "the printer takes no data or is busy with an earlier job",
+    "lost": "the connection was lost",
+    "noise": "the printer sends data without end or in another language",
+    "stalled": "the printer stopped taking data",
+    "unproven": "everything was sent, but the proof did not come in time",
+    "cancelled": "the caller stopped waiting",
 }
-"""Why a job ended as it did: the words of `protocols.printers.status.Reason`, and those of the line."""
+"""Why a job failed: the words of `protocols.printers.status.Reason`, and those of the connection."""
 
 
 @dataclass(frozen=True)
 class DeliveryVerdict(Verdict):
-    """What became of a job, why, and the last that the printer told about itself."""
+    """The outcome of a job, its cause, and the last state of the printer."""
 
     cause: str = ""
-    """A name of `CAUSES`; empty when the job ended well."""
+    """A key of `CAUSES`; empty when the job succeeded."""
     status: PrinterStatus | None = None
-    """`None` when it told nothing."""
+    """`None` when it is unknown."""
     sent: int = 0
-    """Bytes of the job that were given to the line."""
+    """Bytes of the job that were written to the line."""
 
 
 def verdict(outcome: Outcome, cause: str = "", status: PrinterStatus | None = None, sent: int = 0) -> DeliveryVerdict:
-    """The verdict, with the words for its cause."""
+    """The verdict, with the text of its cause."""
     return DeliveryVerdict(outcome, CAUSES.get(cause, cause), None, cause, status, sent)
 
 
 @implementer(IPushProducer)
 class Delivery(Protocol):
-    """The sending end of one job; `done` fires with the verdict and never fails.
+    """The client side of one job; `done` fires with the verdict and never fails.
 
-    :param bytes_per_second: for serial lines without any flow control: no faster than this; 0 as fast as it goes.
-    :param drawer_high_is_open: the wiring of the drawer.
+    :param bytes_per_second: the highest rate, for serial lines without flow control; 0 is unlimited.
+    :param drawer_high_is_open: the wiring of the drawer's switch.
     """
 
     log = Logger()
@@ -121,7 +121,7 @@ class Delivery(Protocol):
     ) -> None:
         self.done: Deferred[DeliveryVerdict] = Deferred(self._cancelled)
         self.taken: Deferred[None] = Deferred()
-        """Fires when every byte was given to the line, if it comes to that; never fails."""
+        """Fires when all bytes are written to the line; may never fire, never fails."""
         self._job = job
         self._clock = clock
         self._patience = patience
@@ -165,18 +165,18 @@ class Delivery(Protocol):
         else:
             self._send()
 
-    def _look(self) -> None:
-        """Go on when all has been answered."""
+    def _check_state(self) -> None:
+        """Send the job, or end it, when all queries are answered."""
         talk = self._talk
-        if talk.told and talk.status.reason is not None and not self._job.at_once:
+        if talk.state_known and talk.status.reason is not None and not self._job.at_once:
             self._end(Outcome.NOT_PRINTED, talk.status.reason)
         elif talk.ready and not talk.stopped:
             self._send()
-        elif talk.polls and talk.told and self._pause is None:
+        elif talk.polls and talk.state_known and self._pause is None:
             self._pause = self._clock.callLater(POLL, self._poll)
 
     def _poll(self) -> None:
-        """Ask whether it came to our turn: this kind does not say so by itself."""
+        """Query whether earlier jobs are finished; this kind of printer does not report it."""
         self._pause = None
         self._write(self._talk.question())
 
@@ -193,7 +193,7 @@ class Delivery(Protocol):
         self._pump()
 
     def _pump(self) -> None:
-        """Write until someone asks for a pause."""
+        """Write until the printer or the line requests a pause."""
         while self._step is _Step.SENDING and not (self._line_full or self._talk.stopped or self._pause):
             chunk = self._job.data[self._sent : self._sent + CHUNK]
             if not chunk:
@@ -215,14 +215,14 @@ class Delivery(Protocol):
         self._line_full = True
 
     def resumeProducing(self) -> None:
-        """The line takes more."""
+        """The line takes data again."""
         self._line_full = False
         if self._step is _Step.SENDING:
             self._wait(self._patience.stall, self._stalled)
             self._pump()
 
     def stopProducing(self) -> None:
-        """The line is gone; `connectionLost` says the rest."""
+        """The line is closed; `connectionLost` follows."""
 
     def _stalled(self) -> None:
         if self._sent:
@@ -234,7 +234,7 @@ class Delivery(Protocol):
 
     @property
     def begun(self) -> bool:
-        """Whether a byte of the job itself was given to the line."""
+        """Whether a byte of the job itself was written to the line."""
         return self._sent > 0
 
     def _finish(self) -> None:
@@ -242,15 +242,15 @@ class Delivery(Protocol):
         self._step = _Step.ARRIVING
         self.taken.callback(None)
         if self.done.called:
-            # Whoever waited for that gave up on hearing it.
+            # The caller cancelled while `taken` was fired.
             return
         paper = self._job.dots / self._job.profile.dots_per_second
-        # A kind that can prove but has not answered a single question will not answer the last one either.
+        # A printer that has not answered any query will not send its proof either.
         if not self._talk.heard and (self._job.profile.answers or not self._talk.proves):
             self._close()
             return
         if not self._talk.proves:
-            # No proof, but it answers: an answer to a question behind the job shows that all of it arrived.
+            # There is no proof, but an answer to a query after the job shows that all of it arrived.
             self._write(self._talk.question())
             self._wait(self._patience.stall + paper, self._stalled)
             return
@@ -259,7 +259,7 @@ class Delivery(Protocol):
         self._prove()
 
     def _arrived(self) -> None:
-        """All of the job is in the printer; will it print?"""
+        """The whole job is in the printer; check that it can print."""
         reason = self._talk.status.reason
         if reason is not None and not self._job.at_once:
             self._end(Outcome.UNKNOWN, reason)
@@ -267,7 +267,7 @@ class Delivery(Protocol):
             self._close()
 
     def _close(self) -> None:
-        """Let the line empty itself and close; that it closed in good order is all there is to know."""
+        """Close the line when it is drained; that it closed cleanly is all that can be known."""
         self._step = _Step.CLOSING
         self._wait(self._patience.stall, self._stalled)
         assert self.transport is not None
@@ -278,7 +278,7 @@ class Delivery(Protocol):
         if self._talk.proven:
             self._end(Outcome.PRINTED)
         elif left <= 0:
-            # One more look at the printer: whoever reads the verdict wants to know how it stands there.
+            # Query the state once more, to put the cause into the verdict.
             self._step = _Step.LAST_LOOK
             self._write(self._talk.question())
             self._wait(self._patience.status, self._unproven)
@@ -296,7 +296,7 @@ class Delivery(Protocol):
     def dataReceived(self, data: bytes) -> None:
         if self._step is _Step.OVER:
             return
-        self.log.debug("printer says {bytes}", bytes=data.hex(" "))
+        self.log.debug("received {bytes}", bytes=data.hex(" "))
         self._answered += len(data)
         said = self._talk.hear(data)
         if self._talk.noise > MOST_NOISE or self._answered > MOST_ANSWERS:
@@ -306,12 +306,12 @@ class Delivery(Protocol):
             self._end(Outcome.PRINTED)
             return
         if said and self._step is _Step.ASKING:
-            # The printer is there: coming to our turn gets the time of a question of its own.
+            # The printer answers: give the answer in turn a time limit of its own.
             self._write(said)
             self._asked_again = False
             self._wait(self._patience.status, self._no_answer)
         if self._step is _Step.ASKING:
-            self._look()
+            self._check_state()
         elif self._step is _Step.ARRIVING and self._talk.answered:
             self._arrived()
         elif self._step is _Step.SENDING:
@@ -345,14 +345,14 @@ class Delivery(Protocol):
         self.done.callback(verdict(outcome, cause, status, self._sent))
 
     def _hang_up(self, at_once: bool = True) -> None:
-        """Close the line; ``at_once`` also drops what it has not carried yet, so that it is not printed later."""
+        """Close the line; ``at_once`` also discards unsent data, so that it is not printed later."""
         transport = self.transport
         assert transport is not None
         abort = getattr(transport, "abortConnection", None) if at_once else None
         (abort or transport.loseConnection)()
 
     def _produce(self, begin: bool) -> None:
-        """Be told by the line when it is full, or no longer; a line in memory is never full and does not tell."""
+        """Register for the line's flow control, or end that; a line in memory has none."""
         consumer = self.transport
         if begin and hasattr(consumer, "registerProducer"):
             cast(IConsumer, consumer).registerProducer(self, True)
@@ -362,7 +362,7 @@ class Delivery(Protocol):
     def _write(self, data: bytes) -> None:
         assert self.transport is not None
         if data:
-            self.log.debug("to the printer {bytes}", bytes=data[:CHUNK].hex(" "))
+            self.log.debug("sent {bytes}", bytes=data[:CHUNK].hex(" "))
             self.transport.write(data)
 
     def _wait(self, seconds: float, then: Callable[[], None]) -> None:
@@ -372,7 +372,7 @@ class Delivery(Protocol):
 
 
 class _Step(Enum):
-    """How far a delivery is."""
+    """The progress of a delivery."""
 
     CONNECTING = 0
     ASKING = 1
@@ -385,10 +385,9 @@ class _Step(Enum):
 
 
 class Inquiry(Protocol):
-    """Asks a printer how it is, and prints nothing; `done` fires with its state.
+    """Queries the state of a printer without printing; `done` fires with it.
 
-    It fails with `Silent` when it does not answer, with `Garbled` when it answers nothing but noise, with `LineLost`
-    when the line breaks.
+    It fails with `Silent` without an answer, with `Garbled` when only noise comes, with `LineLost` when the line breaks.
     """
 
     def __init__(
@@ -420,7 +419,7 @@ class Inquiry(Protocol):
         elif self._talk.heard:
             self._end(self._talk.status)
         elif self._talk.noise:
-            self._end(Garbled("no answer of a printer"))
+            self._end(Garbled("not a printer's answer"))
         else:
             self._end(Silent(2 * self._patience.status))
 
@@ -428,10 +427,10 @@ class Inquiry(Protocol):
         if self.done.called:
             return
         self._talk.hear(data)
-        if self._talk.told:
+        if self._talk.state_known:
             self._end(self._talk.status)
         elif self._talk.noise > MOST_NOISE:
-            self._end(Garbled("no answer of a printer", data))
+            self._end(Garbled("not a printer's answer", data))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._end(LineLost(reason.getErrorMessage()))
@@ -462,7 +461,7 @@ def deliver(
 ) -> Deferred[DeliveryVerdict]:
     """Connect to the printer, deliver ``job`` and close; never fails.
 
-    Most printers serve one connection at a time: whoever calls waits for the verdict before the next call.
+    Most printers serve one connection at a time, so the caller must wait for the verdict before the next call.
     """
     return carry(endpoint, Delivery(job, clock, patience, bytes_per_second, drawer_high_is_open), clock, patience)
 
@@ -470,11 +469,11 @@ def deliver(
 def carry(
     endpoint: IStreamClientEndpoint, delivery: Delivery, clock: IReactorTime, patience: Patience
 ) -> Deferred[DeliveryVerdict]:
-    """As `deliver`, for who wants to look at the delivery on its way."""
+    """As `deliver`, for a caller that observes the delivery."""
     connecting = endpoint.connect(_OneConnection(delivery)).addTimeout(patience.connect, clock)
 
     def not_reached(failure: Failure) -> DeliveryVerdict:
-        delivery.log.info("printer not reached: {why}", why=failure.getErrorMessage())
+        delivery.log.info("cannot reach the printer: {why}", why=failure.getErrorMessage())
         return verdict(Outcome.NOT_PRINTED, "unreachable")
 
     return connecting.addCallbacks(lambda _: delivery.done, not_reached)
@@ -487,7 +486,7 @@ def inquire(
     patience: Patience = Patience(),
     drawer_high_is_open: bool = True,
 ) -> Deferred[PrinterStatus]:
-    """Connect to the printer, ask how it is and close.
+    """Connect to the printer, query its state and close.
 
     It fails with `NotReached`, or as `Inquiry` does.
     """
@@ -501,7 +500,7 @@ def inquire(
 
 
 class _OneConnection(Factory):
-    """Makes the one protocol that it was given."""
+    """Returns the one protocol that it was given."""
 
     noisy = False
 

@@ -1,27 +1,26 @@
-"""ESC/POS, the language of nearly every receipt printer: instructions as bytes, and back (printers.md 1.1).
+"""ESC/POS, the language of nearly all receipt printers: encoding and parsing (docs/reference/printers.md#commands).
 
 ======================== ====================================================
-``1B 40``                forget styles              `Initialise`
-``1B 74 n``              code table                 `CodeTable`
-``1B 61 n``              left, centre, right        `SetAlign`
+``1B 40``                reset                      `Initialise`
+``1B 74 n``              code page                  `CodeTable`
+``1B 61 n``              left, center, right        `SetAlign`
 ``1D 21 n``              size                       `SetSize`
 text ``0A``              a line                     `Letters`, `LineFeed`
 ``1D 6B m n data``       bar code, function B       `PrintBarcode`
 ``1D 28 6B p p 31 fn …`` QR code in five steps      `QrModel` … `QrPrint`
 ``1D 76 30 m x x y y …`` picture                    `Raster`
-``1D 56 41 n``           feed and cut               `Knife`
+``1D 56 41 n``           feed and cut               `CutPaper`
 ``1B 70 m t t``          drawer                     `Pulse`
-``10 04 n``              state, at once             `AskNow`
-``1D 72 n``              state, in its turn         `AskInTurn`
+``10 04 n``              state, in real time        `AskNow`
+``1D 72 n``              state, in turn             `AskInTurn`
 ======================== ====================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import get_args
 
-from protocols.printers.commands import Align, QrLevel, Symbology
+from protocols.printers.commands import ALIGNS, QR_LEVELS, Symbology
 from protocols.printers.instructions import (
     AskInTurn,
     AskName,
@@ -31,12 +30,12 @@ from protocols.printers.instructions import (
     BarcodeModule,
     Buzz,
     CodeTable,
+    CutPaper,
     FeedDots,
     FeedLines,
     Ignored,
     Initialise,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintBarcode,
@@ -51,6 +50,8 @@ from protocols.printers.instructions import (
     Raster,
     RasterKeep,
     RasterPrint,
+    ReportChanges,
+    ReportName,
     SetAlign,
     SetBold,
     SetFont,
@@ -59,17 +60,12 @@ from protocols.printers.instructions import (
     SetSpacing,
     SetUnderline,
     SingleByte,
-    TellChanges,
-    TellName,
 )
 from protocols.printers.profiles import PROFILES, Profile
-from protocols.printers.reading import LONGEST, InstructionReader, Taken
-
-ALIGNS: tuple[Align, ...] = get_args(Align)
-LEVELS: tuple[QrLevel, ...] = get_args(QrLevel)
+from protocols.printers.reading import LONGEST, InstructionReader, Taken, number_of, word
 
 _KINDS: dict[int, Symbology] = {67: "ean13", 68: "ean8", 73: "code128"}
-"""Numbers of function B; function A counts from 0 in the same order."""
+"""Bar code numbers of function B; function A counts from 0 in the same order."""
 _NUMBERS = {kind: number for number, kind in _KINDS.items()}
 
 _BUZZ_UNIT_MS = 50
@@ -77,9 +73,9 @@ _PULSE_UNIT_MS = 2
 
 
 def encode(instructions: Iterable[Instruction], profile: Profile = PROFILES["epson"]) -> bytes:
-    """The bytes of ``instructions``; ``profile`` decides where the same thing has several commands.
+    """Encode ``instructions``; ``profile`` selects between alternative commands.
 
-    :raises ValueError: for an instruction that this language does not have.
+    :raises ValueError: for an instruction that ESC/POS does not have.
     """
     return b"".join(_encoded(instruction, profile) for instruction in instructions)
 
@@ -119,7 +115,7 @@ def _encoded(instruction: Instruction, profile: Profile) -> bytes:
         case BarcodeModule(dots):
             return b"\x1dw" + bytes([dots])
         case BarcodeLabel(on):
-            # Below the bars, or nowhere.
+            # Below the bars, or not at all.
             return b"\x1dH" + bytes([2 if on else 0])
         case PrintBarcode(kind, text, pairs) if kind is not None:
             data = _code128(text, pairs) if kind == "code128" else text.encode("ascii")
@@ -129,24 +125,24 @@ def _encoded(instruction: Instruction, profile: Profile) -> bytes:
         case QrModule(dots):
             return _qr(0x43, bytes([dots]))
         case QrCorrection(level):
-            return _qr(0x45, bytes([0x30 + LEVELS.index(level)]))
+            return _qr(0x45, bytes([0x30 + QR_LEVELS.index(level)]))
         case QrStore(data):
             return _qr(0x50, b"0" + data)
         case QrPrint():
             return _qr(0x51, b"0")
         case Raster(stride, data):
-            return b"\x1dv0\0" + _word(stride) + _word(instruction.height) + data
+            return b"\x1dv0\0" + word(stride) + word(instruction.height) + data
         case RasterKeep(stride, data):
             # One tone, no enlargement, colour 1.
-            head = b"0p0\x01\x011" + _word(stride * 8) + _word(len(data) // stride)
-            return b"\x1d(L" + _word(len(head) + len(data)) + head + data
+            head = b"0p0\x01\x011" + word(stride * 8) + word(len(data) // stride)
+            return b"\x1d(L" + word(len(head) + len(data)) + head + data
         case RasterPrint():
             return b"\x1d(L\x02\x0002"
         case PrintLogo(number) if profile.logo == "gs-paren-l":
             return b"\x1d(L\x06\x000E" + b"%02d" % number + b"\x01\x01"
         case PrintLogo(number):
             return b"\x1cp" + bytes([number, 0])
-        case Knife(partial, feed):
+        case CutPaper(partial, feed):
             return b"\x1dV" + (bytes([0x42 if partial else 0x41, 0]) if feed else bytes([partial]))
         case Pulse(pin, on_ms, off_ms):
             return b"\x1bp" + bytes([pin == 5, on_ms // _PULSE_UNIT_MS, off_ms // _PULSE_UNIT_MS])
@@ -162,19 +158,15 @@ def _encoded(instruction: Instruction, profile: Profile) -> bytes:
             return b"\x1dr" + bytes([number])
         case AskName(number):
             return b"\x1dI" + bytes([number])
-        case TellName(name):
+        case ReportName(name):
             return b"\x1d(H\x06\x0000" + name
-        case TellChanges(mask):
+        case ReportChanges(mask):
             return b"\x1da" + bytes([mask])
     raise ValueError(f"ESC/POS has no {type(instruction).__name__}")
 
 
-def _word(number: int) -> bytes:
-    return number.to_bytes(2, "little")
-
-
 def _qr(function: int, parameters: bytes) -> bytes:
-    return b"\x1d(k" + _word(len(parameters) + 2) + b"1" + bytes([function]) + parameters
+    return b"\x1d(k" + word(len(parameters) + 2) + b"1" + bytes([function]) + parameters
 
 
 def _code128(text: str, pairs: bool) -> bytes:
@@ -184,9 +176,9 @@ def _code128(text: str, pairs: bool) -> bytes:
 
 
 class EscPosReader(InstructionReader):
-    """The printer's reading of ESC/POS.
+    """The printer's parser of ESC/POS.
 
-    What it does not know it skips by its known length, or, when that is not known either, by its first two bytes.
+    An unsupported command is skipped by its length, or by its first two bytes when its length is unknown.
     """
 
     def _take(self, buffer: bytes, at: int) -> Taken | None:
@@ -197,52 +189,48 @@ class EscPosReader(InstructionReader):
             return 1, (Ignored(buffer[at : at + 1]),)
         if at + 1 == len(buffer):
             return None
-        sort = _SORTS.get(buffer[at : at + 2])
-        if sort is None:
+        syntax = _SYNTAX.get(buffer[at : at + 2])
+        if syntax is None:
             return 2, (Ignored(buffer[at : at + 2]),)
-        length = sort.length(buffer, at)
+        length = syntax.length(buffer, at)
         if length is None or (length <= LONGEST and at + length > len(buffer)):
             return None
         if length > LONGEST:
             return 2, (Ignored(buffer[at : at + 2]),)
         whole = buffer[at : at + length]
-        told = sort.told(whole[2:])
-        return length, told if told is not None else (Ignored(whole),)
+        return length, syntax.parse(whole[2:]) or (Ignored(whole),)
 
 
-Told = tuple[Instruction, ...] | None
+Parsed = tuple[Instruction, ...] | None
 
 
-class _Sort:
-    """One command: how long it is, and what it says.
+class _Syntax:
+    """The syntax of one command.
 
-    :param length: bytes after the first two, or what counts them (`None`: cannot be known yet).
+    :param length: bytes after the first two, or a function that returns them (`None`: more input is needed).
+    :param parse: returns the instructions for these bytes; without it the command is ignored.
     """
 
     def __init__(
-        self, length: int | Callable[[bytes], int | None], told: Callable[[bytes], Told] | None = None
+        self, length: int | Callable[[bytes], int | None], parse: Callable[[bytes], Parsed] = lambda parameters: None
     ) -> None:
-        self._length, self._told = length, told
+        self._length, self.parse = length, parse
 
     def length(self, buffer: bytes, at: int) -> int | None:
-        """Bytes of the whole command that begins at ``at``; `None` when too little of it has come."""
+        """Bytes of the whole command that begins at ``at``; `None` when more input is needed."""
         if isinstance(self._length, int):
             return 2 + self._length
         rest = self._length(buffer[at + 2 : at + 2 + _HEAD])
         return None if rest is None else 2 + rest
 
-    def told(self, parameters: bytes) -> Told:
-        """The instructions; `None` when the parameters mean nothing to us."""
-        return None if self._told is None else self._told(parameters)
-
 
 _HEAD = 512
-"""Bytes that are enough to know how long any command is."""
+"""Bytes that suffice to find the length of any command."""
 
 
 def _counted(parameters: bytes) -> int | None:
-    """Letter, pL, pH, data: the length of a command in brackets."""
-    return None if len(parameters) < 3 else 3 + int.from_bytes(parameters[1:3], "little")
+    """The length of a command in brackets: letter, pL, pH, data."""
+    return None if len(parameters) < 3 else 3 + number_of(parameters[1:3])
 
 
 def _until_nul(parameters: bytes) -> int | None:
@@ -252,12 +240,12 @@ def _until_nul(parameters: bytes) -> int | None:
     return None if len(parameters) < _HEAD else _HEAD
 
 
-def _align(parameters: bytes) -> Told:
+def _align(parameters: bytes) -> Parsed:
     number = parameters[0] & 0x0F if parameters[0] in b"\0\x01\x02012" else 3
     return (SetAlign(ALIGNS[number]),) if number < 3 else None
 
 
-def _mode(parameters: bytes) -> Told:
+def _mode(parameters: bytes) -> Parsed:
     bits = parameters[0]
     return (
         SetFont("B" if bits & 0x01 else "A"),
@@ -267,12 +255,12 @@ def _mode(parameters: bytes) -> Told:
     )
 
 
-def _size(parameters: bytes) -> Told:
+def _size(parameters: bytes) -> Parsed:
     width, height = (parameters[0] >> 4) + 1, (parameters[0] & 0x0F) + 1
     return (SetSize(width, height),) if width <= 8 and height <= 8 else None
 
 
-def _pulse(parameters: bytes) -> Told:
+def _pulse(parameters: bytes) -> Parsed:
     pin, on, off = parameters
     return (Pulse(5 if pin & 1 else 2, on * _PULSE_UNIT_MS, off * _PULSE_UNIT_MS),)
 
@@ -283,30 +271,30 @@ def _dle(parameters: bytes) -> int | None:
     return {1: 3, 2: 3, 8: 8}.get(parameters[0], 1)
 
 
-def _pulse_now(parameters: bytes) -> Told:
+def _pulse_now(parameters: bytes) -> Parsed:
     if parameters[0] != 1 or parameters[1] > 1:
         return None
     return (PulseNow(5 if parameters[1] else 2, parameters[2]),)
 
 
 def _columns(parameters: bytes) -> int | None:
-    """A picture in columns, `ESC *`: skipped, but by its length."""
+    """The length of `ESC *`, a picture in columns, which is ignored."""
     if len(parameters) < 3:
         return None
-    return 3 + int.from_bytes(parameters[1:3], "little") * (3 if parameters[0] in (32, 33) else 1)
+    return 3 + number_of(parameters[1:3]) * (3 if parameters[0] in (32, 33) else 1)
 
 
-def _knife_length(parameters: bytes) -> int | None:
+def _cut_length(parameters: bytes) -> int | None:
     if not parameters:
         return None
     return 2 if parameters[0] in (65, 66, 97, 98, 103, 104) else 1
 
 
-def _knife(parameters: bytes) -> Told:
+def _cut(parameters: bytes) -> Parsed:
     number = parameters[0]
     if number in (0, 1, 48, 49):
-        return (Knife(partial=bool(number & 1), feed=False),)
-    return (Knife(partial=number == 66),) if number in (65, 66) else None
+        return (CutPaper(partial=bool(number & 1), feed=False),)
+    return (CutPaper(partial=number == 66),) if number in (65, 66) else None
 
 
 def _barcode_length(parameters: bytes) -> int | None:
@@ -320,7 +308,7 @@ def _barcode_length(parameters: bytes) -> int | None:
     return 1
 
 
-def _barcode(parameters: bytes) -> Told:
+def _barcode(parameters: bytes) -> Parsed:
     number, data = (parameters[0] + 65, parameters[1:-1]) if parameters[0] <= 6 else (parameters[0], parameters[2:])
     if not 65 <= number <= 79:
         return None
@@ -331,7 +319,7 @@ def _barcode(parameters: bytes) -> Told:
 
 
 def _read_code128(data: bytes) -> PrintBarcode:
-    """The text of a Code 128, whose code may change on the way."""
+    """The text of a Code 128, which may switch between codes."""
     if data[:2] not in (b"{A", b"{B", b"{C"):
         return PrintBarcode(None, data.decode("latin-1"))
     text, code, at = "", "", 0
@@ -346,7 +334,7 @@ def _read_code128(data: bytes) -> PrintBarcode:
     return PrintBarcode("code128", text, pairs=data[:2] == b"{C")
 
 
-def _in_brackets_k(parameters: bytes) -> Told:
+def _in_brackets_k(parameters: bytes) -> Parsed:
     """`GS ( k`: the steps of a QR code."""
     if len(parameters) < 6 or parameters[3] != 0x31:
         return None
@@ -356,7 +344,7 @@ def _in_brackets_k(parameters: bytes) -> Told:
     if function == 0x43 and 1 <= rest[0] <= 16:
         return (QrModule(rest[0]),)
     if function == 0x45 and 0x30 <= rest[0] <= 0x33:
-        return (QrCorrection(LEVELS[rest[0] - 0x30]),)
+        return (QrCorrection(QR_LEVELS[rest[0] - 0x30]),)
     if function == 0x50 and rest[0] == 0x30:
         return (QrStore(rest[1:]),)
     if function == 0x51 and rest[0] == 0x30:
@@ -364,8 +352,8 @@ def _in_brackets_k(parameters: bytes) -> Told:
     return None
 
 
-def _in_brackets_l(parameters: bytes) -> Told:
-    """`GS ( L`: pictures that are kept."""
+def _in_brackets_l(parameters: bytes) -> Parsed:
+    """`GS ( L`: stored pictures."""
     if len(parameters) < 5:
         return None
     function, rest = parameters[4], parameters[5:]
@@ -374,25 +362,25 @@ def _in_brackets_l(parameters: bytes) -> Told:
     if function == 69 and len(rest) >= 2 and rest[:2].isdigit():
         return (PrintLogo(int(rest[:2])),)
     if function == 112 and len(rest) > 8:
-        stride = (int.from_bytes(rest[4:6], "little") + 7) // 8
+        stride = (number_of(rest[4:6]) + 7) // 8
         return (RasterKeep(stride, rest[8:]),) if stride else None
     return None
 
 
-def _in_brackets_h(parameters: bytes) -> Told:
-    """`GS ( H`: tell a name when all is printed."""
-    return (TellName(parameters[5:9]),) if len(parameters) == 9 and parameters[3:5] == b"00" else None
+def _in_brackets_h(parameters: bytes) -> Parsed:
+    """`GS ( H`: answer with a name when everything is printed."""
+    return (ReportName(parameters[5:9]),) if len(parameters) == 9 and parameters[3:5] == b"00" else None
 
 
-def _by_letter(**told: Callable[[bytes], Told]) -> Callable[[bytes], Told]:
-    def tell(parameters: bytes) -> Told:
-        teller = told.get(chr(parameters[0]))
-        return teller(parameters) if teller is not None else None
+def _by_letter(**parsers: Callable[[bytes], Parsed]) -> Callable[[bytes], Parsed]:
+    def parse(parameters: bytes) -> Parsed:
+        parser = parsers.get(chr(parameters[0]))
+        return parser(parameters) if parser is not None else None
 
-    return tell
+    return parse
 
 
-def _buzz_in_brackets(parameters: bytes) -> Told:
+def _buzz_in_brackets(parameters: bytes) -> Parsed:
     if parameters[3:4] != b"0" or len(parameters) != 7:
         return None
     return (Buzz(parameters[5], parameters[6] * 100),)
@@ -401,90 +389,90 @@ def _buzz_in_brackets(parameters: bytes) -> Told:
 def _raster_length(parameters: bytes) -> int | None:
     if len(parameters) < 6:
         return None
-    stride, rows = int.from_bytes(parameters[2:4], "little"), int.from_bytes(parameters[4:6], "little")
+    stride, rows = number_of(parameters[2:4]), number_of(parameters[4:6])
     return 6 + stride * rows
 
 
-def _raster(parameters: bytes) -> Told:
-    stride = int.from_bytes(parameters[2:4], "little")
+def _raster(parameters: bytes) -> Parsed:
+    stride = number_of(parameters[2:4])
     return (Raster(stride, parameters[6:]),) if parameters[0] == 0x30 and stride else None
 
 
 def _large_length(parameters: bytes) -> int | None:
-    """`GS 8 L`: as `GS ( L`, with four bytes of length."""
-    return None if len(parameters) < 5 else 5 + int.from_bytes(parameters[1:5], "little")
+    """The length of `GS 8 L`: `GS ( L` with a length of four bytes."""
+    return None if len(parameters) < 5 else 5 + number_of(parameters[1:5])
 
 
-def _large(parameters: bytes) -> Told:
+def _large(parameters: bytes) -> Parsed:
     return _in_brackets_l(b"L\0\0" + parameters[5:]) if parameters[:1] == b"L" else None
 
 
 def _patterns(parameters: bytes) -> int | None:
-    """`GS *`: letters of one's own, skipped by their length."""
+    """The length of `GS *`, user-defined characters, which are ignored."""
     return None if len(parameters) < 2 else 2 + parameters[0] * parameters[1] * 8
 
 
-def _one(make: Callable[[int], Instruction]) -> _Sort:
-    """A command with one byte that says all."""
-    return _Sort(1, lambda parameters: (make(parameters[0]),))
+def _one(make: Callable[[int], Instruction]) -> _Syntax:
+    """A command with one parameter."""
+    return _Syntax(1, lambda parameters: (make(parameters[0]),))
 
 
-def _on_off(make: Callable[[bool], Instruction]) -> _Sort:
-    """A command whose lowest bit switches something; the digits 0 and 1 do as well."""
-    return _Sort(1, lambda parameters: (make(bool(parameters[0] & 1)),))
+def _on_off(make: Callable[[bool], Instruction]) -> _Syntax:
+    """A command whose lowest bit switches something; its parameter may be a number or an ASCII digit."""
+    return _Syntax(1, lambda parameters: (make(bool(parameters[0] & 1)),))
 
 
 def _font(number: int) -> Instruction:
     return SetFont("B" if number in (1, 49) else "A")
 
 
-_SORTS: dict[bytes, _Sort] = {
+_SYNTAX: dict[bytes, _Syntax] = {
     b"\x10\x04": _one(AskNow),
-    b"\x10\x05": _Sort(1),
-    b"\x10\x14": _Sort(_dle, _pulse_now),
-    b"\x1b@": _Sort(0, lambda _: (Initialise(),)),
+    b"\x10\x05": _Syntax(1),
+    b"\x10\x14": _Syntax(_dle, _pulse_now),
+    b"\x1b@": _Syntax(0, lambda _: (Initialise(),)),
     b"\x1bt": _one(CodeTable),
-    b"\x1ba": _Sort(1, _align),
+    b"\x1ba": _Syntax(1, _align),
     b"\x1bE": _on_off(SetBold),
     b"\x1bG": _on_off(SetBold),
-    b"\x1b-": _Sort(1, lambda parameters: (SetUnderline(parameters[0] in (1, 2, 49, 50)),)),
+    b"\x1b-": _Syntax(1, lambda parameters: (SetUnderline(parameters[0] in (1, 2, 49, 50)),)),
     b"\x1bM": _one(_font),
-    b"\x1b!": _Sort(1, _mode),
-    b"\x1b2": _Sort(0, lambda _: (SetSpacing(None),)),
+    b"\x1b!": _Syntax(1, _mode),
+    b"\x1b2": _Syntax(0, lambda _: (SetSpacing(None),)),
     b"\x1b3": _one(SetSpacing),
     b"\x1bd": _one(FeedLines),
     b"\x1bJ": _one(FeedDots),
-    b"\x1bp": _Sort(3, _pulse),
-    b"\x1bB": _Sort(2, lambda parameters: (Buzz(parameters[0], parameters[1] * _BUZZ_UNIT_MS),)),
-    b"\x1b(": _Sort(_counted, _by_letter(A=_buzz_in_brackets)),
-    b"\x1b*": _Sort(_columns),
-    b"\x1bD": _Sort(_until_nul),
-    b"\x1bi": _Sort(0, lambda _: (Knife(partial=True, feed=False),)),
-    b"\x1bm": _Sort(0, lambda _: (Knife(partial=True, feed=False),)),
-    **{bytes((0x1B, letter)): _Sort(1) for letter in b"R{V rKe%=UTu"},
-    **{bytes((0x1B, letter)): _Sort(2) for letter in b"$\\c"},
-    b"\x1bW": _Sort(8),
-    b"\x1c.": _Sort(0, lambda _: (SingleByte(),)),
-    b"\x1cp": _Sort(2, lambda parameters: (PrintLogo(parameters[0]),)),
-    b"\x1c(": _Sort(_counted),
-    **{bytes((0x1C, letter)): _Sort(1) for letter in b"!-WC"},
-    b"\x1cS": _Sort(2),
-    b"\x1d!": _Sort(1, _size),
+    b"\x1bp": _Syntax(3, _pulse),
+    b"\x1bB": _Syntax(2, lambda parameters: (Buzz(parameters[0], parameters[1] * _BUZZ_UNIT_MS),)),
+    b"\x1b(": _Syntax(_counted, _by_letter(A=_buzz_in_brackets)),
+    b"\x1b*": _Syntax(_columns),
+    b"\x1bD": _Syntax(_until_nul),
+    b"\x1bi": _Syntax(0, lambda _: (CutPaper(partial=True, feed=False),)),
+    b"\x1bm": _Syntax(0, lambda _: (CutPaper(partial=True, feed=False),)),
+    **{bytes((0x1B, letter)): _Syntax(1) for letter in b"R{V rKe%=UTu"},
+    **{bytes((0x1B, letter)): _Syntax(2) for letter in b"$\\c"},
+    b"\x1bW": _Syntax(8),
+    b"\x1c.": _Syntax(0, lambda _: (SingleByte(),)),
+    b"\x1cp": _Syntax(2, lambda parameters: (PrintLogo(parameters[0]),)),
+    b"\x1c(": _Syntax(_counted),
+    **{bytes((0x1C, letter)): _Syntax(1) for letter in b"!-WC"},
+    b"\x1cS": _Syntax(2),
+    b"\x1d!": _Syntax(1, _size),
     b"\x1dB": _on_off(SetInverted),
-    b"\x1dV": _Sort(_knife_length, _knife),
+    b"\x1dV": _Syntax(_cut_length, _cut),
     b"\x1dh": _one(BarcodeHeight),
     b"\x1dw": _one(BarcodeModule),
-    b"\x1dH": _Sort(1, lambda parameters: (BarcodeLabel(parameters[0] in (1, 2, 3, 49, 50, 51)),)),
-    b"\x1dk": _Sort(_barcode_length, _barcode),
-    b"\x1d(": _Sort(_counted, _by_letter(k=_in_brackets_k, L=_in_brackets_l, H=_in_brackets_h)),
-    b"\x1d8": _Sort(_large_length, _large),
-    b"\x1dv": _Sort(_raster_length, _raster),
-    b"\x1d*": _Sort(_patterns),
+    b"\x1dH": _Syntax(1, lambda parameters: (BarcodeLabel(parameters[0] in (1, 2, 3, 49, 50, 51)),)),
+    b"\x1dk": _Syntax(_barcode_length, _barcode),
+    b"\x1d(": _Syntax(_counted, _by_letter(k=_in_brackets_k, L=_in_brackets_l, H=_in_brackets_h)),
+    b"\x1d8": _Syntax(_large_length, _large),
+    b"\x1dv": _Syntax(_raster_length, _raster),
+    b"\x1d*": _Syntax(_patterns),
     b"\x1dr": _one(lambda number: AskInTurn(number & 0x0F)),
     b"\x1dI": _one(AskName),
-    b"\x1da": _one(TellChanges),
-    **{bytes((0x1D, letter)): _Sort(1) for letter in b"fbT/|E"},
-    **{bytes((0x1D, letter)): _Sort(2) for letter in b"LWP$\\"},
-    b"\x1d^": _Sort(3),
+    b"\x1da": _one(ReportChanges),
+    **{bytes((0x1D, letter)): _Syntax(1) for letter in b"fbT/|E"},
+    **{bytes((0x1D, letter)): _Syntax(2) for letter in b"LWP$\\"},
+    b"\x1d^": _Syntax(3),
 }
 """Commands by their first two bytes."""

@@ -1,17 +1,17 @@
-"""The answers of an ESC/POS printer, told apart by their fixed bits (printers.md 1.4).
+"""The answers of an ESC/POS printer, recognised by their fixed bits (docs/reference/printers.md#status).
 
-=============== ============================== =====================================
+=============== ============================== =================================================
 answer          fixed bits (7 4 1 0)           to
-=============== ============================== =====================================
-``12``          0 1 1 0                        ``10 04 n``: whose answer it is, only the order tells
-``10 00 00 00`` 0 1 0 0, then three of 0 0 . . change of state (automatic status back)
+=============== ============================== =================================================
+``12``          0 1 1 0                        ``10 04 n``; n is known only from the order of queries
+``10 00 00 00`` 0 1 0 0, then three of 0 0 . . automatic status
 ``00``          0 0 . .                        ``1D 72 n``
-``11`` ``13``   0 1 . 1                        go on, stop
+``11`` ``13``   0 1 . 1                        XON, XOFF
 ``5F … 00``     text                           ``1D 49 n``
 ``37 22 … 00``  four letters                   the name of a mark, ``1D 28 48``
-=============== ============================== =====================================
+=============== ============================== =================================================
 
-The last three bytes of a change and the answer to ``1D 72`` look the same, so the reader counts.
+The last three bytes of an automatic status look like the answer to ``1D 72``, so the parser counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from protocols.printers.status import Fault, Paper, PrinterStatus
 
 ALL_QUESTIONS = (1, 2, 3, 4)
-"""What can be asked by `DLE EOT`: printer, why offline, error, paper."""
+"""The queries of `DLE EOT`: printer, cause of offline, error, paper."""
 
 XON, XOFF = 0x11, 0x13
 _ASB_MORE = 3
@@ -33,7 +33,7 @@ _LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True)
-class Told:
+class StateAnswer:
     """The answer to `DLE EOT` ``number``."""
 
     number: int
@@ -41,15 +41,15 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """A change of state, told without being asked: four bytes."""
+class StateChange:
+    """An automatic status of four bytes."""
 
     group: bytes
 
 
 @dataclass(frozen=True)
-class ToldInTurn:
-    """The answer to `GS r`, or the name of a mark: everything before it has been done."""
+class TurnAnswer:
+    """The answer to `GS r`, or the name of a mark: everything before it is executed."""
 
     byte: int = 0
     name: bytes = b""
@@ -57,33 +57,33 @@ class ToldInTurn:
 
 @dataclass(frozen=True)
 class Flow:
-    """The printer cannot take more, or can again."""
+    """XOFF (``stop``) or XON."""
 
     stop: bool
 
 
 @dataclass(frozen=True)
-class Named:
-    """A name of the printer."""
+class NameAnswer:
+    """The answer to `GS I`."""
 
     text: bytes
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Bytes that are no answer, or one that nobody asked for."""
+    """Bytes that are not an answer, or an answer without a query."""
 
     data: bytes
 
 
-Answer = Told | Changed | ToldInTurn | Flow | Named | Noise
-"""What a printer says."""
+EscPosAnswer = StateAnswer | StateChange | TurnAnswer | Flow | NameAnswer | Noise
+"""One item of an ESC/POS printer's output."""
 
 
 class EscPosAnswers:
-    """Tells the answers apart and keeps what they say about the printer; no bytes make it fail.
+    """Parses the printer's output and keeps its state; no input makes it fail.
 
-    :param drawer_high_is_open: the wiring of the drawer; with most of them a high pin means open.
+    :param drawer_high_is_open: the wiring of the drawer's switch; usually a high pin means open.
     """
 
     def __init__(self, drawer_high_is_open: bool = True) -> None:
@@ -96,28 +96,28 @@ class EscPosAnswers:
         self._text = b""
 
     def ask(self, *numbers: int) -> None:
-        """`DLE EOT` was sent for ``numbers``: that many answers are expected, in this order."""
+        """Expect answers to `DLE EOT` ``numbers``, in this order."""
         self._asked.extend(numbers)
 
     def ask_in_turn(self, number: int) -> None:
-        """`GS r` was sent for ``number``."""
+        """Expect an answer to `GS r` ``number``."""
         self._turns.append(number)
 
     def forget(self) -> None:
-        """Stop expecting answers to what was asked at once: they did not come in time."""
+        """Stop expecting answers to `DLE EOT`: they did not come in time."""
         self._asked.clear()
 
     @property
     def expected(self) -> int:
-        """How many answers to `DLE EOT` are still due."""
+        """Answers to `DLE EOT` that are still missing."""
         return len(self._asked)
 
-    def feed(self, data: bytes) -> Iterator[Answer]:
-        """The answers that ``data`` completes."""
+    def feed(self, data: bytes) -> Iterator[EscPosAnswer]:
+        """Yield the answers that ``data`` completes."""
         for byte in data:
             yield from self._byte(byte)
 
-    def _byte(self, byte: int) -> Iterator[Answer]:
+    def _byte(self, byte: int) -> Iterator[EscPosAnswer]:
         if self._text:
             yield from self._texts(byte)
             return
@@ -125,7 +125,7 @@ class EscPosAnswers:
             self.stopped = byte == XOFF
             yield Flow(self.stopped)
         elif byte & 0x93 == 0x12:
-            yield self._told(byte)
+            yield self._state(byte)
         elif byte & 0x93 == 0x10:
             if self._group:
                 yield Noise(self._group)
@@ -135,17 +135,17 @@ class EscPosAnswers:
             if len(self._group) == 1 + _ASB_MORE:
                 group, self._group = self._group, b""
                 self._change(group)
-                yield Changed(group)
+                yield StateChange(group)
         elif byte == _TEXT_BEGINS or byte == _NAME_BEGINS[0]:
             self._text = bytes([byte])
         elif byte & 0x90 == 0 and self._turns:
             self._in_turn(self._turns.popleft(), byte)
-            yield ToldInTurn(byte)
+            yield TurnAnswer(byte)
         else:
             yield Noise(bytes([byte]))
 
-    def _texts(self, byte: int) -> Iterator[Answer]:
-        """Inside of a name: until its end, or until it shows that it never was one."""
+    def _texts(self, byte: int) -> Iterator[EscPosAnswer]:
+        """Continue a name until it ends, or until a byte shows that it is not one."""
         text = self._text + bytes([byte])
         if text[0] == _NAME_BEGINS[0]:
             if len(text) == 2 and byte != _NAME_BEGINS[1]:
@@ -156,11 +156,11 @@ class EscPosAnswers:
             ended = len(text) == len(_NAME_BEGINS) + _NAME_LENGTH + 1
             self._text = b"" if ended else text
             if ended:
-                yield ToldInTurn(name=text[2:-1]) if byte == 0 else Noise(text)
+                yield TurnAnswer(name=text[2:-1]) if byte == 0 else Noise(text)
             return
         if byte == 0:
             self._text = b""
-            yield Named(text[1:-1])
+            yield NameAnswer(text[1:-1])
         elif byte < 0x20 or len(text) > _LONGEST_TEXT:
             self._text = b""
             yield Noise(text[:-1])
@@ -168,7 +168,7 @@ class EscPosAnswers:
         else:
             self._text = text
 
-    def _told(self, byte: int) -> Answer:
+    def _state(self, byte: int) -> EscPosAnswer:
         if not self._asked:
             return Noise(bytes([byte]))
         number = self._asked.popleft()
@@ -182,14 +182,14 @@ class EscPosAnswers:
             if not byte & 0x40:
                 status = replace(status, error="none")
             elif status.error == "none":
-                # Which error it is, question 3 tells; until then it is the one that can be mended by hand.
+                # The answer to query 3 names the error; until then assume one that a person can fix.
                 status = replace(status, error="mechanical")
         elif number == 3:
-            status = replace(status, error=_fault(byte, overheat=0x40) if byte & 0x6C else status.error)
+            status = replace(status, error=fault_of(byte) if byte & 0x6C else status.error)
         elif number == 4:
             status = replace(status, paper=_paper(bool(byte & 0x60), bool(byte & 0x0C)))
         self.status = status
-        return Told(number, byte)
+        return StateAnswer(number, byte)
 
     def _change(self, group: bytes) -> None:
         self.status = replace(
@@ -197,7 +197,7 @@ class EscPosAnswers:
             online=not group[0] & 0x08,
             cover_open=bool(group[0] & 0x20),
             drawer_open=self._drawer(bool(group[0] & 0x04)),
-            error=_fault(group[1], overheat=0x40),
+            error=fault_of(group[1]),
             paper=_paper(bool(group[2] & 0x0C), bool(group[2] & 0x03)),
             raw=self._raw(group),
         )
@@ -218,18 +218,18 @@ class EscPosAnswers:
 
 
 _LONGEST_RAW = 16
-"""Answers that are worth showing; a printer that talks all day must not fill the memory."""
+"""Bytes of answers that are kept; a printer that sends without end must not fill the memory."""
 
 
-def _fault(bits: int, overheat: int) -> Fault:
-    """The gravest of the errors that ``bits`` tell."""
+def fault_of(bits: int) -> Fault:
+    """The most serious error in ``bits``, which ESC/POS and Star share."""
     if bits & 0x20:
         return "unrecoverable"
     if bits & 0x08:
         return "cutter"
     if bits & 0x04:
         return "mechanical"
-    return "overheat" if bits & overheat else "none"
+    return "overheat" if bits & 0x40 else "none"
 
 
 def _paper(out: bool, near_end: bool) -> Paper:

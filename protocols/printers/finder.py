@@ -1,7 +1,7 @@
-"""The page by which a person finds the number of a printer's code table (printers.md 1.2 rule 6).
+"""A test page that shows the number of a printer's code page (docs/reference/printers.md#code-pages).
 
-It prints the Ukrainian letters once for each number; the line that can be read names the number to set. One page for
-each table, because the same bytes are other letters in another table.
+It prints Ukrainian letters under each number; the readable line shows the number to set. Each code page has a test
+page of its own, because its bytes differ.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from protocols.printers.instructions import CodeTable, Instruction, Letters, Lin
 from protocols.printers.profiles import Profile
 
 SAMPLE = "Єє Її Іі Ґґ №"
-"""The letters that tell the tables apart."""
+"""Letters that differ between code pages."""
 
 NUMBERS = range(256)
 
 
 def finder(profile: Profile, page: CodePage, numbers: Iterable[int] = NUMBERS) -> Job:
-    """A job that prints `SAMPLE` in the bytes of ``page``, once under each of ``numbers``."""
+    """A job that prints `SAMPLE` in the bytes of ``page`` under each of ``numbers``."""
     if page not in CODE_PAGES:
         raise ValueError(f"one of {', '.join(CODE_PAGES)} is expected")
     wanted = list(numbers)
-    # The styles, the cut and the proof are those of any job; only the lines between are special.
+    # Reset, cut and proof are those of any job; only the lines between are special.
     frame = compose((Cut(),), replace(profile, page="raster"))
     lines: list[Instruction] = [SingleByte()] if profile.kanji_off else []
     lines += (Letters(page.encode()), LineFeed())

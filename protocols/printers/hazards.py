@@ -1,14 +1,14 @@
-"""Real-time commands, which a printer obeys wherever they stand in its stream, the inside of a picture included.
+"""Real-time commands, which a printer obeys anywhere in its input, also inside a picture.
 
-The receive interrupt looks at every byte, before anything knows what the byte belongs to (printers.md 1.1, warning):
+The receive interrupt sees each byte before the parser does (docs/reference/printers.md#real-time-commands):
 
 ================== ===================================================
-``10 04 n``        tell the state n, at once
-``10 05 n``        go on after an error, or throw away what waits
-``10 14 1 m t``    open the drawer at once; other functions behind 2, 8
+``10 04 n``        return state n immediately
+``10 05 n``        continue after an error, or clear the buffer
+``10 14 1 m t``    open the drawer immediately; 2 and 8 do other things
 ================== ===================================================
 
-So a picture must not contain such a triple, or printing it opens the drawer. `tame` takes one dot out of each.
+A picture with such a triple could open the drawer, so `tame` removes one dot from each.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# A third byte up to 8 is taken for valid: models differ in what they know.
+# Models differ in the values that they accept as a third byte; none above 8 is known.
 _TRIPLE = re.compile(rb"\x10(?=[\x04\x05\x14][\x00-\x08])")
 
 
 def hazards(data: bytes) -> list[int]:
-    """The places in ``data`` where a real-time command begins."""
+    """The positions in ``data`` where a real-time command begins."""
     return [found.start() for found in _TRIPLE.finditer(data)]
 
 
 def tame(picture: bytes) -> bytes:
-    """``picture`` without real-time commands: one black dot turns white where each of them began."""
-    # The zero that ends one command may complete another one that began two bytes before it.
+    """``picture`` without real-time commands: one black dot of each becomes white."""
+    # The zero written here can complete another triple that began before it.
     while _TRIPLE.search(picture):
         picture = _TRIPLE.sub(b"\0", picture)
     return picture
@@ -36,24 +36,24 @@ def tame(picture: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class RealTime:
-    """A real-time command: its function and parameters, from byte 2 on."""
+    """A real-time command: its function (the second byte) and its parameters."""
 
     function: int
     parameters: bytes
 
 
 _FUNCTIONS = {0x04: (1, range(1, 9)), 0x05: (1, range(3)), 0x14: (3, (1, 2, 8))}
-"""How many parameters follow a function, and what the first of them may be; anything else is no command."""
+"""Parameters that follow a function, and valid values of the first one; anything else is not a command."""
 
 
 class RealTimeScanner:
-    """The printer's receive interrupt: finds real-time commands in a stream cut anywhere."""
+    """The printer's receive interrupt: finds real-time commands in a stream that may be split anywhere."""
 
     def __init__(self) -> None:
         self._begun = b""
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, RealTime | None]]:
-        """``data`` in pieces, each with the real-time command that its last byte completed."""
+        """Split ``data`` into pieces, each with the real-time command that its last byte completes."""
         start = 0
         for place, byte in enumerate(data):
             if not self._begun and byte != 0x10:
@@ -68,7 +68,7 @@ class RealTimeScanner:
 
     @staticmethod
     def _longest_begin(begun: bytes) -> bytes:
-        """What of ``begun`` can still become a command: all of it, or its last byte, or nothing."""
+        """The part of ``begun`` that can still become a command: all of it, its last byte, or nothing."""
         possible = len(begun) == 1 or begun[1] in _FUNCTIONS
         if len(begun) == 3:
             possible = begun[2] in _FUNCTIONS[begun[1]][1]

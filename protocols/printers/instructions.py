@@ -1,7 +1,7 @@
-"""What a printer is told, one instruction at a time, whatever the language on its wire.
+"""Printer instructions, independent of the printer's language.
 
-`protocols.printers.escpos` and `protocols.printers.star` turn these into bytes and back; a simulated printer obeys
-them. A number that only the printer's own tables explain (`CodeTable`) stays a number here.
+`protocols.printers.escpos` and `protocols.printers.star` encode and decode them; the simulated printer executes them.
+A number with a meaning of the model's own (`CodeTable`) stays a number.
 """
 
 from __future__ import annotations
@@ -13,59 +13,59 @@ from protocols.printers.commands import Align, Font, QrLevel, Symbology
 
 @dataclass(frozen=True)
 class Initialise:
-    """Forget every style and code table."""
+    """Reset styles and code page."""
 
 
 @dataclass(frozen=True)
 class CodeTable:
-    """Take letters from table ``number`` from now on."""
+    """Select code page ``number``."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class SingleByte:
-    """Leave the double-byte mode in which two Cyrillic letters are one ideograph."""
+    """Leave the double-byte mode, in which two Cyrillic letters make one ideograph."""
 
 
 @dataclass(frozen=True)
 class SetAlign:
-    """Where lines stand from now on."""
+    """Set the alignment of lines."""
 
     align: Align
 
 
 @dataclass(frozen=True)
 class SetBold:
-    """Bold letters from now on, or no longer."""
+    """Switch bold on or off."""
 
     on: bool
 
 
 @dataclass(frozen=True)
 class SetUnderline:
-    """Underlined letters from now on, or no longer."""
+    """Switch underline on or off."""
 
     on: bool
 
 
 @dataclass(frozen=True)
 class SetInverted:
-    """White letters on black from now on, or no longer."""
+    """Switch white on black on or off."""
 
     on: bool
 
 
 @dataclass(frozen=True)
 class SetFont:
-    """The font from now on."""
+    """Select the font."""
 
     font: Font
 
 
 @dataclass(frozen=True)
 class SetSize:
-    """How many times letters are enlarged from now on, 1 to 8."""
+    """Set the size of characters, 1 to 8 times the normal one."""
 
     width: int
     height: int
@@ -73,71 +73,71 @@ class SetSize:
 
 @dataclass(frozen=True)
 class SetSpacing:
-    """Dots from line to line from now on; `None` is the printer's own distance."""
+    """Set the line spacing in dots; `None` is the printer's default."""
 
     dots: int | None
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Letters of the current code table."""
+    """Text in the current code page."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class LineFeed:
-    """Print the line and go to the next one."""
+    """Print the line and start a new one."""
 
 
 @dataclass(frozen=True)
 class FeedLines:
-    """Print the line, if there is one, and feed ``lines``."""
+    """Print the current line, if any, and feed ``lines``."""
 
     lines: int
 
 
 @dataclass(frozen=True)
 class FeedDots:
-    """Print the line, if there is one, and feed ``dots``."""
+    """Print the current line, if any, and feed ``dots``."""
 
     dots: int
 
 
 @dataclass(frozen=True)
 class BarcodeHeight:
-    """The height of bar codes from now on, in dots."""
+    """Set the height of bar codes in dots."""
 
     dots: int
 
 
 @dataclass(frozen=True)
 class BarcodeModule:
-    """The width of the thinnest bar from now on, in dots."""
+    """Set the width of the thinnest bar in dots."""
 
     dots: int
 
 
 @dataclass(frozen=True)
 class BarcodeLabel:
-    """Whether digits stand under bar codes from now on."""
+    """Set whether the text of a bar code is printed below it."""
 
     on: bool
 
 
 @dataclass(frozen=True)
 class PrintBarcode:
-    """Print a bar code; `None` is a kind that we do not use."""
+    """Print a bar code; `None` is an unsupported kind."""
 
     kind: Symbology | None
     data: str
     pairs: bool = False
-    """Code 128 only: whether it is written as pairs of digits."""
+    """Code 128 only: whether it encodes pairs of digits."""
 
 
 @dataclass(frozen=True)
 class PrintWholeBarcode:
-    """Print a bar code, in languages that tell its measures with it."""
+    """Print a bar code together with its measures."""
 
     kind: Symbology | None
     data: str
@@ -148,53 +148,53 @@ class PrintWholeBarcode:
 
 @dataclass(frozen=True)
 class QrModel:
-    """The kind of QR code from now on: 2 is the usual one."""
+    """Select the QR model; 2 is the usual one."""
 
     model: int
 
 
 @dataclass(frozen=True)
 class QrModule:
-    """The side of a square from now on, in dots."""
+    """Set the side of a QR module in dots."""
 
     dots: int
 
 
 @dataclass(frozen=True)
 class QrCorrection:
-    """How much may be damaged, from now on."""
+    """Set the error correction level."""
 
     level: QrLevel
 
 
 @dataclass(frozen=True)
 class QrStore:
-    """Keep the data of a QR code."""
+    """Store the data of a QR code."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class QrPrint:
-    """Print the QR code whose data is kept."""
+    """Print the stored QR code."""
 
 
 @dataclass(frozen=True)
 class Raster:
-    """Print rows of dots: ``stride`` bytes each, the first dot in the highest bit, a set bit black."""
+    """Print rows of dots: ``stride`` bytes each, the leftmost dot in the highest bit; a set bit is black."""
 
     stride: int
     data: bytes
 
     @property
     def height(self) -> int:
-        """Rows; what does not fill a row is not one."""
+        """Number of whole rows."""
         return len(self.data) // self.stride if self.stride else 0
 
 
 @dataclass(frozen=True)
 class RasterKeep:
-    """Keep rows of dots until `RasterPrint`."""
+    """Store rows of dots until `RasterPrint`."""
 
     stride: int
     data: bytes
@@ -202,19 +202,19 @@ class RasterKeep:
 
 @dataclass(frozen=True)
 class RasterPrint:
-    """Print the rows that are kept."""
+    """Print the stored rows."""
 
 
 @dataclass(frozen=True)
 class PrintLogo:
-    """Print a picture from the printer's memory."""
+    """Print a picture stored in the printer."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Knife:
-    """Cut; ``feed`` tells whether the paper is first fed past the knife."""
+class CutPaper:
+    """Cut; ``feed`` says whether the paper is first fed to the cutter."""
 
     partial: bool
     feed: bool = True
@@ -222,7 +222,7 @@ class Knife:
 
 @dataclass(frozen=True)
 class Pulse:
-    """Open the drawer on ``pin`` 2 or 5, for ``on_ms``, and wait ``off_ms``."""
+    """Open the drawer by a pulse of ``on_ms`` on ``pin`` 2 or 5, then wait ``off_ms``."""
 
     pin: int
     on_ms: int = 50
@@ -231,7 +231,7 @@ class Pulse:
 
 @dataclass(frozen=True)
 class PulseNow:
-    """Open the drawer without waiting for anything, ``tenths`` of a second long."""
+    """Open the drawer in real time by a pulse of ``tenths`` of a second."""
 
     pin: int
     tenths: int = 1
@@ -247,52 +247,52 @@ class Buzz:
 
 @dataclass(frozen=True)
 class AskNow:
-    """Tell a state at once; ``number`` says which (ESC/POS 1 to 4, Star 0: all of it)."""
+    """Query the state in real time; ``number`` selects a part (ESC/POS 1 to 4; Star 0, all of it)."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class AskInTurn:
-    """Tell a state when everything before this has been done; 1 is the paper, 2 the drawer."""
+    """Query the state in turn, after everything before is executed; 1 is the paper, 2 the drawer."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class AskName:
-    """Tell a name of the printer."""
+    """Query a name of the printer."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class TellName:
-    """Tell ``name``, four letters, when everything before this has been printed."""
+class ReportName:
+    """Request an answer with ``name``, four letters, after everything before is printed."""
 
     name: bytes
 
 
 @dataclass(frozen=True)
-class TellChanges:
-    """Tell changes of state by yourself; ``mask`` says which, 0 none."""
+class ReportChanges:
+    """Switch on automatic status for the changes in ``mask``; 0 switches it off."""
 
     mask: int
 
 
 @dataclass(frozen=True)
 class CountDocument:
-    """Count one document as printed when everything before this has been printed."""
+    """Increment the document counter after everything before is printed."""
 
 
 @dataclass(frozen=True)
 class ClearCount:
-    """Begin counting documents anew."""
+    """Reset the document counter."""
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """Bytes of an instruction that means nothing to us."""
+    """Bytes of an unsupported instruction."""
 
     data: bytes
 
@@ -326,15 +326,15 @@ Instruction = (
     | RasterKeep
     | RasterPrint
     | PrintLogo
-    | Knife
+    | CutPaper
     | Pulse
     | PulseNow
     | Buzz
     | AskNow
     | AskInTurn
     | AskName
-    | TellName
-    | TellChanges
+    | ReportName
+    | ReportChanges
     | CountDocument
     | ClearCount
     | Ignored
@@ -352,6 +352,6 @@ PRINTS = (
     Raster,
     RasterPrint,
     PrintLogo,
-    Knife,
+    CutPaper,
 )
-"""Instructions that move the paper or leave something on it."""
+"""Instructions that print or move the paper."""

@@ -1,14 +1,13 @@
-"""What printers of each family can do: data, not code (printers.md 1.2, 1.3).
+"""What printers of each family can do, as data (docs/reference/printers.md#profiles).
 
-A profile is a starting point. The database that the numbers come from has been wrong about single models, so every
-figure can be set differently for a device, by `dataclasses.replace`; `protocols.printers.finder` prints the page by
-which a person finds the number of a code table.
+A profile is a starting point: published figures are wrong for some models. A device's settings replace any of them;
+`protocols.printers.finder` prints a test page that shows the number of a code page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,11 +15,11 @@ from protocols.printers.codepages import CODE_PAGES, CodePage
 from protocols.printers.commands import Font
 
 Language = Literal["escpos", "star"]
-Knife = Literal["none", "full", "partial", "both"]
+Cutter = Literal["none", "full", "partial", "both"]
 Drawn = Literal["native", "raster"]
 RasterCommand = Literal["gs-v-0", "gs-paren-l", "esc-gs-s"]
 Completion = Literal["gs-r", "process-id", "etb", "none"]
-"""How the printer proves that it printed: an answer in its turn, an answer with a name, a counter, or not at all."""
+"""How the printer proves that it printed: an answer in turn, a named answer, a counter, or not at all."""
 Beeper = Literal["esc-b", "esc-paren-a", "none"]
 LogoCommand = Literal["fs-p", "gs-paren-l", "esc-fs-p", "none"]
 
@@ -36,12 +35,12 @@ class Profile:
     columns_a: int = 48
     columns_b: int = 64
     code_tables: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Number of each table for `ESC t n`; the settings of a device override it."""
+    """Number of each code page for `ESC t n`."""
     page: CodePage | Literal["raster"] | None = None
-    """The table to use; `None` is the best one that the printer has."""
+    """The code page to use; `None` is the best one that the printer has."""
     kanji_off: bool = False
-    """Whether the printer starts in a double-byte mode that has to be left first."""
-    knife: Knife = "both"
+    """Whether the printer starts in a double-byte mode, which is switched off first."""
+    cutter: Cutter = "both"
     drawer: bool = True
     drawer_now: bool = False
     """Whether the drawer can be opened while the printer cannot print (`DLE DC4`)."""
@@ -52,23 +51,23 @@ class Profile:
     logo: LogoCommand = "none"
     beeper: Beeper = "none"
     feed_before_cut: int = 0
-    """Lines to feed before the command that cuts, for printers whose cut does not feed."""
+    """Lines to feed before cutting, for printers whose cut does not feed."""
     tear_lines: int = 5
-    """Lines from the head to the tear bar, fed instead of a cut by printers without a knife."""
+    """Lines from the head to the tear bar, fed instead of a cut by printers without a cutter."""
     answers: bool = True
-    """Whether the printer answers questions about its state at all."""
+    """Whether the printer ever answers status queries."""
     reliable: bool = False
-    """Whether silence means that something is wrong; otherwise it only means that nothing is known."""
+    """Whether silence is an error; otherwise the state is unknown."""
     automatic: bool = False
-    """Whether it tells changes by itself (automatic status back) and answers in turn when that is switched on."""
+    """Whether it supports automatic status, whose activation it answers in turn."""
     real_time: bool = True
-    """Whether real-time commands are recognised inside of images, so that images have to avoid them."""
+    """Whether it obeys real-time commands inside pictures, so that pictures must not contain them."""
     completion: Completion = "none"
     dots_per_second: int = 400
-    """The slowest speed at which it prints: 50 mm/s at 203 dpi."""
+    """The lowest printing speed: 50 mm/s at 203 dpi."""
 
     def best_page(self) -> CodePage | Literal["raster"]:
-        """The code table that is used: the one that is set, or the best one that the printer has."""
+        """The code page that is used: the configured one, or the best one that the printer has."""
         if self.page is not None:
             return self.page
         for page in CODE_PAGES:
@@ -77,7 +76,7 @@ class Profile:
         return "raster"
 
     def columns(self, font: Font = "A", width: int = 1) -> int:
-        """Letters in a line, enlarged ``width`` times."""
+        """Characters in a line, each ``width`` times as wide as normal."""
         return (self.columns_a if font == "A" else self.columns_b) // width
 
 
@@ -85,102 +84,45 @@ def _tables(**numbers: int) -> Mapping[str, int]:
     return MappingProxyType(numbers)
 
 
-_EPSON_TABLES = _tables(cp866=17, cp1125=44, cp1251=46)
+_EPSON = Profile(
+    "epson",
+    code_tables=_tables(cp866=17, cp1125=44, cp1251=46),
+    reliable=True,
+    automatic=True,
+    completion="gs-r",
+    logo="gs-paren-l",
+    drawer_now=True,
+)
+_EPSON_512 = replace(_EPSON, name="epson-512", dots=512, columns_a=42, columns_b=56)
+_GENERIC = Profile("generic-80", code_tables=_tables(cp866=17), kanji_off=True, inverted=False)
+_ZJIANG = replace(_GENERIC, name="zjiang-80", code_tables=_tables(cp866=59, cp1251=73), beeper="esc-b")
+_RASTER = Profile("raster-80", page="raster", kanji_off=True, barcode="raster", qr="raster")
+
+
+def _narrow(wide: Profile, name: str) -> Profile:
+    """``wide`` for paper of 58 mm, without a cutter."""
+    return replace(wide, name=name, dots=384, columns_a=32, columns_b=42, cutter="none")
+
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
-            Profile(
-                "epson",
-                code_tables=_EPSON_TABLES,
-                reliable=True,
-                automatic=True,
-                completion="gs-r",
-                logo="gs-paren-l",
-                drawer_now=True,
-            ),
-            Profile(
-                "epson-512",
-                dots=512,
-                columns_a=42,
-                columns_b=56,
-                code_tables=_EPSON_TABLES,
-                reliable=True,
-                automatic=True,
-                completion="gs-r",
-                logo="gs-paren-l",
-                drawer_now=True,
-            ),
-            Profile(
-                "epson-old",
-                dots=512,
-                columns_a=42,
-                columns_b=56,
-                code_tables=_tables(cp866=17),
-                reliable=True,
-                automatic=True,
-                completion="gs-r",
-                qr="raster",
-                logo="fs-p",
-                drawer_now=True,
-            ),
-            Profile("citizen", code_tables=_EPSON_TABLES, automatic=True, completion="gs-r", logo="fs-p"),
-            Profile(
-                "zjiang-58",
-                dots=384,
-                columns_a=32,
-                columns_b=42,
-                code_tables=_tables(cp866=59, cp1251=73),
-                kanji_off=True,
-                knife="none",
-                inverted=False,
-                beeper="esc-b",
-            ),
-            Profile(
-                "zjiang-80",
-                code_tables=_tables(cp866=59, cp1251=73),
-                kanji_off=True,
-                inverted=False,
-                beeper="esc-b",
-            ),
-            Profile(
-                "zj-5870",
-                dots=384,
-                columns_a=32,
-                columns_b=42,
-                code_tables=_tables(cp866=17),
-                kanji_off=True,
-                knife="none",
-                inverted=False,
-            ),
-            Profile("rongta", code_tables=_tables(cp866=7, cp1251=6), kanji_off=True, inverted=False, beeper="esc-b"),
-            Profile("kefar", code_tables=_tables(cp866=37, cp1251=51), kanji_off=True, inverted=False),
-            Profile("yhd", code_tables=_tables(cp866=12, cp1251=18), kanji_off=True, inverted=False),
+            _EPSON,
+            _EPSON_512,
+            replace(_EPSON_512, name="epson-old", code_tables=_tables(cp866=17), qr="raster", logo="fs-p"),
+            Profile("citizen", code_tables=_EPSON.code_tables, automatic=True, completion="gs-r", logo="fs-p"),
+            _narrow(_ZJIANG, "zjiang-58"),
+            _ZJIANG,
+            _narrow(_GENERIC, "zj-5870"),
+            replace(_ZJIANG, name="rongta", code_tables=_tables(cp866=7, cp1251=6)),
+            replace(_GENERIC, name="kefar", code_tables=_tables(cp866=37, cp1251=51)),
+            replace(_GENERIC, name="yhd", code_tables=_tables(cp866=12, cp1251=18)),
             Profile("wincor", code_tables=_tables(cp866=7), qr="raster"),
-            Profile(
-                "generic-58",
-                dots=384,
-                columns_a=32,
-                columns_b=42,
-                code_tables=_tables(cp866=17),
-                kanji_off=True,
-                knife="none",
-                inverted=False,
-            ),
-            Profile("generic-80", code_tables=_tables(cp866=17), kanji_off=True, inverted=False),
-            Profile(
-                "raster-58",
-                dots=384,
-                columns_a=32,
-                columns_b=42,
-                page="raster",
-                kanji_off=True,
-                knife="none",
-                barcode="raster",
-                qr="raster",
-            ),
-            Profile("raster-80", page="raster", kanji_off=True, barcode="raster", qr="raster"),
+            _narrow(_GENERIC, "generic-58"),
+            _GENERIC,
+            _narrow(_RASTER, "raster-58"),
+            _RASTER,
             Profile(
                 "star",
                 language="star",
@@ -194,4 +136,4 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         )
     }
 )
-"""The families by name."""
+"""The profiles by name."""

@@ -1,8 +1,8 @@
-"""Text, bar codes and QR codes as pictures, for what a printer has no letters or commands for (printers.md 1.2).
+"""Text and codes as pictures, for printers that cannot print them (docs/reference/printers.md#pictures).
 
-Letters stand in cells of the printer's own fonts, 12x24 dots (A) and 9x17 (B), so that a drawn line has as many
-columns as a printed one. Bold is each dot drawn twice, one dot apart, as print heads do it. The font comes with the
-package, so the same line is the same bytes on every machine with the same Pillow.
+Characters have the cells of the printer's own fonts, 12x24 dots (A) and 9x17 (B), so that a drawn line has as many
+columns as a printed one. Bold draws each dot twice, one dot apart, as print heads do. The font comes with the
+package, so a line gives the same bytes on every machine with the same Pillow.
 """
 
 from __future__ import annotations
@@ -11,34 +11,40 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from io import BytesIO
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from PIL import Image as Pictures
-from PIL import ImageDraw, ImageFont
-
+from protocols.lazy import LazyModule
+from protocols.printers.codepages import zero_width
 from protocols.printers.commands import Align, Barcode, Font, Image, Qr, Text
 from protocols.printers.symbols import BAR_QUIET, QR_QUIET, bars, code128_in_pairs, complete_ean, squares
 
-CELLS: dict[Font, tuple[int, int]] = {"A": (12, 24), "B": (9, 17)}
-"""Width and height of a letter in dots."""
+if TYPE_CHECKING:
+    from PIL import Image as Pictures
+    from PIL import ImageDraw, ImageFont
+else:
+    Pictures, ImageDraw, ImageFont = LazyModule("PIL.Image"), LazyModule("PIL.ImageDraw"), LazyModule("PIL.ImageFont")
 
-# The sizes at which a letter of the font is as wide as its cell.
+CELLS: dict[Font, tuple[int, int]] = {"A": (12, 24), "B": (9, 17)}
+"""Width and height of a character in dots."""
+
+# The sizes at which a character of the font is as wide as its cell.
 _POINTS: dict[Font, int] = {"A": 20, "B": 14}
 _LEADING = 4
-"""White dots under a drawn line, so that letters of two lines do not touch."""
+"""White dots below a drawn line, so that characters of two lines do not touch."""
 
 
 def text_lines(text: Text, dots: int) -> tuple[list[Image], tuple[str, ...]]:
-    """The lines of ``text`` as pictures as wide as the paper, and the letters that the font does not have.
+    """Draw the lines of ``text`` as wide as the paper; also return the characters that the font does not have.
 
-    What is longer than the paper goes on in the next line, as a printer does it.
+    A line that is too long continues on the next one, as on a printer.
     """
     cell_width, cell_height = CELLS[text.font]
     columns = max(1, dots // (cell_width * text.width))
     unknown: list[str] = []
     pictures: list[Image] = []
     for line in normalize("NFC", text.text).split("\n"):
-        letters = [_known(char, text.font, unknown) for char in line if not _empty(char)]
+        letters = [_known(char, text.font, unknown) for char in line if not zero_width(char)]
         for start in range(0, max(1, len(letters)), columns):
             drawn = _line(letters[start : start + columns], text)
             paper = Pictures.new("1", (dots, (cell_height + _LEADING) * text.height), 0)
@@ -48,8 +54,8 @@ def text_lines(text: Text, dots: int) -> tuple[list[Image], tuple[str, ...]]:
 
 
 def joined(runs: Iterable[Text]) -> Pictures.Image:
-    """Runs of letters in different styles as one line, standing on the same foot; letters it lacks are a `?`."""
-    parts = [_line([_known(char, run.font, []) for char in run.text if not _empty(char)], run) for run in runs]
+    """Draw runs of different styles as one line with a common base; missing characters become `?`."""
+    parts = [_line([_known(char, run.font, []) for char in run.text if not zero_width(char)], run) for run in runs]
     line = Pictures.new(
         "1", (max(1, sum(part.width for part in parts)), max((part.height for part in parts), default=1))
     )
@@ -61,10 +67,10 @@ def joined(runs: Iterable[Text]) -> Pictures.Image:
 
 
 def barcode(code: Barcode, dots: int, pairs: bool | None = None) -> Image | None:
-    """A bar code as a picture as wide as the paper, its label under it; `None` when it does not fit.
+    """Draw a bar code as wide as the paper, its label below it; `None` when it does not fit.
 
-    :param pairs: whether a Code 128 is written as pairs of digits; as short as it can be when not given.
-    :raises NotDrawable: when this kind of code cannot carry the data.
+    :param pairs: whether a Code 128 encodes pairs of digits; by default when possible.
+    :raises NotDrawable: when this kind of code cannot encode the data.
     """
     modules = bars(code.kind, code.data, code128_in_pairs(code.data) if pairs is None else pairs)
     if (len(modules) + 2 * BAR_QUIET) * code.module > dots:
@@ -82,9 +88,9 @@ def barcode(code: Barcode, dots: int, pairs: bool | None = None) -> Image | None
 
 
 def qr(code: Qr, module: int, dots: int) -> Image:
-    """A QR code as a picture as wide as the paper, with its quiet zone above and below.
+    """Draw a QR code as wide as the paper, with its quiet zone above and below.
 
-    :raises NotDrawable: when it is more than a QR code can carry.
+    :raises NotDrawable: when the text is too long for a QR code.
     """
     rows = squares(code.data.encode(), code.level)
     side = len(rows) * module
@@ -98,20 +104,20 @@ def qr(code: Qr, module: int, dots: int) -> Image:
 
 
 def picture(source: bytes, dots: int, align: Align = "center") -> Image:
-    """A picture file (PNG, BMP, …) as black and white dots, made smaller when it is wider than the paper.
+    """A picture file (PNG, BMP, …) as black and white dots, shrunk when it is wider than the paper.
 
-    :raises ValueError: when it is no picture that Pillow can read, or a very large one.
+    :raises ValueError: when Pillow cannot read it, or it is too large.
     """
     try:
         opened = Pictures.open(BytesIO(source))
         if opened.width * opened.height > _LARGEST_PICTURE:
             raise ValueError("the picture is too large")
-        # Without a paper under it a see-through corner would come out black.
+        # Without a white background a transparent corner would print black.
         layers = opened.convert("RGBA")
         flat = Pictures.new("RGBA", layers.size, "white")
         flat.alpha_composite(layers)
     except (OSError, SyntaxError, Pictures.DecompressionBombError) as error:
-        raise ValueError(f"this is no picture: {error}") from None
+        raise ValueError(f"this is not a picture: {error}") from None
     grey = flat.convert("L")
     if grey.width > dots:
         grey = grey.resize((dots, max(1, grey.height * dots // grey.width)))
@@ -120,11 +126,11 @@ def picture(source: bytes, dots: int, align: Align = "center") -> Image:
 
 
 _LARGEST_PICTURE = 16_000_000
-"""Dots; more is no logo but a mistake or worse."""
+"""Dots; a larger picture is a mistake or an attack."""
 
 
 def _line(letters: list[Pictures.Image], text: Text) -> Pictures.Image:
-    """Letters side by side, in the style of ``text``."""
+    """Draw letters side by side, in the style of ``text``."""
     cell_width, cell_height = CELLS[text.font]
     drawn = Pictures.new("1", (max(1, cell_width * len(letters)), cell_height), 0)
     for place, letter in enumerate(letters):
@@ -139,10 +145,6 @@ def _line(letters: list[Pictures.Image], text: Text) -> Pictures.Image:
     return drawn.resize((drawn.width * text.width, drawn.height * text.height), Pictures.Resampling.NEAREST)
 
 
-def _empty(char: str) -> bool:
-    return category(char) in ("Cf", "Mn", "Me")
-
-
 def _known(char: str, font: Font, unknown: list[str]) -> Pictures.Image:
     if category(char) == "Zs":
         return _letter(" ", font)
@@ -154,13 +156,13 @@ def _known(char: str, font: Font, unknown: list[str]) -> Pictures.Image:
 
 @lru_cache(maxsize=1024)
 def _dots_of(char: str) -> bytes:
-    """What the font draws for ``char``: the same box for all that it does not have."""
+    """The dots of ``char``; the font draws the same box for every character that it does not have."""
     return _letter(char, "A").tobytes()
 
 
 @lru_cache(maxsize=2048)
 def _letter(char: str, font: Font) -> Pictures.Image:
-    """One letter in its cell, 1 for black."""
+    """One character in its cell, 1 for black."""
     cell = Pictures.new("1", CELLS[font], 0)
     draw = ImageDraw.Draw(cell)
     draw.fontmode = "1"
@@ -171,12 +173,12 @@ def _letter(char: str, font: Font) -> Pictures.Image:
 @lru_cache(maxsize=2)
 def _font(font: Font) -> ImageFont.FreeTypeFont:
     data = files("protocols.printers").joinpath("fonts/DejaVuSansMono.ttf").read_bytes()
-    # The basic layout is there in every build of Pillow, and letters that stand alone need no other.
+    # Every build of Pillow has the basic layout, which suffices for single characters.
     return ImageFont.truetype(BytesIO(data), _POINTS[font], layout_engine=ImageFont.Layout.BASIC)
 
 
 def offset(align: Align, width: int, dots: int) -> int:
-    """The dots to the left of something ``width`` wide on paper of ``dots``."""
+    """The dots to the left of an item of ``width`` on paper of ``dots``."""
     room = max(0, dots - width)
     return {"left": 0, "center": room // 2, "right": room}[align]
 

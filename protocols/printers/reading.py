@@ -1,4 +1,4 @@
-"""Taking instructions out of a stream that is cut anywhere: what both printer languages have in common."""
+"""Parsing instructions from a stream that may be split anywhere: the part common to both printer languages."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from collections.abc import Iterator
 from protocols.printers.instructions import Instruction, Letters
 
 Taken = tuple[int, tuple[Instruction, ...]]
-"""How many bytes were used, and what they say."""
+"""Bytes consumed, and their instructions."""
 
 LONGEST = 1 << 20
-"""Bytes of one instruction; what announces more is taken for noise, or a lost byte could swallow a whole day."""
+"""Longest instruction in bytes; a longer one is noise, so that one lost byte cannot swallow everything after it."""
 
 _LONGEST_RUN = 4096
-"""Letters that are kept together; a line of paper has at most a hundred."""
+"""Characters that are kept together; a line has at most a hundred."""
 
 _RUN = re.compile(rb"[\x20-\xff]*")
-"""Letters in a row: while more of them may come they are looked at again with each piece."""
+"""A run of text; while it may continue, it is examined again with each piece."""
 
 _NUL = 0
 
 
-class InstructionReader:
-    """Bytes in, instructions out; no bytes make it fail.
+def word(number: int) -> bytes:
+    """``number`` in two bytes, little-endian, as both languages write it."""
+    return number.to_bytes(2, "little")
 
-    Letters are told when something else follows them: as long as they may go on, they are kept.
+
+def number_of(data: bytes) -> int:
+    """The number in ``data``, little-endian."""
+    return int.from_bytes(data, "little")
+
+
+class InstructionReader:
+    """Bytes in, instructions out; no input makes it fail.
+
+    A run of text is returned when something else follows it, and kept while it may continue.
     """
 
     def __init__(self) -> None:
@@ -33,11 +43,11 @@ class InstructionReader:
 
     @property
     def waiting(self) -> int:
-        """Bytes that are kept because the rest of their instruction has not come."""
+        """Bytes kept because the rest of their instruction is missing."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
-        """The instructions that ``data`` completes."""
+        """Yield the instructions that ``data`` completes."""
         self._buffer += data
         buffer, at = bytes(self._buffer), 0
         while at < len(buffer):
@@ -48,13 +58,13 @@ class InstructionReader:
             if taken is None:
                 break
             at += taken[0]
-            # What was told must not be told again when the caller stops in the middle.
+            # What was yielded must not be yielded again when the caller stops early.
             del self._buffer[: len(self._buffer) - (len(buffer) - at)]
             yield from taken[1]
         del self._buffer[: len(self._buffer) - (len(buffer) - at)]
 
     def reset(self) -> None:
-        """Forget what has begun."""
+        """Discard incomplete input."""
         self._buffer.clear()
 
     def _letters(self, buffer: bytes, at: int) -> Taken | None:
@@ -65,5 +75,5 @@ class InstructionReader:
         return end - at, (Letters(buffer[at:end]),)
 
     def _take(self, buffer: bytes, at: int) -> Taken | None:
-        """The instruction that begins at ``at`` with a control character; `None` while it is not complete."""
+        """The instruction that begins at ``at`` with a control character; `None` while it is incomplete."""
         raise NotImplementedError

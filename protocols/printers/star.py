@@ -1,16 +1,16 @@
-"""Star line mode, the second language: the same instructions in other bytes (printers.md 2).
+"""Star line mode, the second printer language: encoding and parsing (docs/reference/printers.md#star).
 
 ========================== ===================================== ====================
-``1B 1D 74 n``             code table                            `CodeTable`
-``1B 1D 61 n``             left, centre, right                   `SetAlign`
-``1B 45`` / ``1B 46``      bold, no longer bold                  `SetBold`
+``1B 1D 74 n``             code page                             `CodeTable`
+``1B 1D 61 n``             left, center, right                   `SetAlign`
+``1B 45`` / ``1B 46``      bold on, off                          `SetBold`
 ``1B 69 h w``              size, 0 is normal                     `SetSize`
 ``1B 62 … data 1E``        bar code with its measures            `PrintWholeBarcode`
 ``1B 1D 79 …``             QR code in steps                      `QrModel` … `QrPrint`
 ``1B 1D 53 1 x x y y 0 …`` picture                               `Raster`
-``1B 64 n``                cut                                   `Knife`
+``1B 64 n``                cut                                   `CutPaper`
 ``07`` / ``1A``            drawer on pin 2, on the second output `Pulse`
-``1B 06 01``               state, at once                        `AskNow`
+``1B 06 01``               state, in real time                   `AskNow`
 ``17``                     count a document when it is printed   `CountDocument`
 ========================== ===================================== ====================
 """
@@ -18,20 +18,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import get_args
 
-from protocols.printers.commands import Align, QrLevel, Symbology
+from protocols.printers.commands import ALIGNS, QR_LEVELS, Symbology
 from protocols.printers.instructions import (
     AskNow,
     ClearCount,
     CodeTable,
     CountDocument,
+    CutPaper,
     FeedDots,
     FeedLines,
     Ignored,
     Initialise,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintLogo,
@@ -43,18 +42,15 @@ from protocols.printers.instructions import (
     QrPrint,
     QrStore,
     Raster,
+    ReportChanges,
     SetAlign,
     SetBold,
     SetFont,
     SetInverted,
     SetSize,
     SetUnderline,
-    TellChanges,
 )
-from protocols.printers.reading import LONGEST, InstructionReader, Taken
-
-ALIGNS: tuple[Align, ...] = get_args(Align)
-LEVELS: tuple[QrLevel, ...] = get_args(QrLevel)
+from protocols.printers.reading import LONGEST, InstructionReader, Taken, number_of, word
 
 LARGEST_ENLARGEMENT = 6
 LARGEST_QR_MODULE = 8
@@ -67,9 +63,9 @@ _DOTS_PER_QUARTER_MM = 2
 
 
 def encode(instructions: Iterable[Instruction]) -> bytes:
-    """The bytes of ``instructions``.
+    """Encode ``instructions``.
 
-    :raises ValueError: for an instruction that this language does not have.
+    :raises ValueError: for an instruction that Star line mode does not have.
     """
     return b"".join(map(_encoded, instructions))
 
@@ -101,42 +97,38 @@ def _encoded(instruction: Instruction) -> bytes:
         case FeedDots(dots):
             return b"\x1bJ" + bytes([(dots + 1) // _DOTS_PER_QUARTER_MM])
         case PrintWholeBarcode(kind, text, height, module, label) if kind is not None:
-            # Both end the line; the thinnest bar is counted from 2 dots.
+            # Both values of the label end the line; module 1 is 2 dots.
             measures = bytes([_NUMBERS[kind], 2 if label else 1, max(1, min(3, module - 1)), height])
-            # The printer takes a per cent sign for the beginning of a special letter.
+            # A percent sign begins a special character.
             spelled = text.replace("%", "%0") if kind == "code128" else text
             return b"\x1bb" + measures + spelled.encode("ascii") + bytes([_END_OF_BARCODE])
         case QrModel(model):
             return b"\x1b\x1dyS0" + bytes([model])
         case QrCorrection(level):
-            return b"\x1b\x1dyS1" + bytes([LEVELS.index(level)])
+            return b"\x1b\x1dyS1" + bytes([QR_LEVELS.index(level)])
         case QrModule(dots):
             return b"\x1b\x1dyS2" + bytes([min(dots, LARGEST_QR_MODULE)])
         case QrStore(data):
-            return b"\x1b\x1dyD1\0" + _word(len(data)) + data
+            return b"\x1b\x1dyD1\0" + word(len(data)) + data
         case QrPrint():
             return b"\x1b\x1dyP"
         case Raster(stride, data):
-            return b"\x1b\x1dS\x01" + _word(stride) + _word(instruction.height) + b"\0" + data
+            return b"\x1b\x1dS\x01" + word(stride) + word(instruction.height) + b"\0" + data
         case PrintLogo(number):
             return b"\x1b\x1cp" + bytes([number, 0])
-        case Knife(partial, feed):
+        case CutPaper(partial, feed):
             return b"\x1bd" + bytes([partial + 2 * feed])
         case Pulse(pin):
             return b"\x1a" if pin == 5 else b"\x07"
         case AskNow():
             return b"\x1b\x06\x01"
-        case TellChanges(mask):
+        case ReportChanges(mask):
             return b"\x1b\x1ea" + bytes([mask])
         case CountDocument():
             return b"\x17"
         case ClearCount():
             return b"\x1b\x1eE\0"
     raise ValueError(f"Star line mode has no {type(instruction).__name__}")
-
-
-def _word(number: int) -> bytes:
-    return number.to_bytes(2, "little")
 
 
 _ALONE: dict[int, Instruction] = {
@@ -172,11 +164,11 @@ _SHORT: dict[bytes, int] = {
     b"\x1b\x1c": 3,
     b"\x1b\x1e": 2,
 }
-"""Parameters of the commands whose length is fixed, by their first two bytes."""
+"""Number of parameters of commands with a fixed length, by their first two bytes."""
 
 
 class StarReader(InstructionReader):
-    """The printer's reading of Star line mode; what it does not know it skips."""
+    """The printer's parser of Star line mode; unsupported commands are skipped."""
 
     def _take(self, buffer: bytes, at: int) -> Taken | None:
         if buffer[at] != 0x1B:
@@ -193,24 +185,23 @@ class StarReader(InstructionReader):
             return 2, (Ignored(head[:2]),)
         if len(head) < 2 + count:
             return None
-        told = _short(head[:2], head[2 : 2 + count])
-        return 2 + count, (told or Ignored(head[: 2 + count]),)
+        return 2 + count, (_short(head[:2], head[2 : 2 + count]) or Ignored(head[: 2 + count]),)
 
     def _barcode(self, buffer: bytes, at: int) -> Taken | None:
         end = buffer.find(_END_OF_BARCODE, at + 6, at + 6 + 256)
         if end < 0:
-            # Longer than any bar code: its beginning was lost, or never was one.
+            # Longer than any bar code, so this is not one.
             return (2, (Ignored(buffer[at : at + 2]),)) if len(buffer) - at > 6 + 256 else None
         number, label, module, height = buffer[at + 2 : at + 6]
         data = buffer[at + 6 : end].decode("latin-1")
         kind = _KINDS.get(number & 0x0F)
         if kind == "code128":
             data = data.replace("%0", "%")
-        told = PrintWholeBarcode(kind, data, height, (module & 0x0F) + 1, (label & 0x0F) in (2, 4))
-        return end + 1 - at, (told,)
+        code = PrintWholeBarcode(kind, data, height, (module & 0x0F) + 1, (label & 0x0F) in (2, 4))
+        return end + 1 - at, (code,)
 
     def _extended(self, buffer: bytes, at: int) -> Taken | None:
-        """``1B 1D``: tables, pictures and QR codes."""
+        """``1B 1D``: code pages, pictures and QR codes."""
         head = buffer[at : at + 10]
         if len(head) < 3:
             return None
@@ -238,7 +229,7 @@ def _short(command: bytes, parameters: bytes) -> Instruction | None:
         case b"\x1bJ", quarters:
             return FeedDots(quarters * _DOTS_PER_QUARTER_MM)
         case b"\x1bd", number if number & 0x0F <= 3:
-            return Knife(partial=bool(number & 1), feed=bool(number & 2))
+            return CutPaper(partial=bool(number & 1), feed=bool(number & 2))
         case b"\x1bi", height, width:
             return SetSize((width & 0x07) + 1, (height & 0x07) + 1)
         case b"\x1b\x06", 1:
@@ -248,20 +239,20 @@ def _short(command: bytes, parameters: bytes) -> Instruction | None:
         case b"\x1b\x1e", 0x46, number:
             return SetFont("B" if number & 1 else "A")
         case b"\x1b\x1e", 0x61, mask:
-            return TellChanges(mask)
+            return ReportChanges(mask)
         case b"\x1b\x1e", 0x45, (0 | 48):
             return ClearCount()
     return None
 
 
 def _extended_length(head: bytes) -> int | None:
-    """Bytes of the whole command; `None` when too little of it has come."""
+    """Bytes of the whole command; `None` when more input is needed."""
     if head[2] in b"ta":
         return 4
     if head[2] == 0x53:
         if len(head) < 9:
             return None
-        return 9 + int.from_bytes(head[4:6], "little") * int.from_bytes(head[6:8], "little")
+        return 9 + number_of(head[4:6]) * number_of(head[6:8])
     if head[2] == 0x03:
         return 6
     if head[2] != 0x79:
@@ -271,7 +262,7 @@ def _extended_length(head: bytes) -> int | None:
     if head[3:4] == b"S":
         return 6
     if head[3:5] == b"D1":
-        return None if len(head) < 8 else 8 + int.from_bytes(head[6:8], "little")
+        return None if len(head) < 8 else 8 + number_of(head[6:8])
     return 4
 
 
@@ -282,7 +273,7 @@ def _extended(whole: bytes) -> Instruction | None:
     if whole[2] == 0x61 and rest[0] & 0x0F < 3:
         return SetAlign(ALIGNS[rest[0] & 0x0F])
     if whole[2] == 0x53:
-        stride = int.from_bytes(rest[1:3], "little")
+        stride = number_of(rest[1:3])
         return Raster(stride, rest[6:]) if stride else None
     if whole[2] != 0x79:
         return None
@@ -291,7 +282,7 @@ def _extended(whole: bytes) -> Instruction | None:
     if rest[:2] == b"S0":
         return QrModel(rest[2])
     if rest[:2] == b"S1" and rest[2] & 0x0F < 4:
-        return QrCorrection(LEVELS[rest[2] & 0x0F])
+        return QrCorrection(QR_LEVELS[rest[2] & 0x0F])
     if rest[:2] == b"S2" and 1 <= rest[2] <= LARGEST_QR_MODULE:
         return QrModule(rest[2])
     return QrStore(rest[5:]) if rest[:2] == b"D1" else None

@@ -1,14 +1,14 @@
-"""The state of a Star printer: a group of at least seven bytes, whose first one tells how many (printers.md 2).
+"""The state of a Star printer, a group of at least seven bytes (docs/reference/printers.md#star).
 
 ==== ============================ ==========================================================
 byte fixed bits                   meaning
 ==== ============================ ==========================================================
-0    7=0 4=0 0=1                  length: bits 1 to 3 and 5 of it
+0    7=0 4=0 0=1                  length of the group: bits 1 to 3 and 5
 1    7=0 4=0 0=0 (as all others)  version
 2                                 5 cover open, 3 offline, 2 drawer
-3                                 6 head too hot, 5 unrecoverable, 3 cutter, 2 mechanical
-4                                 buffer overflow and the like
-5                                 3 paper out, 1 and 2 paper near its end
+3                                 6 overheated head, 5 unrecoverable, 3 cutter, 2 mechanical
+4                                 buffer overflow and others
+5                                 3 paper out, 1 and 2 paper near end
 7                                 documents counted, modulo 32: bits 1 2 3 5 6
 ==== ============================ ==========================================================
 """
@@ -18,30 +18,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protocols.printers.escpos_status import XOFF, XON, Flow, Noise
-from protocols.printers.status import Fault, PrinterStatus
+from protocols.printers.escpos_status import XOFF, XON, Flow, Noise, fault_of
+from protocols.printers.status import PrinterStatus
 
 SHORTEST = 7
 COUNTS = 32
-"""The counter of documents begins anew after this many."""
+"""The document counter is modulo this number."""
 
 _COUNTER = 7
 
 
 @dataclass(frozen=True)
 class StarState:
-    """A whole group: the state, and how many documents have been counted (`None`: this model does not count)."""
+    """A whole group: the state and the document counter (`None`: this model does not count)."""
 
     status: PrinterStatus
     count: int | None
 
 
 StarAnswer = StarState | Flow | Noise
-"""What a Star printer says."""
+"""One item of a Star printer's output."""
 
 
 class StarAnswers:
-    """Tells the groups apart; no bytes make it fail.
+    """Parses the printer's output and keeps its state; no input makes it fail.
 
     :param drawer_high_is_open: the wiring of the drawer's switch.
     """
@@ -55,7 +55,7 @@ class StarAnswers:
         self._length = 0
 
     def feed(self, data: bytes) -> Iterator[StarAnswer]:
-        """The groups that ``data`` completes."""
+        """Yield the answers that ``data`` completes."""
         for byte in data:
             if byte in (XON, XOFF):
                 self.stopped = byte == XOFF
@@ -82,7 +82,7 @@ class StarAnswers:
             online=not group[2] & 0x08,
             cover_open=bool(group[2] & 0x20),
             drawer_open=bool(group[2] & 0x04) == self._high_is_open,
-            error=_fault(group[3]),
+            error=fault_of(group[3]),
             paper="out" if group[5] & 0x08 else "near_end" if near_end else "ok",
             raw=group,
         )
@@ -91,7 +91,7 @@ class StarAnswers:
 
 
 def announced_length(first: int) -> int:
-    """How long the group that begins with ``first`` is."""
+    """The length of the group that begins with ``first``."""
     return (first >> 1 & 0x07) | (first >> 2 & 0x08)
 
 
@@ -101,20 +101,10 @@ def encode_length(length: int) -> int:
 
 
 def decode_count(byte: int) -> int:
-    """Documents counted, from the byte that tells it."""
+    """The document counter in ``byte``."""
     return (byte >> 1 & 0x07) | (byte >> 2 & 0x18)
 
 
 def encode_count(count: int) -> int:
-    """The byte that tells ``count``."""
+    """The byte of a group that contains ``count``."""
     return (count & 0x07) << 1 | (count & 0x18) << 2
-
-
-def _fault(bits: int) -> Fault:
-    if bits & 0x20:
-        return "unrecoverable"
-    if bits & 0x08:
-        return "cutter"
-    if bits & 0x04:
-        return "mechanical"
-    return "overheat" if bits & 0x40 else "none"

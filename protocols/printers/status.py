@@ -1,4 +1,4 @@
-"""What a printer tells about itself, as one value whatever the language (printers.md 1.4, 2)."""
+"""The state of a printer, as one value for every language (docs/reference/printers.md#status)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reason = Literal["paper", "cover", "cutter", "mechanical", "overheat", "unrecove
 
 @dataclass(frozen=True)
 class PrinterStatus:
-    """The state of a printer; `None` is what it has not told."""
+    """The state of a printer; `None` is unknown."""
 
     online: bool | None = None
     cover_open: bool | None = None
@@ -22,16 +22,16 @@ class PrinterStatus:
     drawer_open: bool | None = None
     error: Fault = "none"
     raw: bytes = b""
-    """The answers that this was taken from, in the order in which they came; for people and logs."""
+    """The answers that it was read from, in order; for logs and diagnostics."""
 
     @property
     def known(self) -> bool:
-        """Whether the printer has told anything."""
+        """Whether the printer has reported anything."""
         return (self.online, self.cover_open, self.paper) != (None, None, None) or self.error != "none"
 
     @property
     def reason(self) -> Reason | None:
-        """Why it does not print: what a person can mend first, before what is only said in general."""
+        """Why it does not print; what a person can fix comes before general reasons."""
         if self.cover_open:
             return "cover"
         if self.paper == "out":

@@ -1,16 +1,24 @@
-"""Bar codes and QR codes as black and white modules, for printers that cannot draw them and for the simulated paper.
+"""Bar codes and QR codes as black and white modules, for drawing and for the simulated paper.
 
-A bar code is a string of ``1`` (bar) and ``0`` (gap), a QR code a matrix of the same. Nothing here knows dots.
+A bar code is a string of ``1`` (bar) and ``0`` (gap), a QR code a matrix of the same; sizes in dots come later.
 
 ===== ==========================================================================================
-EAN   three guards, each digit seven modules; the first digit of EAN-13 is in the choice of codes
+EAN   three guards, seven modules for each digit; the choice of codes encodes the first digit of EAN-13
 128   start, symbols of eleven modules, a check symbol modulo 103, stop; B is ASCII, C is pairs of digits
 ===== ==========================================================================================
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from protocols.lazy import LazyModule
 from protocols.printers.commands import QrLevel, Symbology
+
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
 
 _LEFT_ODD = (
     "0001101",
@@ -26,7 +34,7 @@ _LEFT_ODD = (
 )
 _RIGHT = tuple(code.translate(str.maketrans("01", "10")) for code in _LEFT_ODD)
 _LEFT_EVEN = tuple(code[::-1] for code in _RIGHT)
-# Which digits of the left half are of the even code (1), by the first digit of EAN-13.
+# Digits of the left half that use the even code (1), by the first digit of EAN-13.
 _PARITY = ("000000", "001011", "001101", "001110", "010011", "011001", "011100", "010101", "010110", "011010")
 
 _SIX = (
@@ -38,18 +46,18 @@ _SIX = (
     "214121412121111143111341131141114113114311411113411311113141114131311141411131211412211214211232"
 )
 _WIDTHS = (*(_SIX[at : at + 6] for at in range(0, len(_SIX), 6)), "2331112")
-"""Widths of bars and gaps of each symbol; only the stop has seven."""
+"""Widths of bars and gaps of each symbol; only the stop symbol has seven."""
 _START_B, _START_C, _STOP = 104, 105, 106
 
 QR_QUIET = 4
-"""Modules that stay white around a QR code."""
+"""White modules around a QR code."""
 
 BAR_QUIET = 10
-"""Modules that stay white beside a bar code."""
+"""White modules on either side of a bar code."""
 
 
 class NotDrawable(ValueError):
-    """A text that this kind of code cannot carry."""
+    """A text that this kind of code cannot encode."""
 
 
 def check_digit(digits: str) -> str:
@@ -59,9 +67,9 @@ def check_digit(digits: str) -> str:
 
 
 def complete_ean(kind: Symbology, data: str) -> str:
-    """The digits of an EAN with its check digit, which is verified when it is there.
+    """The digits of an EAN with its check digit, which is verified when present.
 
-    :raises NotDrawable: when these are no such digits, or the check digit is another.
+    :raises NotDrawable: when the number of digits or the check digit is wrong.
     """
     length = {"ean13": 13, "ean8": 8}[kind]
     if not (data.isascii() and data.isdigit()) or len(data) not in (length - 1, length):
@@ -73,14 +81,14 @@ def complete_ean(kind: Symbology, data: str) -> str:
 
 
 def code128_in_pairs(data: str) -> bool:
-    """Whether ``data`` can be written as pairs of digits (code C): half as wide."""
+    """Whether ``data`` can be written as pairs of digits (code C), which is half as wide."""
     return len(data) >= 2 and len(data) % 2 == 0 and data.isascii() and data.isdigit()
 
 
 def bars(kind: Symbology, data: str, pairs: bool = False) -> str:
-    """The modules of a bar code, without the quiet zones; ``pairs`` writes a Code 128 as pairs of digits.
+    """The modules of a bar code without its quiet zones; ``pairs`` writes a Code 128 as pairs of digits.
 
-    :raises NotDrawable: when this kind of code cannot carry ``data``.
+    :raises NotDrawable: when this kind of code cannot encode ``data``.
     """
     if kind == "code128":
         return _code128(data, pairs)
@@ -97,7 +105,7 @@ def bars(kind: Symbology, data: str, pairs: bool = False) -> str:
 
 def _code128(data: str, pairs: bool) -> str:
     if not data or not all(" " <= char <= "~" for char in data):
-        raise NotDrawable("letters, digits and signs of ASCII are expected")
+        raise NotDrawable("printable ASCII characters are expected")
     if pairs and code128_in_pairs(data):
         values = [_START_C, *(int(data[at : at + 2]) for at in range(0, len(data), 2))]
     else:
@@ -113,24 +121,21 @@ def _code128(data: str, pairs: bool) -> str:
 def squares(data: bytes, level: QrLevel) -> tuple[bytes, ...]:
     """The modules of a QR code row by row, 1 for black, without the quiet zone.
 
-    :raises NotDrawable: when ``data`` is longer than a QR code can carry.
+    :raises NotDrawable: when ``data`` is empty or too long for a QR code.
     """
-    # Only who draws codes pays for the library.
-    import segno
-
     if not data:
-        raise NotDrawable("a QR code of nothing")
+        raise NotDrawable("a QR code needs a text")
     try:
         code = segno.make_qr(data, error=level, boost_error=False, mode="byte")
     except segno.DataOverflowError:
-        raise NotDrawable("more than a QR code can carry") from None
+        raise NotDrawable("the text is too long for a QR code") from None
     return tuple(bytes(row) for row in code.matrix)
 
 
 def fitting_module(modules: int, dots: int) -> int:
-    """The side of one square in dots for a QR code of ``modules`` on paper of ``dots`` (printers.md 6.2).
+    """The side of a QR module in dots, for ``modules`` on paper of ``dots`` (docs/reference/printers.md#codes).
 
-    :returns: 3 to 6, or less where even 3 does not fit; 0 when the code does not fit at all.
+    :returns: 3 to 6, or less if 3 does not fit; 0 when the code does not fit at all.
     """
     wanted = max(3, min(6, dots * 6 // 10 // (modules + 2 * QR_QUIET)))
     return min(wanted, dots // (modules + 2 * QR_QUIET))

@@ -1,10 +1,10 @@
-"""What is said to a printer around a job, and what its answers mean for the job; no I/O and no clock.
+"""The queries before and after a job, and the meaning of the answers; no I/O and no clock.
 
-Before a job the printer is asked how it is, and, where it can, made to answer something *in its turn*: such an answer
-comes only when everything that an earlier job left in its buffer has been done. So an answer that still belongs to an
-earlier job is never taken for a proof that this one is on paper, and nothing is sent to a printer that stands still.
+Before a job, the state is queried, and, if supported, an answer *in turn*: it comes only when everything that earlier
+jobs left in the buffer is executed. So an answer to an earlier job is never taken for the proof of this one, and
+nothing is sent to a printer that has stopped (docs/reference/printers.md#delivery).
 
-After the job the answers to its marks are counted; the last one proves the job.
+After the job, the answers to its marks are counted; the last one proves it.
 """
 
 from __future__ import annotations
@@ -12,75 +12,83 @@ from __future__ import annotations
 from typing import Protocol
 
 from protocols.printers.compose import Job, encode
-from protocols.printers.escpos_status import ALL_QUESTIONS, Changed, EscPosAnswers, Named, Noise, Told, ToldInTurn
-from protocols.printers.instructions import AskNow, ClearCount, CountDocument, TellChanges
+from protocols.printers.escpos_status import (
+    ALL_QUESTIONS,
+    EscPosAnswers,
+    NameAnswer,
+    Noise,
+    StateAnswer,
+    StateChange,
+    TurnAnswer,
+)
+from protocols.printers.instructions import AskNow, ClearCount, CountDocument, ReportChanges
 from protocols.printers.star_status import COUNTS, StarAnswers, StarState
 from protocols.printers.status import PrinterStatus
 
 FLUSH = bytes(8192)
-"""Ends a picture that an earlier job broke off, or it would swallow this one (printers.md 1.5); blank everywhere."""
+"""Ends a picture that an earlier job broke off, which would swallow this one; elsewhere it does nothing."""
 
 _ALL_CHANGES = 0xFF
 
 
 class Talk(Protocol):
-    """The talk around one job."""
+    """The queries and answers of one job."""
 
     noise: int
-    """Bytes that were no answer to anything."""
+    """Bytes that were not an answer."""
     heard: bool
     """Whether the printer has answered at all."""
 
     @property
     def status(self) -> PrinterStatus:
-        """What it told about itself."""
+        """The printer's state."""
 
     @property
     def stopped(self) -> bool:
-        """Whether it asked for a pause."""
+        """Whether the printer requested a pause (XOFF)."""
 
     @property
-    def told(self) -> bool:
-        """Whether it answered all that was asked about its state."""
+    def state_known(self) -> bool:
+        """Whether all state queries are answered."""
 
     @property
     def ready(self) -> bool:
-        """Whether it does what it is told, with nothing left of an earlier job."""
+        """Whether the printer executes commands and has finished all earlier jobs."""
 
     @property
     def proves(self) -> bool:
-        """Whether it will prove that the job is on paper."""
+        """Whether the printer will prove that the job is printed."""
 
     @property
     def proven(self) -> bool:
-        """Whether it has."""
+        """Whether the job is proven."""
 
     def open(self) -> bytes:
-        """The first questions."""
+        """The first queries."""
 
     def open_again(self) -> bytes:
-        """The questions to be repeated when answers are missing."""
+        """The queries to repeat when answers are missing."""
 
     def begin(self) -> None:
-        """From here the job is sent: its proofs are expected."""
+        """The job is sent from here: expect its proofs."""
 
     def question(self) -> bytes:
-        """Asks for the state again, after a job that was sent whole."""
+        """Query the state again, after a whole job was sent."""
 
     @property
     def answered(self) -> bool:
-        """Whether the last `question` has been answered whole."""
+        """Whether the last `question` is fully answered."""
 
     @property
     def polls(self) -> bool:
-        """Whether the proof has to be asked for by `question`."""
+        """Whether the proof must be requested by `question`."""
 
     def hear(self, data: bytes) -> bytes:
-        """Take ``data`` from the printer; returns what is said to it in answer."""
+        """Process ``data`` from the printer; return the bytes to send in reply."""
 
 
 def talk(job: Job, drawer_high_is_open: bool = True) -> Talk:
-    """The talk around ``job`` in the printer's language."""
+    """The `Talk` of ``job`` in the printer's language."""
     if job.profile.language == "star":
         return StarTalk(job, drawer_high_is_open)
     return EscPosTalk(job, drawer_high_is_open)
@@ -89,7 +97,7 @@ def talk(job: Job, drawer_high_is_open: bool = True) -> Talk:
 class EscPosTalk:
     """`DLE EOT` for the state, automatic status as the answer in turn, `GS r` or a name as proof.
 
-    :param only_asks: nothing is printed: the printer's styles are left alone and no answer in turn is needed.
+    :param only_asks: nothing is printed, so styles are not reset and no answer in turn is needed.
     """
 
     def __init__(self, job: Job, drawer_high_is_open: bool = True, only_asks: bool = False) -> None:
@@ -100,7 +108,7 @@ class EscPosTalk:
         self._only_asks = only_asks
         self._needs_turn = job.profile.automatic and not only_asks and not job.at_once
         self._had_turn = False
-        self._told = False
+        self._state_known = False
         self._left: list[bytes] | None = None
 
     @property
@@ -112,12 +120,12 @@ class EscPosTalk:
         return self._answers.stopped
 
     @property
-    def told(self) -> bool:
-        return self._told or self._had_turn
+    def state_known(self) -> bool:
+        return self._state_known or self._had_turn
 
     @property
     def ready(self) -> bool:
-        return self.told and (self._had_turn or not self._needs_turn)
+        return self.state_known and (self._had_turn or not self._needs_turn)
 
     @property
     def proves(self) -> bool:
@@ -136,23 +144,20 @@ class EscPosTalk:
         return False
 
     def open(self) -> bytes:
-        self._answers.ask(*ALL_QUESTIONS)
-        questions = encode(map(AskNow, ALL_QUESTIONS), self._job.profile)
+        questions = self.question()
         return questions if self._only_asks else self._opening() + questions
 
     def open_again(self) -> bytes:
         said = b""
         if self._needs_turn and not self._had_turn and self.heard:
-            # It answers at once but does not get to our turn: an unfinished picture may have swallowed the opening.
+            # It answers in real time but not in turn: an unfinished picture may have swallowed the opening.
             said = FLUSH + self._opening()
-        if not self._told:
-            self._answers.forget()
-            self._answers.ask(*ALL_QUESTIONS)
-            said += encode(map(AskNow, ALL_QUESTIONS), self._job.profile)
+        if not self._state_known:
+            said += self.question()
         return said
 
     def _opening(self) -> bytes:
-        turn = encode((TellChanges(_ALL_CHANGES),), self._job.profile) if self._needs_turn else b""
+        turn = encode((ReportChanges(_ALL_CHANGES),), self._job.profile) if self._needs_turn else b""
         return self._job.opening + turn
 
     def begin(self) -> None:
@@ -171,25 +176,25 @@ class EscPosTalk:
             match answer:
                 case Noise(rubbish):
                     self.noise += len(rubbish)
-                case Told():
+                case StateAnswer():
                     self.heard = True
-                    self._told = self._told or not self._answers.expected
-                case Changed():
+                    self._state_known = self._state_known or not self._answers.expected
+                case StateChange():
                     self.heard = self._had_turn = True
-                case ToldInTurn(name=name):
+                case TurnAnswer(name=name):
                     self.heard = True
-                    # By name it has to be the one that is due; an earlier job's is nothing to us.
+                    # A named answer must be the expected one; another belongs to an earlier job.
                     if self._left and self._left[0] == name:
                         del self._left[0]
-                case Named():
+                case NameAnswer():
                     self.heard = True
         return b""
 
 
 class StarTalk:
-    """`ESC ACK SOH` for the state; the counter of documents as answer in turn and as proof.
+    """`ESC ACK SOH` for the state; the document counter as answer in turn and as proof.
 
-    :param only_asks: nothing is printed, nothing counted.
+    :param only_asks: nothing is printed or counted.
     """
 
     def __init__(self, job: Job, drawer_high_is_open: bool = True, only_asks: bool = False) -> None:
@@ -211,7 +216,7 @@ class StarTalk:
         return self._answers.stopped
 
     @property
-    def told(self) -> bool:
+    def state_known(self) -> bool:
         return self.heard
 
     @property
@@ -263,12 +268,12 @@ class StarTalk:
         if self._only_asks or not self._job.marks or (first and state.count is None):
             self._ready = True
         elif first and self._begun:
-            # It woke up too late to prove anything: nothing may be said into the middle of a job.
+            # This first answer is too late for a proof: no command may be sent in the middle of a job.
             return b""
         elif first and state.status.reason is None:
             assert state.count is not None
-            # The counter is cleared and then led to a number that is far from where it was, so that seeing this
-            # number means that the printer came to our turn: nothing that an earlier job counts leads there.
+            # The counter is reset and then counted up to a number far from the old one. Earlier jobs cannot reach
+            # this number, so seeing it means that they are finished.
             self._start = 20 if state.count < 16 else 4
             return encode((ClearCount(), *[CountDocument()] * self._start), self._job.profile) + self.question()
         elif state.count == self._start and not self._begun:

@@ -1,4 +1,4 @@
-"""What is known of a print job after its bytes were handed over: four words, the same for every way to a printer."""
+"""The result of a print job: four outcomes, the same for every connection (docs/reference/printers.md#outcomes)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """How far a print job came."""
+    """How far a print job got."""
 
     PRINTED = "printed"
-    """The printer, or the queue before it, says that the job is done."""
+    """The printer or its queue reports that the job is done."""
     ACCEPTED = "accepted"
-    """All bytes were taken and go on their way; nothing is known about the paper."""
+    """All bytes were taken; nothing is known about the paper."""
     NOT_PRINTED = "not_printed"
-    """Nothing was taken, or it was given back whole: printing anew cannot print twice."""
+    """Nothing was taken, or all of it was withdrawn: a repetition cannot print twice."""
     UNKNOWN = "unknown"
-    """Some of it may be on paper: printing anew may print twice."""
+    """Part of it may be on paper: a repetition may print twice."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one print job; ``reason`` is for people, in English, empty when there is nothing to add.
+    """The result of one print job; ``reason`` is an English explanation, possibly empty.
 
-    ``job`` is the number that a print queue gave the job, `None` where there is no queue or no number is known.
+    ``job`` is the job's number in its print queue, `None` without a queue or when the number is unknown.
     """
 
     outcome: Outcome

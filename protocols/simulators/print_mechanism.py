@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocols.printers.commands import Align, Barcode, Font, Image, Qr, QrLevel, Text
-from protocols.printers.compose import KNIFE_DOTS, LINE_DOTS
+from protocols.printers.compose import CUTTER_DOTS, LINE_DOTS
 from protocols.printers.instructions import (
     BarcodeHeight,
     BarcodeLabel,
     BarcodeModule,
     Buzz,
     CodeTable,
+    CutPaper,
     FeedDots,
     FeedLines,
     Initialise,
     Instruction,
-    Knife,
     Letters,
     LineFeed,
     PrintBarcode,
@@ -190,7 +190,7 @@ class PrintMechanism:
                 return self._print_raster(self._kept.stride, self._kept.data)
             case PrintLogo(number):
                 return self._print([*self._lines(), PrintedLine((Text(f"[logo {number}]"),), self._align, LINE_DOTS)])
-            case Knife(partial, feed):
+            case CutPaper(partial, feed):
                 return self._cut(partial, feed)
             case Pulse():
                 self.kick()
@@ -278,6 +278,6 @@ class PrintMechanism:
         return self._print([*self._lines(), PrintedImage(Image(width * 8, shown, self._align))])
 
     def _cut(self, partial: bool, feed: bool) -> bool:
-        if self.profile.knife == "none":
+        if self.profile.cutter == "none":
             return True
-        return self._print([*self._lines(), *([Blank(KNIFE_DOTS)] if feed else []), Cut(partial)])
+        return self._print([*self._lines(), *([Blank(CUTTER_DOTS)] if feed else []), Cut(partial)])

@@ -44,8 +44,8 @@ from protocols.printers.instructions import (
     Instruction,
     Pulse,
     PulseNow,
-    TellChanges,
-    TellName,
+    ReportChanges,
+    ReportName,
 )
 from protocols.printers.profiles import PROFILES, Profile
 from protocols.printers.reading import InstructionReader
@@ -58,7 +58,7 @@ from protocols.simulators.scenario import Rule, Scenario, Then
 
 PRINT, PROBE = "print", "probe"
 BUFFER = 4096
-"""Bytes that small printers keep (printers.md 1.6)."""
+"""Bytes that small printers keep (docs/reference/printers.md#connections)."""
 
 _ROOM_TO_STOP, _ROOM_TO_GO = 512, 1024
 """Free bytes at which a serial printer asks for a pause, and at which it ends."""
@@ -474,11 +474,11 @@ class EscPosPrinter(SimulatedPrinter):
                 self._prove(bytes([_paper_bits(self.status, out=0x0C, near_end=0x03)]))
             case AskInTurn(2):
                 self._say(bytes([bool(self.status.drawer_open)]))
-            case TellName(name):
+            case ReportName(name):
                 self._prove(b"\x37\x22" + name + b"\0")
             case AskName(number) if number in _NAMES:
                 self._say(b"_" + _NAMES[number] + b"\0")
-            case TellChanges(mask):
+            case ReportChanges(mask):
                 self._tells_changes = mask != 0
                 self._last_told = b""
             case Initialise():
@@ -551,7 +551,7 @@ class StarPrinter(SimulatedPrinter):
                 self._prove(self._state() if self._tells_changes else b"")
             case ClearCount():
                 self._count = 0
-            case TellChanges(mask):
+            case ReportChanges(mask):
                 self._tells_changes = mask != 0
 
     def _changed(self) -> None:

@@ -13,7 +13,7 @@ from protocols.printers.instructions import (
     FeedLines,
     Initialise,
     Instruction,
-    Knife,
+    CutPaper,
     PrintBarcode,
     Pulse,
     PulseNow,
@@ -29,8 +29,8 @@ from protocols.printers.instructions import (
     SetBold,
     SetSize,
     SingleByte,
-    TellChanges,
-    TellName,
+    ReportChanges,
+    ReportName,
 )
 from protocols.printers.status import PrinterStatus
 
@@ -69,15 +69,15 @@ ESCPOS = (
     _escpos("escpos-size-2x2", "1d2111", SetSize(2, 2)),
     _escpos("escpos-size-normal", "1d2100", SetSize(1, 1)),
     _escpos("escpos-feed-3", "1b6403", FeedLines(3)),
-    _escpos("escpos-cut-full-feed", "1d564100", Knife(partial=False)),
-    _escpos("escpos-cut-partial-feed", "1d564200", Knife(partial=True)),
+    _escpos("escpos-cut-full-feed", "1d564100", CutPaper(partial=False)),
+    _escpos("escpos-cut-partial-feed", "1d564200", CutPaper(partial=True)),
     _escpos("escpos-drawer-pin2", "1b700019fa", Pulse(2, 50, 500)),
     _escpos("escpos-drawer-pin5", "1b700119fa", Pulse(5, 50, 500)),
     _escpos("escpos-drawer-realtime", "1014010001", PulseNow(2, 1)),
     _escpos("escpos-beep-clone", "1b420303", Buzz(3, 150)),
     _escpos("escpos-ean13-b", "1d6b430d34383230303030303030303137", PrintBarcode("ean13", "4820000000017")),
     _escpos("escpos-code128-b", "1d6b490a7b423132333435363738", PrintBarcode("code128", "12345678")),
-    _escpos("escpos-asb-on", "1d61ff", TellChanges(0xFF)),
+    _escpos("escpos-asb-on", "1d61ff", ReportChanges(0xFF)),
     _escpos("escpos-gs-r-drawer", "1d7202", AskInTurn(2)),
     _escpos("escpos-dle-eot-1", "100401", AskNow(1)),
     _escpos("escpos-dle-eot-3", "100403", AskNow(3)),
@@ -93,7 +93,7 @@ ESCPOS = (
         QrStore(QR_TEXT.encode()),
         QrPrint(),
     ),
-    _escpos("gs-h-48", "1d28480600303041423031", TellName(b"AB01"), source=_EPSON),
+    _escpos("gs-h-48", "1d28480600303041423031", ReportName(b"AB01"), source=_EPSON),
     _escpos(
         "gs-l-112",
         "1d284c0c003070300101310800020055aa1d284c02003032",
@@ -114,7 +114,7 @@ STAR = (
     _star("star-codepage-866", "1b1d740a", CodeTable(10)),
     _star("star-centre", "1b1d6101", SetAlign("center")),
     _star("star-size", "1b690101", SetSize(2, 2)),
-    _star("star-cut", "1b6403", Knife(partial=True)),
+    _star("star-cut", "1b6403", CutPaper(partial=True)),
     _star("star-drawer", "07", Pulse(2)),
 )
 """Star line mode, both ways."""
@@ -150,7 +150,7 @@ LETTERS = (
         "cp866",
         "Є є Ї ї №",
         bytes.fromhex("f220f320f420f520fc"),
-        "printers.md 1.2, coverage of Ukrainian letters",
+        "docs/reference/printers.md#code-pages, coverage of Ukrainian letters",
     ),
 )
 
