@@ -18,7 +18,7 @@ from twisted.web.server import Site
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.errors import Garbled, LineLost, NotReached, WireError
 from protocols.printers.cups import Cups, CupsQueue, JobState, Refused, cups_over
 from protocols.printers.ipp import (
     Attribute,
@@ -179,7 +179,6 @@ class DeliveryTests(CupsCase):
         verdict = self.result(delivered, 0.2)
         self.assertEqual(verdict.outcome, Outcome.NOT_PRINTED)
         self.assertEqual(verdict.reason, "it had not begun in time and was withdrawn from the queue")
-        self.assertTrue(verdict.may_repeat)
         self.receipts.resume()
         self.run_for(2)
         self.assertEqual(self.receipts.printed, [])
@@ -198,7 +197,6 @@ class DeliveryTests(CupsCase):
         self.receipts.hinder("media-empty-error")
         verdict = self.result(self.deliver(), 5.5)
         self.assertEqual((verdict.outcome, verdict.job), (Outcome.ACCEPTED, 1))
-        self.assertFalse(verdict.may_repeat)
         self.receipts.hinder()
         self.run_for(1)
         self.assertEqual(self.receipts.printed, [RECEIPT])
@@ -211,17 +209,6 @@ class DeliveryTests(CupsCase):
         verdict = self.result(delivered, 5.5)
         self.assertEqual(verdict.outcome, Outcome.ACCEPTED)
         self.assertEqual(self.receipts.jobs[1].state, JobState.PENDING)
-
-    def test_taken(self) -> None:
-        """Whoever asks is told when the queue has every byte, and not of a job that it refused."""
-        taken: list[str] = []
-        delivered = self.queue.deliver(RECEIPT, "receipt 1", 5, lambda: taken.append("taken"))
-        self.carry()
-        self.assertEqual(taken, ["taken"])
-        self.assertEqual(self.result(delivered, 1).outcome, Outcome.PRINTED)
-        self.receipts.accepting = False
-        self.result(self.queue.deliver(RECEIPT, "receipt 2", 5, lambda: taken.append("taken")))
-        self.assertEqual(taken, ["taken"])
 
     def test_given_up(self) -> None:
         """A job that its caller gives up ends as if its time were up; with its answer still due it is unknown."""
@@ -236,6 +223,14 @@ class DeliveryTests(CupsCase):
         self.carry()
         delivered.cancel()
         self.assertEqual(self.result(delivered).outcome, Outcome.UNKNOWN)
+
+    def test_long_titles(self) -> None:
+        """Long titles are cut to what a queue keeps and stay different."""
+        long = "чек " + "й" * 300
+        self.assertLessEqual(len(short_title(long).encode()), 255)
+        self.assertNotEqual(short_title(long + "1"), short_title(long + "2"))
+        self.assertEqual(short_title("x" * 255), "x" * 255)
+        self.assertEqual(self.result(self.deliver(long), 1).outcome, Outcome.PRINTED)
 
     def test_cancelled_before_it_began(self) -> None:
         """A job that a person cancels while it waits was not printed."""
@@ -328,49 +323,7 @@ class LostAnswerTests(CupsCase):
             self.scenario("print", then)
             verdict = self.result(self.deliver(), 5.5)
             self.assertEqual(verdict.outcome, Outcome.UNKNOWN, then)
-            self.assertFalse(verdict.may_repeat)
             self.assertEqual(len(self.receipts.jobs), before + taken, then)
-
-    def test_found_again(self) -> None:
-        """A job whose answer was lost is found by its title: under way, then printed; and there is only one."""
-        self.scenario("print", "lost_after")
-        self.assertEqual(self.result(self.deliver("till/17")).outcome, Outcome.UNKNOWN)
-        self.assertEqual(self.result(self.queue.look_up("till/17", 5)).outcome, Outcome.ACCEPTED)
-        self.run_for(1)
-        self.assertEqual(self.result(self.queue.look_up("till/17", 5)), Verdict(Outcome.PRINTED, "", 1))
-        self.assertEqual(self.receipts.printed, [RECEIPT])
-
-    def test_not_found(self) -> None:
-        """A job that is not listed stays unknown: the request may still be on its way, or the history short."""
-        self.scenario("print", "lost_before")
-        self.assertEqual(self.result(self.deliver("till/17")).outcome, Outcome.UNKNOWN)
-        self.assertEqual(self.result(self.queue.look_up("till/17", 5)).outcome, Outcome.UNKNOWN)
-
-    def test_latest_of_several(self) -> None:
-        """Of several jobs with one title the latest counts."""
-        self.receipts.stop()
-        for _ in range(2):
-            self.receipts.take("till/17", "dmtwisted", RECEIPT)
-        self.receipts.cancel(1)
-        self.assertEqual(self.result(self.queue.look_up("till/17", 5)).job, 2)
-
-    def test_long_titles(self) -> None:
-        """Long titles are cut to what a queue keeps and stay apart; the look-up cuts in the same way."""
-        long = "чек " + "й" * 300
-        self.assertLessEqual(len(short_title(long).encode()), 255)
-        self.assertNotEqual(short_title(long + "1"), short_title(long + "2"))
-        self.assertEqual(short_title("x" * 255), "x" * 255)
-        self.assertEqual(self.result(self.deliver(long), 1).outcome, Outcome.PRINTED)
-        self.assertEqual(self.result(self.queue.look_up(long, 5)).outcome, Outcome.PRINTED)
-        self.assertEqual(self.result(self.queue.look_up(long + "!", 5)).outcome, Outcome.UNKNOWN)
-
-    def test_look_up_unanswered(self) -> None:
-        """A look-up that cannot be made fails: that is no verdict on the job."""
-        self.scenario("probe", "silent")
-        looked = self.queue.look_up("till/17", 2)
-        self.run_for(1.9)
-        self.assertNoResult(looked)
-        self.failure(looked, Silent, 0.2)
 
 
 class StateTests(CupsCase):
@@ -415,15 +368,6 @@ class StateTests(CupsCase):
     def test_unknown(self) -> None:
         """The state of an unknown queue is its own kind of error."""
         self.failure(self.cups.queue("absent").state(2), UnknownQueue)
-        self.failure(self.cups.queue("absent").look_up("receipt 1", 2), UnknownQueue)
-
-    def test_list(self) -> None:
-        """All queues are listed by name; a service without any lists none."""
-        self.assertEqual(self.result(self.cups.queues(2)), ["receipts", "кухня"])
-        self.service.queues.clear()
-        self.assertEqual(self.result(self.cups.queues(2)), [])
-        self.scenario("probe", "refuse", code="0403")
-        self.failure(self.cups.queues(2), Refused)
 
     def test_interface(self) -> None:
         """It is a queue like any other."""
@@ -657,7 +601,7 @@ class SimulatorTests(CupsCase):
             target = attribute(Tag.URI, "printer-uri", "ipp://localhost/printers/receipts")
             user = attribute(Tag.NAME, "requesting-user-name", "till")
             answer = self.service.answer(Message(Operation.GET_JOBS, 1, (operation_group(target, user, *more),)))
-            return [group.text("job-name") for group in answer.all(GroupTag.JOB)]
+            return [group.text("job-name") for group in answer.groups if group.tag == GroupTag.JOB]
 
         self.assertEqual(listed(), ["waits"])
         self.assertEqual(listed(attribute(Tag.KEYWORD, "which-jobs", "completed")), ["done"])

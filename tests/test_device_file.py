@@ -29,13 +29,11 @@ from zope.interface.verify import verifyObject
 from protocols.errors import NotReached
 from protocols.printers.device_file import (
     REST_S,
-    DeviceFile,
     DeviceFileAddress,
     DeviceFileEndpoint,
     DeviceFileTransport,
     Unplugged,
 )
-from protocols.printers.verdict import Outcome, Verdict
 
 PATH = "/dev/usb/lp0"
 
@@ -217,7 +215,6 @@ class TransportTests(DeviceFileCase):
         protocol.line.write(job)
         protocol.line.loseConnection()
         self.loop.settle()
-        self.assertLess(protocol.line.taken, len(job))
         self.assertIsNone(protocol.end)
         self.assertEqual(self.loop.getWriters(), [protocol.line])
         printed = b""
@@ -233,8 +230,8 @@ class TransportTests(DeviceFileCase):
         protocol.line.write(b"x" * 100)
         protocol.line.loseConnection()
         self.assertEqual(self.loop.turn(), 1)
-        self.assertEqual(protocol.line.taken, 100)
         self.assertIsNone(protocol.end)
+        self.assertEqual(self.take(), b"x" * 100)
         self.assertEqual(self.loop.turn(), 1)
         self.assertIsInstance(protocol.end, ConnectionDone)
         self.assertRaises(OSError, os.fstat, self.ours)
@@ -528,85 +525,3 @@ class OpeningTests(DeviceFileCase):
         os.close(far)
         self.loop.settle()
         self.assertIsInstance(protocol.end, Unplugged)
-
-
-class DeliveryTests(DeviceFileCase):
-    """Whole jobs and their verdicts."""
-
-    def setUp(self) -> None:
-        """A printer for jobs."""
-        super().setUp()
-        self.printing = DeviceFile(self.loop, self.endpoint)
-
-    def test_accepted(self) -> None:
-        """A job that left whole is accepted, and only when the file is closed: the next job finds it free."""
-        taken: list[str] = []
-        delivered = self.printing.deliver(b"receipt", "job 1", 5, lambda: taken.append("taken"))
-        self.loop.turn()
-        self.assertNoResult(delivered)
-        self.assertEqual(taken, [])
-        self.loop.settle()
-        self.assertEqual(taken, ["taken"])
-        self.assertEqual(self.successResultOf(delivered), Verdict(Outcome.ACCEPTED))
-        self.assertEqual(self.take(), b"receipt")
-        self.assertRaises(OSError, os.fstat, self.ours)
-        self.assertEqual(self.loop.getDelayedCalls(), [])
-
-    def test_stuck_in_the_middle(self) -> None:
-        """A job that the printer took a part of in time is unknown, with the numbers."""
-        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
-        self.loop.settle()
-        self.loop.advance(4.9)
-        self.loop.settle()
-        self.assertNoResult(delivered)
-        self.loop.advance(0.1)
-        verdict = self.successResultOf(delivered)
-        self.assertEqual(verdict.outcome, Outcome.UNKNOWN)
-        self.assertEqual(verdict.reason, f"not taken in 5 s; {len(self.take())} of 200000 bytes were taken")
-        self.assertFalse(verdict.may_repeat)
-        self.assertRaises(OSError, os.fstat, self.ours)
-
-    def test_nothing_taken(self) -> None:
-        """A job of which not one byte was taken was not printed, and may be sent anew."""
-        with self.assertRaises(BlockingIOError):
-            while True:
-                os.write(self.ours, b"x" * 4096)
-        delivered = self.printing.deliver(b"receipt", "job 1", 5)
-        self.loop.settle()
-        self.loop.advance(5)
-        verdict = self.successResultOf(delivered)
-        self.assertEqual(verdict, Verdict(Outcome.NOT_PRINTED, "not taken in 5 s"))
-        self.assertTrue(verdict.may_repeat)
-
-    def test_unplugged(self) -> None:
-        """A printer that goes in the middle leaves the job unknown."""
-        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
-        self.loop.settle()
-        self.printer.close()
-        self.loop.settle()
-        verdict = self.successResultOf(delivered)
-        self.assertEqual(verdict.outcome, Outcome.UNKNOWN)
-        self.assertIn("the printer was unplugged or switched off; ", verdict.reason)
-
-    def test_given_up_by_the_caller(self) -> None:
-        """A caller that waits no longer frees the file."""
-        delivered = self.printing.deliver(b"x" * 200_000, "job 1", 5)
-        self.loop.settle()
-        delivered.cancel()
-        self.assertEqual(self.successResultOf(delivered).outcome, Outcome.UNKNOWN)
-        self.assertRaises(OSError, os.fstat, self.ours)
-
-    def test_not_reached(self) -> None:
-        """A file that cannot be opened is a failure of its own kind, not a verdict."""
-
-        def absent(path: str, flags: int) -> int:
-            raise OSError(errno.ENOENT, "No such file")
-
-        os.close(self.ours)
-        endpoint = DeviceFileEndpoint(self.loop, PATH, open_file=absent)
-        self.failureResultOf(DeviceFile(self.loop, endpoint).deliver(b"receipt", "job 1", 5), NotReached)
-
-    def test_look_up(self) -> None:
-        """A device file cannot tell of earlier jobs, and says so."""
-        os.close(self.ours)
-        self.assertEqual(self.successResultOf(self.printing.look_up("job 1", 5)).outcome, Outcome.UNKNOWN)

@@ -534,7 +534,7 @@ class CancelTests(SynchronousTestCase):
         printer = epson()
         printer.delivery.done.cancel()
         self.assertEqual(printer.verdicts[0].reason, CAUSES["cancelled"])
-        self.assertTrue(printer.verdicts[0].may_repeat)
+        self.assertIs(printer.verdicts[0].outcome, Outcome.NOT_PRINTED)
 
 
 class StarTests(SynchronousTestCase):

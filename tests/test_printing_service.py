@@ -34,7 +34,7 @@ from dmtwisted.turns import MINI_QUEUE
 from protocols.errors import LineLost, NotReached
 from protocols.printers.delivery import CAUSES, Patience
 from protocols.printers.profiles import PROFILES
-from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue, nobody_asks
+from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue
 from protocols.printers.verdict import Outcome, Verdict
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.printer import SimulatedPrinter, simulated_printer
@@ -1147,20 +1147,13 @@ class Queue:
         self.jobs: list[bytes] = []
         self.patience = 0.0
 
-    def deliver(
-        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
-    ) -> Deferred[Verdict]:
+    def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
         """End as told; `None` never ends."""
         self.jobs.append(data)
         self.patience = patience
-        taken()
         if self.ends is None:
             return Deferred(lambda waiting: waiting.callback(Verdict(Outcome.UNKNOWN, "given up")))
         return fail(self.ends) if isinstance(self.ends, Exception) else succeed(self.ends)
-
-    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
-        """Know nothing."""
-        return succeed(Verdict(Outcome.UNKNOWN))
 
     def state(self, patience: float) -> Deferred[QueueState]:
         """Be as told."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred, execute
@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent
+from protocols.errors import LineLost, NotReached, Silent
 from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue
 from protocols.printers.verdict import Outcome, Verdict
 from protocols.printers.windows_spooler import (
@@ -21,7 +21,6 @@ from protocols.printers.windows_spooler import (
     WindowsQueue,
     installed_spooler,
     windows_queue,
-    windows_queues,
 )
 
 RECEIPT = b"\x1b@receipt\n\x00\xff"
@@ -64,7 +63,7 @@ class StandIn:
         """What happens just before a call."""
 
     def _call(self, name: str, handle: Any = None) -> None:
-        if name != "OpenPrinter" and name != "EnumPrinters" and handle not in self.handles:
+        if name != "OpenPrinter" and handle not in self.handles:
             raise SpoolerError(6, name, "The handle is invalid.")
         self.calls.append(name)
         if name in self.before:
@@ -90,12 +89,6 @@ class StandIn:
         """Give it back."""
         self._call("ClosePrinter", handle)
         self.handles.remove(handle)
-
-    def EnumPrinters(self, flags: int, name: str | None, level: int) -> Sequence[Mapping[str, Any]]:
-        """The one queue."""
-        self._call("EnumPrinters")
-        assert (flags, level) == (6, 4)
-        return ({"pPrinterName": QUEUE, "pServerName": None, "Attributes": 64},)
 
     def GetPrinter(self, handle: Any, level: int) -> Mapping[str, Any]:
         """Its status."""
@@ -155,11 +148,6 @@ class StandIn:
             "Status": job.status,
             "PagesPrinted": job.pages_printed,
         }
-
-    def EnumJobs(self, handle: Any, first: int, number: int, level: int) -> Sequence[Mapping[str, Any]]:
-        """Every job."""
-        self._call("EnumJobs", handle)
-        return [self._shown(job) for job in self.jobs][first : first + number]
 
     def GetJob(self, handle: Any, job: int, level: int) -> Mapping[str, Any]:
         """One job."""
@@ -279,7 +267,7 @@ class DeliveryTests(SpoolerCase):
     def test_unknown_queue(self) -> None:
         """An unknown queue is an error of its own class."""
         queue = self.named("absent")
-        for asked in (queue.deliver(RECEIPT, "till/17", 5), queue.state(5), queue.look_up("till/17", 5)):
+        for asked in (queue.deliver(RECEIPT, "till/17", 5), queue.state(5)):
             failure = self.failureResultOf(asked, UnknownQueue)
             self.assertIn("'absent'", failure.getErrorMessage())
 
@@ -362,14 +350,11 @@ class DeliveryTests(SpoolerCase):
         self.assertEqual(self.successResultOf(delivered).outcome, Outcome.ACCEPTED)
         self.assertIn(1, self.windows.jobs)
 
-    def test_taken(self) -> None:
-        """Whoever asks is told when the spooler has every byte, once, and not of jobs that it has not."""
-        taken: list[str] = []
-        self.assertNoResult(self.queue.deliver(RECEIPT, "till/17", 5, lambda: taken.append("taken")))
-        self.assertEqual(taken, ["taken"])
-        self.windows.most = 0
-        self.successResultOf(self.queue.deliver(RECEIPT, "till/18", 5, lambda: taken.append("taken")))
-        self.assertEqual(taken, ["taken"])
+    def test_ukrainian_titles(self) -> None:
+        """Titles are sent in ASCII, cut to what a queue keeps."""
+        self.assertNoResult(self.queue.deliver(RECEIPT, "каса/17 " + "ї" * 300, 5))
+        self.assertTrue(self.windows.jobs[1].title.isascii())
+        self.assertLessEqual(len(self.windows.jobs[1].title), 255)
 
     def test_given_up(self) -> None:
         """A job that its caller gives up ends as if its time were up."""
@@ -515,42 +500,6 @@ class ThreadTests(SpoolerCase):
         self.failureResultOf(asked, Silent)
 
 
-class LookUpTests(SpoolerCase):
-    """Earlier jobs."""
-
-    def look_up(self, title: str = "till/17") -> Verdict:
-        """Ask."""
-        return self.successResultOf(self.queue.look_up(title, 5))
-
-    def test_listed(self) -> None:
-        """A job that the queue lists is found by its title, the latest of several."""
-        self.assertNoResult(self.deliver())
-        self.assertNoResult(self.deliver())
-        self.assertEqual(self.look_up(), Verdict(Outcome.ACCEPTED, "waits in the queue", 2))
-        self.windows.jobs[2].status |= JobBit.PRINTED
-        self.assertEqual(self.look_up(), Verdict(Outcome.PRINTED, "", 2))
-
-    def test_not_listed(self) -> None:
-        """A job that the queue does not list is unknown: Windows forgets those that have ended."""
-        self.assertEqual(self.look_up().outcome, Outcome.UNKNOWN)
-
-    def test_ukrainian_titles(self) -> None:
-        """Titles travel in letters that come back as they were, and are found again."""
-        title = "каса/17 " + "ї" * 300
-        self.assertNoResult(self.queue.deliver(RECEIPT, title, 5))
-        self.assertTrue(self.windows.jobs[1].title.isascii())
-        self.assertLessEqual(len(self.windows.jobs[1].title), 255)
-        self.assertEqual(self.look_up(title).job, 1)
-        self.assertEqual(self.look_up(title + "!").outcome, Outcome.UNKNOWN)
-
-    def test_list_unread(self) -> None:
-        """A list that pywin32 cannot read, or that the spooler refuses, is an error and no verdict."""
-        self.windows.failing["EnumJobs"] = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
-        self.failureResultOf(self.queue.look_up("till/17", 5), Garbled)
-        self.windows.failing["EnumJobs"] = SpoolerError(5, "EnumJobs", "Access is denied.")
-        self.failureResultOf(self.queue.look_up("till/17", 5), LineLost)
-
-
 class StateTests(SpoolerCase):
     """What Windows says of the printer."""
 
@@ -581,12 +530,6 @@ class StateTests(SpoolerCase):
         """A question that the spooler refuses fails."""
         self.windows.failing["GetPrinter"] = SpoolerError(5, "GetPrinter", "Access is denied.")
         self.failureResultOf(self.queue.state(5), LineLost)
-
-    def test_list(self) -> None:
-        """All queues are listed by name; without a running spooler that is not reached."""
-        self.assertEqual(windows_queues(self.spooler), [QUEUE])
-        self.windows.failing["EnumPrinters"] = SpoolerError(1722, "EnumPrinters", "The RPC server is unavailable.")
-        self.assertRaises(NotReached, windows_queues, self.spooler)
 
 
 class ElsewhereTests(SynchronousTestCase):

@@ -8,7 +8,7 @@ what happened                                         verdict
 no connection                                         fails with `NotReached`
 the queue is unknown                                  fails with `UnknownQueue`
 CUPS refuses the job                                  not printed
-the answer is lost, unreadable or late                unknown; `CupsQueue.look_up` asks for it by its title
+the answer is lost, unreadable or late                unknown
 job completed                                         printed: the queue says so, it has not seen the paper
 job cancelled or aborted                              not printed when it never began, else unknown
 time is up, the job waits and never began             withdrawn, then as above
@@ -20,7 +20,6 @@ Whether a job began CUPS tells by ``time-at-processing``, which has no value unt
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -61,7 +60,6 @@ from protocols.printers.queues import (
     UnknownQueue,
     follow,
     judge,
-    nobody_asks,
     short_title,
     under_way,
 )
@@ -166,27 +164,9 @@ class Cups:
         self._where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._requests = 0
 
-    def queues(self, patience: float) -> Deferred[list[str]]:
-        """The names of all queues.
-
-        :raises WireError: when CUPS cannot be asked; the Deferred fails with it.
-        """
-        return Deferred.fromCoroutine(self._queues(patience))
-
     def queue(self, name: str) -> CupsQueue:
         """The queue ``name``, whether it exists or not: that turns out when it is used."""
         return CupsQueue(self, self._clock, name)
-
-    async def _queues(self, patience: float) -> list[str]:
-        wanted = attribute(Tag.KEYWORD, "requested-attributes", "printer-name")
-        try:
-            answer = await self.ask(Operation.CUPS_GET_PRINTERS, "", (wanted,), patience)
-        except Refused as refused:
-            # A CUPS without any queue says so.
-            if refused.status == Status.NOT_FOUND:
-                return []
-            raise
-        return [name for group in answer.all(GroupTag.PRINTER) if (name := group.text("printer-name"))]
 
     async def ask(
         self, operation: Operation, path: str, more: tuple[Attribute, ...], patience: float, document: bytes = b""
@@ -269,9 +249,7 @@ class CupsQueue:
         self._cups, self._clock, self._name = cups, clock, name
         self._path = "/printers/" + quote(name, safe="")
 
-    def deliver(
-        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
-    ) -> Deferred[Verdict]:
+    def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
         """Hand over ``data`` and follow it for ``patience`` seconds; see the table above.
 
         A question that is open by then, and a withdrawal, come on top of that: `ASK_S` for each of at most three.
@@ -279,17 +257,7 @@ class CupsQueue:
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
         :raises NotReached: when no connection came about: nothing was sent.
         """
-        return Deferred.fromCoroutine(self._deliver(data, title, patience, taken))
-
-    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
-        """What became of the latest job ``title``.
-
-        `unknown` when CUPS lists none: its history may be short, or the request may still be on its way.
-
-        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises WireError: when CUPS cannot be asked.
-        """
-        return Deferred.fromCoroutine(self._look_up(title, patience))
+        return Deferred.fromCoroutine(self._deliver(data, title, patience))
 
     def state(self, patience: float) -> Deferred[QueueState]:
         """What CUPS knows of the printer.
@@ -337,7 +305,7 @@ class CupsQueue:
             return under_way(job)
         return Verdict(Outcome.UNKNOWN, f"withdrawn, {doubt}", number)
 
-    async def _deliver(self, data: bytes, title: str, patience: float, taken: Callable[[], None]) -> Verdict:
+    async def _deliver(self, data: bytes, title: str, patience: float) -> Verdict:
         deadline = self._clock.seconds() + patience
         name = attribute(Tag.NAME, "job-name", short_title(title))
         kind = attribute(Tag.MIME, "document-format", RAW)
@@ -350,21 +318,10 @@ class CupsQueue:
             return Verdict(outcome, refused.words)
         except WireError as error:
             return Verdict(Outcome.UNKNOWN, str(error))
-        taken()
         number = answer.group(GroupTag.JOB).number("job-id")
         if number is None:
             return Verdict(Outcome.ACCEPTED, "taken by the queue without a number")
         return await follow(self, self._clock, number, deadline)
-
-    async def _look_up(self, title: str, patience: float) -> Verdict:
-        which = attribute(Tag.KEYWORD, "which-jobs", "all")
-        wanted = attribute(Tag.KEYWORD, "requested-attributes", *JOB_ATTRIBUTES)
-        answer = await self._ask(Operation.GET_JOBS, (which, wanted), patience)
-        jobs = [job for group in answer.all(GroupTag.JOB) if (job := _job(group)) and job.title == short_title(title)]
-        if not jobs:
-            return Verdict(Outcome.UNKNOWN, "the queue lists no such job")
-        latest = max(jobs, key=lambda job: job.number)
-        return judge(latest) or under_way(latest)
 
     async def _state(self, patience: float) -> QueueState:
         wanted = attribute(Tag.KEYWORD, "requested-attributes", *STATE_ATTRIBUTES)

@@ -387,7 +387,7 @@ class _Step(Enum):
 class Inquiry(Protocol):
     """Queries the state of a printer without printing; `done` fires with it.
 
-    It fails with `Silent` without an answer, with `Garbled` when only noise comes, with `LineLost` when the line breaks.
+    It fails with `Silent` without an answer, with `Garbled` after noise alone, with `LineLost` when the line breaks.
     """
 
     def __init__(

@@ -12,8 +12,6 @@ reads nothing: 0 bytes      that is no end of the line; reading rests for a mome
 cannot read at all: EINVAL  printers that only listen; the line goes on deaf
 unplugged: ENODEV           the line is lost; an empty write asks, because a failed last transfer is told nowhere
 ==========================  =====================================================================================
-
-`DeviceFile` delivers whole jobs; the endpoint alone serves the protocols that speak with the printer.
 """
 
 from __future__ import annotations
@@ -39,13 +37,10 @@ from twisted.internet.interfaces import (
     ITransport,
 )
 from twisted.internet.main import CONNECTION_DONE
-from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from protocols.errors import NotReached
-from protocols.printers.queues import nobody_asks
-from protocols.printers.verdict import Outcome, Verdict
 
 READ_SIZE = 4096
 """Bytes asked for at once."""
@@ -79,8 +74,6 @@ class DeviceFileTransport(FileDescriptor):
         self._in_flight = False
         self._read_rest: IDelayedCall | None = None
         self._write_rest: IDelayedCall | None = None
-        self.taken = 0
-        """Bytes that the driver took so far; the last ones may still be on their way to the printer."""
         self.connected = 1
 
     def begin(self) -> None:
@@ -150,7 +143,6 @@ class DeviceFileTransport(FileDescriptor):
         except OSError as error:
             return _gone(error)
         self._in_flight = taken > 0
-        self.taken += taken
         return taken
 
     def _postLoseConnection(self) -> ConnectionDone | None:
@@ -268,72 +260,3 @@ def _reason(error: Exception) -> str:
     if number == errno.EISDIR:
         return "this is no device"
     return getattr(error, "strerror", None) or str(error)
-
-
-class _Job(Protocol):
-    """One job on an open file: written, closed, told."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.ended: Deferred[BaseException] = Deferred(self._give_up)
-
-    def connectionMade(self) -> None:
-        """Hand the bytes over; the file closes itself when the last one has left."""
-        assert self.transport is not None
-        self.transport.write(self._data)
-        self.transport.loseConnection()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell how it ended."""
-        assert reason.value is not None
-        self.ended.callback(reason.value)
-
-    def _give_up(self, _: Deferred[BaseException]) -> None:
-        assert isinstance(self.transport, DeviceFileTransport)
-        self.transport.connectionLost(Failure(ConnectionAborted()))
-
-
-class DeviceFile:
-    """A printer behind a device file, for jobs that expect no answer."""
-
-    def __init__(self, reactor: Any, endpoint: DeviceFileEndpoint) -> None:
-        self._clock, self._endpoint = reactor, endpoint
-
-    def deliver(
-        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
-    ) -> Deferred[Verdict]:
-        """Write ``data`` and close; fires within ``patience`` seconds and never with `printed`: nothing tells of it.
-
-        A printer without paper may take a few kilobytes and no more. Given up in the middle that is `unknown`: what
-        it took it may print when the paper is back. ``title`` serves print queues; a device file has none.
-        ``taken`` is called when the last byte has left.
-
-        :raises NotReached: when the file cannot be opened: nothing was written.
-        """
-        job = _Job(data)
-        connecting = self._endpoint.connect(Factory.forProtocol(lambda: job))
-
-        def begun(_: IProtocol) -> Deferred[Verdict]:
-            assert isinstance(job.transport, DeviceFileTransport)
-            job.ended.addTimeout(patience, self._clock)
-            return job.ended.addCallback(_verdict, job.transport, len(data), patience).addCallback(told)
-
-        def told(verdict: Verdict) -> Verdict:
-            if verdict.outcome is Outcome.ACCEPTED:
-                taken()
-            return verdict
-
-        return connecting.addCallback(begun)
-
-    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
-        """What became of an earlier job: a device file remembers nothing."""
-        return succeed(Verdict(Outcome.UNKNOWN, "a printer behind a device file cannot be asked about earlier jobs"))
-
-
-def _verdict(end: BaseException, line: DeviceFileTransport, size: int, patience: float) -> Verdict:
-    if isinstance(end, ConnectionDone):
-        return Verdict(Outcome.ACCEPTED)
-    why = str(end.args[0]) if isinstance(end, Unplugged) else f"not taken in {patience:g} s"
-    if not line.taken:
-        return Verdict(Outcome.NOT_PRINTED, why)
-    return Verdict(Outcome.UNKNOWN, f"{why}; {line.taken} of {size} bytes were taken")

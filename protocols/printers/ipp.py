@@ -260,10 +260,6 @@ class Message:
         """The first group of ``tag``; an empty one when the message has none."""
         return next((group for group in self.groups if group.tag == tag), Group(tag))
 
-    def all(self, tag: int) -> tuple[Group, ...]:
-        """Every group of ``tag``: one for each job or printer."""
-        return tuple(group for group in self.groups if group.tag == tag)
-
 
 class _Reader:
     def __init__(self, data: bytes) -> None:

@@ -8,7 +8,6 @@ repeats. One that is being printed is left alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -26,10 +25,6 @@ POLL_S = 0.25
 
 LONGEST_TITLE = 255
 """Bytes of a job's title that every queue keeps (RFC 8011, type `name`)."""
-
-
-def nobody_asks() -> None:
-    """What is called when a job was taken and nobody wants to know."""
 
 
 class UnknownQueue(NotReached):
@@ -87,23 +82,13 @@ class QueuedJob:
 class IPrintQueue(Interface):
     """A named queue of an operating system."""
 
-    def deliver(
-        data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
-    ) -> Deferred[Verdict]:
+    def deliver(data: bytes, title: str, patience: float) -> Deferred[Verdict]:
         """Hand over ``data`` and follow it for ``patience`` seconds.
 
-        ``title`` names the job in the queue; `look_up` finds it by that, so it is to be unique. ``taken`` is called
-        when the queue has every byte. Cancelling gives the job up early: it ends as if the time were up.
+        ``title`` names the job in the queue. Cancelling ends the job early, as if the time were up.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
         :raises NotReached: when nothing could be sent.
-        """
-
-    def look_up(title: str, patience: float) -> Deferred[Verdict]:
-        """What became of the job ``title``, `unknown` when the queue does not list it: many forget soon.
-
-        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises WireError: when the queue cannot be asked.
         """
 
     def state(patience: float) -> Deferred[QueueState]:

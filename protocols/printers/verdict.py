@@ -29,8 +29,3 @@ class Verdict:
     outcome: Outcome
     reason: str = ""
     job: int | None = None
-
-    @property
-    def may_repeat(self) -> bool:
-        """Whether the job can be printed anew without any danger of a second copy."""
-        return self.outcome is Outcome.NOT_PRINTED

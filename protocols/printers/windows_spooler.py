@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntFlag
 from typing import Any, Protocol, TypeVar
@@ -47,7 +47,6 @@ from protocols.printers.queues import (
     UnknownQueue,
     follow,
     judge,
-    nobody_asks,
     short_title,
     under_way,
 )
@@ -64,14 +63,8 @@ CHUNK = 64 * 1024
 ASK_S = 2.0
 """Seconds for each question about a job that the queue has."""
 
-ALL_JOBS = 0xFFFF
-"""Jobs that are listed at most."""
-
 INVALID_PRINTER_NAME, INVALID_PARAMETER, ACCESS_DENIED, RPC_UNAVAILABLE = 1801, 87, 5, 1722
 """Errors of Windows; the second is what GetJob says of a job that the queue lists no more."""
-
-ENUM_LOCAL, ENUM_CONNECTIONS = 0x2, 0x4
-"""Queues of this machine, and those of others that it is connected to."""
 
 JOB_PAUSE, JOB_RESUME, JOB_DELETE = 1, 2, 5
 """Commands of SetJob."""
@@ -154,9 +147,6 @@ class Spooler(Protocol):
     def ClosePrinter(self, handle: Any) -> None:
         """Give the handle back."""
 
-    def EnumPrinters(self, flags: int, name: str | None, level: int) -> Sequence[Mapping[str, Any]]:
-        """The queues."""
-
     def GetPrinter(self, handle: Any, level: int) -> Mapping[str, Any]:
         """What is known of the queue."""
 
@@ -177,9 +167,6 @@ class Spooler(Protocol):
 
     def AbortPrinter(self, handle: Any) -> None:
         """Throw the job away."""
-
-    def EnumJobs(self, handle: Any, first: int, number: int, level: int) -> Sequence[Mapping[str, Any]]:
-        """The jobs that the queue lists."""
 
     def GetJob(self, handle: Any, job: int, level: int) -> Mapping[str, Any]:
         """What is known of a job."""
@@ -281,16 +268,6 @@ class _Blocking:
         """The job, `None` when the queue lists it no more."""
         with self._open() as (spooler, handle):
             return _look(spooler, handle, number)
-
-    def find(self, title: str) -> QueuedJob | None:
-        """The latest job of that title which the queue lists."""
-        with self._open() as (spooler, handle):
-            try:
-                listed = spooler.EnumJobs(handle, 0, ALL_JOBS, 1)
-            except Exception as error:
-                raise _asked(error) from error
-            jobs = [_job(given) for given in listed if given.get("pDocument") == title]
-            return max(jobs, key=lambda job: job.number, default=None)
 
     def withdraw(self, number: int) -> Verdict:
         """Hold the job, look whether it has begun, and delete it only if not."""
@@ -428,9 +405,7 @@ class WindowsQueue:
         # A call that never comes back must not take one thread after the other with it.
         self._turn = DeferredLock()
 
-    def deliver(
-        self, data: bytes, title: str, patience: float, taken: Callable[[], None] = nobody_asks
-    ) -> Deferred[Verdict]:
+    def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
         """Hand over ``data`` and follow it for ``patience`` seconds; see the table above.
 
         A question that is open by then, and a withdrawal, come on top of that, with `ASK_S` for each.
@@ -438,15 +413,7 @@ class WindowsQueue:
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
         :raises NotReached: when the spooler could not be called: nothing was sent.
         """
-        return Deferred.fromCoroutine(self._deliver(data, title, patience, taken))
-
-    def look_up(self, title: str, patience: float) -> Deferred[Verdict]:
-        """What became of the latest job ``title``; Windows forgets a job as soon as it has ended, that is `unknown`.
-
-        :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises WireError: when the spooler does not answer.
-        """
-        return Deferred.fromCoroutine(self._look_up(title, patience))
+        return Deferred.fromCoroutine(self._deliver(data, title, patience))
 
     def state(self, patience: float) -> Deferred[QueueState]:
         """What Windows knows of the printer; many drivers tell it nothing, so `OK` is no promise.
@@ -472,7 +439,7 @@ class WindowsQueue:
         except WireError as error:
             return Verdict(Outcome.UNKNOWN, f"withdrawn, and no answer: {error}", number)
 
-    async def _deliver(self, data: bytes, title: str, patience: float, taken: Callable[[], None]) -> Verdict:
+    async def _deliver(self, data: bytes, title: str, patience: float) -> Verdict:
         deadline = self._clock.seconds() + patience
         handover = _Handover()
         try:
@@ -481,14 +448,7 @@ class WindowsQueue:
             return Verdict(Outcome.UNKNOWN if handover.give_up() else Outcome.NOT_PRINTED, str(end))
         if isinstance(sent, Verdict):
             return sent
-        taken()
         return await follow(self, self._clock, sent, deadline)
-
-    async def _look_up(self, title: str, patience: float) -> Verdict:
-        job = await self._run(lambda: self._blocking.find(_ascii_title(title)), patience)
-        if job is None:
-            return Verdict(Outcome.UNKNOWN, "the queue lists no such job")
-        return judge(job) or under_way(job)
 
     async def _run(self, work: Callable[[], Result], patience: float) -> Result:
         """Do ``work`` in a thread when the call before it has come back.
@@ -522,16 +482,3 @@ class WindowsQueue:
 def windows_queue(reactor: Any, name: str) -> WindowsQueue:
     """The queue ``name`` of this machine, its calls made in the reactor's threads."""
     return WindowsQueue(reactor, lambda work: deferToThreadPool(reactor, reactor.getThreadPool(), work), name)
-
-
-def windows_queues(spooler: Callable[[], Spooler] = installed_spooler) -> list[str]:
-    """The names of all queues; blocks, so call it in a thread.
-
-    :raises NotReached: when there is no spooler, or it does not run.
-    """
-    printers = spooler()
-    try:
-        listed = printers.EnumPrinters(ENUM_LOCAL | ENUM_CONNECTIONS, None, 4)
-    except Exception as error:
-        raise NotReached(_told(error)[1]) from error
-    return [str(given["pPrinterName"]) for given in listed]
