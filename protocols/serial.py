@@ -1,7 +1,7 @@
-"""Lines to devices, serial and TCP, both opened by ``connect(factory)``.
+"""Endpoints for serial and TCP lines to devices, both opened by ``connect(factory)``.
 
-Either end fails with `protocols.errors.NotReached` and a plain reason when the line cannot be opened. pyserial is
-imported when a port is opened, so the module loads anywhere.
+Both fail with `protocols.errors.NotReached` and a readable reason when the line cannot be opened. pyserial is
+imported when a port is opened, so the module loads on every system.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
 from protocols.errors import NotReached
+from protocols.serial_windows import windows_line
 
 if TYPE_CHECKING:
     import serial
 
 CONNECT_TIMEOUT = 5.0
-"""Seconds to open a TCP line (terminals.md rule 10)."""
+"""Seconds to open a TCP line (docs/reference/terminals.md#rule-10)."""
 
 KEEPALIVE_IDLE, KEEPALIVE_INTERVAL = 10, 1
-"""Seconds of silence before TCP asks whether the device is still there, and between such questions
-(terminals.md 4.1)."""
+"""Seconds of silence before a TCP keepalive probe, and between probes (docs/reference/privatbank-json.md#line)."""
 
 
 @implementer(IAddress)
 @dataclass(frozen=True)
 class SerialAddress:
-    """Where a serial line leads: the port's name."""
+    """The name of a serial port."""
 
     port: str
 
 
 @dataclass(frozen=True)
 class SerialSettings:
-    """How a serial line is opened; the defaults are 9600 8N1 without handshake lines."""
+    """The parameters of a serial line; the defaults are 9600 8N1 without flow control."""
 
     port: str
     """``/dev/ttyUSB0``, ``/dev/serial/by-id/…``, ``COM3``."""
@@ -65,24 +65,24 @@ class SerialSettings:
     stopbits: float = 1
     """1, 1.5 or 2."""
     rtscts: bool = False
-    """Hardware handshake."""
+    """Hardware flow control."""
     xonxoff: bool = False
-    """Software handshake; wrong for protocols with free bytes."""
+    """Software flow control; unsuitable for protocols with arbitrary bytes."""
     dtr: bool | None = None
-    """Level of DTR from the moment of opening; `None` leaves it as pyserial does: on."""
+    """Level of DTR from the moment of opening; `None` is pyserial's default: on."""
     rts: bool | None = None
     """Level of RTS, likewise."""
     exclusive: bool = True
-    """Refuse to share the port: two programs on one port steal each other's bytes. Windows never shares."""
+    """Do not share the port: two programs on one port would take each other's bytes. Windows never shares."""
 
 
 class ISerialLines(Interface):
-    """What a reactor may bring when it opens serial lines itself: the one of a desk in memory does."""
+    """Provided by a reactor that opens serial lines itself, as the one of the conformance desk does."""
 
     def connectSerial(settings: SerialSettings, factory: IProtocolFactory) -> Deferred[IProtocol]:
         """Open a line for a new protocol.
 
-        :raises NotReached: when there is none; the Deferred fails with it.
+        :raises NotReached: when there is no such line; the Deferred fails with it.
         """
 
 
@@ -94,9 +94,9 @@ def _new_port() -> serial.Serial:
 
 @implementer(IStreamClientEndpoint)
 class SerialEndpoint:
-    """A serial port as something to connect to.
+    """An endpoint for a serial port.
 
-    :param new_port: makes a closed port; a stand-in in tests.
+    :param new_port: creates a closed port; a stand-in in tests.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class SerialEndpoint:
         self._reactor, self._settings, self._new_port = reactor, settings, new_port
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Open the port for a new protocol; whatever the port had received before is thrown away.
+        """Open the port for a new protocol; data received before is discarded.
 
         :raises NotReached: when the port cannot be opened; the Deferred fails with it.
         """
@@ -123,9 +123,9 @@ class SerialEndpoint:
         return succeed(protocol)
 
     def _open(self, timeout: float | None) -> serial.Serial:
-        """The port, open; settings come first, so that no modem line twitches.
+        """Open the port; parameters are set before, so that no modem line toggles.
 
-        :param timeout: of reads, as Twisted's transport wants it: 0 on POSIX, `None` on Windows.
+        :param timeout: of reads, as Twisted's transport requires it: 0 on POSIX, `None` on Windows.
         """
         settings, port = self._settings, self._new_port()
         port.port = settings.port
@@ -143,7 +143,7 @@ class SerialEndpoint:
             port.open()
         except OSError:
             raise
-        except Exception as error:  # termios.error of a path that is no terminal is no OSError
+        except Exception as error:  # termios.error, for a path that is not a serial port, is not an OSError
             raise OSError(*error.args) from error
         return port
 
@@ -155,25 +155,23 @@ def _transport(
     opener: Callable[[float | None], serial.Serial],
     platform: str = sys.platform,
 ) -> None:
-    """Put Twisted's transport for serial ports between the port and the protocol."""
+    """Connect the protocol to the port by Twisted's transport for serial ports."""
     from twisted.internet import serialport
 
-    # Its class depends on the platform and carries no annotations.
+    # The class depends on the platform and has no annotations.
     port: Any = serialport.SerialPort
     if platform == "win32":
-        from protocols.serial_windows import windows_line
-
         port = windows_line(port)
 
     class Line(port):  # type: ignore[misc]
-        """A serial port that can be dropped, and that knows its name."""
+        """A serial port that can be aborted and knows its name."""
 
         @staticmethod
         def _serialFactory(*_: object, timeout: float | None = 0, **__: object) -> serial.Serial:
             return opener(timeout)
 
         def abortConnection(self) -> None:
-            """Close without waiting for what is still to be written: a device that is off never reads it."""
+            """Close without waiting for unsent data: a device that is off never reads it."""
             if self.connected:
                 reactor.callLater(0, self._dropped)
 
@@ -186,14 +184,14 @@ def _transport(
             return address
 
         def getPeer(self) -> SerialAddress:
-            """The port; who sits behind it nobody can tell."""
+            """The port; the device itself is unknown."""
             return address
 
     Line(protocol, address.port, reactor)
 
 
 def serial_ports() -> list[str]:
-    """The names of the serial ports that this machine has now, sorted as people count: COM9 before COM10."""
+    """The names of this machine's serial ports in natural order: COM9 before COM10."""
     from serial.tools.list_ports import comports
 
     names = {port.device for port in comports()}
@@ -203,38 +201,38 @@ def serial_ports() -> list[str]:
 _DIGITS = re.compile(r"(\d+)")
 
 
-def _ports_told() -> str:
+def _existing_ports() -> str:
     try:
         names = serial_ports()
     except (OSError, ImportError):
-        return "which there are cannot be told"
-    return f"there are {', '.join(names)}" if names else "there is none at all"
+        return "unknown"
+    return ", ".join(names) or "none"
 
 
 def _serial_reason(error: Exception) -> str:
-    """Why a port did not open, in plain words."""
+    """Why a port did not open, for people."""
     if isinstance(error, ImportError):
         return f"serial ports need {error.name or error}"
     if isinstance(error, ValueError):
         return str(error)
     number, text = getattr(error, "errno", None), str(error)
     if number == errno.ENOENT or "FileNotFoundError" in text:
-        return f"there is no such port; {_ports_told()}"
-    # Windows says "permission" when another program holds the port.
+        return f"no such port; existing ports: {_existing_ports()}"
+    # Windows reports "permission" when another program has opened the port.
     if number in (errno.EAGAIN, errno.EBUSY) or "PermissionError" in text:
         return "another program uses the port"
     if number in (errno.EACCES, errno.EPERM):
         return "no permission to open the port"
     if number in (errno.ENOTTY, errno.EINVAL) or "Could not configure port" in text:
-        return "this is no serial port"
+        return "this is not a serial port"
     if number in (errno.ENXIO, errno.ENODEV, errno.EIO):
-        return "the port is there and its device is not"
+        return "the port exists, but its device is not connected"
     return text
 
 
 @implementer(IStreamClientEndpoint)
 class TcpEndpoint:
-    """A TCP line to a device: small packets go out at once, and a silent break is noticed."""
+    """An endpoint for a TCP line to a device: small packets are sent immediately, lost connections are detected."""
 
     def __init__(self, reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> None:
         self._reactor, self._where, self._timeout = reactor, f"{host}:{port}", connect_timeout
@@ -247,12 +245,12 @@ class TcpEndpoint:
             self._endpoint = HostnameEndpoint(reactor, host, port, connect_timeout)
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect within the limit.
+        """Connect within the time limit.
 
-        :raises NotReached: when no connection comes about; the Deferred fails with it.
+        :raises NotReached: when the connection fails; the Deferred fails with it.
         """
         connecting: Deferred[IProtocol] = self._endpoint.connect(protocolFactory)
-        # The look-up of a name has no limit of its own.
+        # A name look-up has no time limit of its own.
         connecting.addTimeout(self._timeout, self._reactor, self._too_late)
         return connecting.addCallbacks(_lively, self._not_reached)
 
@@ -266,12 +264,12 @@ class TcpEndpoint:
 
 
 def tcp_endpoint(reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> TcpEndpoint:
-    """A TCP line to ``host``, a name or an address, within ``connect_timeout`` seconds."""
+    """An endpoint for ``host``, a name or an address, with ``connect_timeout`` in seconds."""
     return TcpEndpoint(reactor, host, port, connect_timeout)
 
 
 def _lively(protocol: IProtocol) -> IProtocol:
-    """Set the socket's options for short questions and answers."""
+    """Set the socket's options for short requests and answers."""
     transport = getattr(protocol, "transport", None)
     if ITCPTransport.providedBy(transport):
         line = cast(Any, transport)
@@ -286,13 +284,13 @@ def _lively(protocol: IProtocol) -> IProtocol:
 
 
 def _tcp_reason(error: BaseException | None, timeout: float) -> str:
-    """Why no connection came about, in plain words."""
+    """Why a connection failed, for people."""
     if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there"
+        return "nothing is listening there"
     if isinstance(error, TimeoutError):
         return f"no answer in {timeout:g} s"
     if isinstance(error, NoRouteError):
-        return "no way to this address"
+        return "no route to this address"
     if isinstance(error, DNSLookupError):
         return "the name is unknown"
     return str(error) or type(error).__name__

@@ -1,17 +1,17 @@
-"""A serial port of Windows under any of Twisted's reactors.
+"""A serial port on Windows under any of Twisted's reactors.
 
 Twisted's transport for COM ports (`twisted.internet._win32serialport`) reads and writes by events, which every
-reactor of Windows knows. It inherits the rest from a class for sockets, and that rest does not work here:
+reactor on Windows supports. It inherits the rest from a class for sockets, which does not work:
 
-=====================  ==========================================  ==================================
-what it does           what comes of it                            here
-=====================  ==========================================  ==================================
-closes by `addWriter`  the reactor of completion ports has none;   closed after the last byte's event
-                       `select` takes no serial port
-ends by `removeReader` the same: the port stays open               nothing is to be removed
-writes a sequence      into a buffer that nobody empties           one write
-port unplugged         the error ends a thread's event, unheard    the line is lost
-=====================  ==========================================  ==================================
+========================  ==========================================  ===================================
+Twisted's transport       effect                                      here
+========================  ==========================================  ===================================
+closes by `addWriter`     iocpreactor has none; `select` takes no     closes after the last write's event
+                          serial port
+ends by `removeReader`    the same: the port stays open               nothing to remove
+`writeSequence`           fills a buffer that is never sent           one write
+port unplugged            the error is lost in an event's thread      connection lost
+========================  ==========================================  ===================================
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from twisted.python.failure import Failure
 
 
 def windows_line(port: Any) -> Any:
-    """Twisted's class for COM ports, with an end that works."""
-    # Only where pywin32 is; every call of it may raise this.
+    """Twisted's class for COM ports with a working close."""
+    # Exists with pywin32 only; each of its calls may raise this.
     failed: type[Exception] = import_module("pywintypes").error
 
     class WindowsLine(port):  # type: ignore[misc]
@@ -36,38 +36,38 @@ def windows_line(port: Any) -> Any:
         disconnecting: bool
 
         def startReading(self) -> None:
-            """Its events are always watched."""
+            """Nothing to do: its events are always watched."""
 
         stopReading = startWriting = stopWriting = startReading
 
         def write(self, data: bytes) -> None:
-            """Write ``data`` when what waits is written."""
+            """Write ``data`` after pending data."""
             if self.connected and not self.disconnecting:
                 self._guarded(super().write, data)
 
         def writeSequence(self, iovec: Iterable[bytes]) -> None:
-            """Write all of it."""
+            """Write all parts at once."""
             self.write(b"".join(iovec))
 
         def loseConnection(self) -> None:
-            """Close when what waits is written."""
+            """Close after pending data is written."""
             if self.connected and not self.disconnecting:
                 self.disconnecting = True
                 if not self.writeInProgress:
                     self.reactor.callLater(0, self._end, CONNECTION_DONE)
 
         def serialReadEvent(self) -> None:
-            """Something has come."""
+            """Data has arrived."""
             self._guarded(super().serialReadEvent)
 
         def serialWriteEvent(self) -> None:
-            """A write is done."""
+            """A write is finished."""
             self._guarded(super().serialWriteEvent)
             if self.disconnecting and not self.writeInProgress:
                 self._end(CONNECTION_DONE)
 
         def _guarded(self, work: Callable[..., None], *given: Any) -> None:
-            # An event may have been on its way from its thread when the port was closed.
+            # An event may still come from its thread after the port was closed.
             if self.disconnected:
                 return
             try:

@@ -260,7 +260,7 @@ class DeliveryTests(CupsCase):
         self.clock.advance(0.2)
         self.receipts.forget()
         verdict = self.result(delivered, 0.5)
-        self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "the queue lists the job no more", 1))
+        self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", 1))
 
     def test_withdrawal_of_what_just_began(self) -> None:
         """A withdrawal that hits a job which has just begun leaves it unknown."""
@@ -281,7 +281,7 @@ class DeliveryTests(CupsCase):
         self.receipts.stop()
         self.receipts.take("receipt 1", "somebody", RECEIPT)
         verdict = self.result(Deferred.fromCoroutine(self.queue.withdraw(1)))
-        self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "waits in the queue", 1))
+        self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "waiting in the queue", 1))
 
     def unanswered_withdrawal(self, *rules: str) -> Verdict:
         """A job in a stopped queue, and what happens to the withdrawal and the question after it."""
@@ -363,7 +363,7 @@ class StateTests(CupsCase):
         self.assertEqual(self.state(), QueueState(Condition.STOPPED, "Paused by the manager"))
         self.receipts.resume()
         self.receipts.accepting = False
-        self.assertEqual(self.state(), QueueState(Condition.STOPPED, "the queue takes no jobs"))
+        self.assertEqual(self.state(), QueueState(Condition.STOPPED, "the queue rejects jobs"))
 
     def test_unknown(self) -> None:
         """The state of an unknown queue is its own kind of error."""
@@ -464,7 +464,7 @@ class LineTests(SynchronousTestCase):
             self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         )
         self.assertEqual(verdict.outcome, Outcome.UNKNOWN)
-        self.assertIn("answer to 4711", verdict.reason)
+        self.assertIn("answer to request 4711", verdict.reason)
 
     def test_request(self) -> None:
         """The request is a plain POST with a length, to the queue's path, once."""

@@ -460,11 +460,11 @@ class OpeningTests(DeviceFileCase):
         """Absent, busy, forbidden and unplugged are told in words."""
         os.close(self.ours)
         for number, words in (
-            (errno.ENOENT, "there is no such device"),
+            (errno.ENOENT, "no such device"),
             (errno.EBUSY, "another program uses the printer"),
             (errno.EACCES, "no permission to open the printer"),
-            (errno.ENODEV, "the device is there and its printer is not"),
-            (errno.EISDIR, "this is no device"),
+            (errno.ENODEV, "the device exists, but its printer is not connected"),
+            (errno.EISDIR, "this is not a device"),
             (errno.ENOMEM, os.strerror(errno.ENOMEM)),
         ):
             self.assertEqual(self.refusal(self.failing(number)), f"{PATH}: {words}")
@@ -498,7 +498,7 @@ class OpeningTests(DeviceFileCase):
             return opened[0]
 
         self.assertEqual(
-            self.refusal(DeviceFileEndpoint(self.loop, path, open_file=open_file)), f"{path}: this is no device"
+            self.refusal(DeviceFileEndpoint(self.loop, path, open_file=open_file)), f"{path}: this is not a device"
         )
         self.assertRaises(OSError, os.fstat, opened[0])
         with open(path, "rb") as left:
@@ -508,7 +508,7 @@ class OpeningTests(DeviceFileCase):
         """Where there are no device files the reason says so."""
         os.close(self.ours)
         endpoint = DeviceFileEndpoint(Clock(), PATH)
-        self.assertEqual(self.refusal(endpoint), f"{PATH}: printers as device files exist on Linux only")
+        self.assertEqual(self.refusal(endpoint), f"{PATH}: printer device files exist on Linux only")
 
     def test_real_character_device(self) -> None:
         """A real character device passes the check, carries bytes, and its far end's going ends the line."""

@@ -169,7 +169,7 @@ class SerialTests(SynchronousTestCase):
         """A port that is not there is told by name."""
         endpoint = SerialEndpoint(self.reactor, SerialSettings("/dev/no-such-port"))
         reason = self.refused(endpoint.connect(Factory.forProtocol(Listener)))
-        self.assertTrue(reason.startswith("/dev/no-such-port: there is no such port; there "), reason)
+        self.assertTrue(reason.startswith("/dev/no-such-port: no such port; existing ports: "), reason)
 
     def test_no_port(self) -> None:
         """A file that is no serial port does not open."""
@@ -177,7 +177,7 @@ class SerialTests(SynchronousTestCase):
         with open(path, "w"):
             pass
         endpoint = SerialEndpoint(self.reactor, SerialSettings(path))
-        self.assertIn("this is no serial port", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
+        self.assertIn("this is not a serial port", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
 
     def test_bad_setting(self) -> None:
         """A setting that no port knows is a plain refusal too."""
@@ -226,7 +226,7 @@ class SerialTests(SynchronousTestCase):
             (serial.SerialException(errno.EBUSY, "x"), "another program"),
             (serial.SerialException("could not open port 'COM1': PermissionError(13, 'x')"), "another program"),
             (serial.SerialException("could not open port 'COM1': FileNotFoundError(2, 'x')"), "no such port"),
-            (serial.SerialException(errno.EIO, "x"), "its device is not"),
+            (serial.SerialException(errno.EIO, "x"), "its device is not connected"),
             (serial.SerialException("something else"), "something else"),
         ):
             endpoint = SerialEndpoint(
@@ -331,8 +331,8 @@ class TcpTests(SynchronousTestCase):
     def test_reasons(self) -> None:
         """Each failure of the system has its words."""
         for error, words in (
-            (Refused(), "nothing listens there"),
-            (NoRouteError(), "no way to this address"),
+            (Refused(), "nothing is listening there"),
+            (NoRouteError(), "no route to this address"),
             (UserError(), "User aborted"),
         ):
             connecting = self.connect("10.0.0.9")

@@ -11,7 +11,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from protocols.serial import SerialAddress, _ports_told, _transport, serial_ports
+from protocols.serial import SerialAddress, _existing_ports, _transport, serial_ports
 from tests.windows_doubles import CompletionPorts, ComPort, installed
 
 
@@ -148,22 +148,22 @@ class PortNameTests(SynchronousTestCase):
         self.patch(import_module("serial.tools.list_ports"), "comports", lambda: listed)
 
     def test_order(self) -> None:
-        """Ports are listed as people count them."""
+        """Ports are listed in natural order."""
         self.ports("COM10", "COM9", "COM1")
         self.assertEqual(serial_ports(), ["COM1", "COM9", "COM10"])
 
     def test_told(self) -> None:
-        """Whoever names a port that is not there hears which ones are."""
+        """The error for a port that does not exist lists the existing ones."""
         self.ports("COM3", "COM12")
-        self.assertEqual(_ports_told(), "there are COM3, COM12")
+        self.assertEqual(_existing_ports(), "COM3, COM12")
         self.ports()
-        self.assertEqual(_ports_told(), "there is none at all")
+        self.assertEqual(_existing_ports(), "none")
 
     def test_not_told(self) -> None:
-        """A machine that cannot list its ports keeps nobody from hearing that one is not there."""
+        """A machine that cannot list its ports still reports that one does not exist."""
 
         def broken() -> None:
             raise OSError("no")
 
         self.patch(import_module("serial.tools.list_ports"), "comports", broken)
-        self.assertEqual(_ports_told(), "which there are cannot be told")
+        self.assertEqual(_existing_ports(), "unknown")

@@ -761,7 +761,7 @@ class StartTests(SynchronousTestCase):
     def test_serial_port(self) -> None:
         """A serial port that does not open is named with the reason."""
         refusal = self.refusal("printer --serial /dev/no-such-port")
-        self.assertTrue(refusal.startswith("/dev/no-such-port: there is no such port"), refusal)
+        self.assertTrue(refusal.startswith("/dev/no-such-port: no such port"), refusal)
 
 
 class Socket:

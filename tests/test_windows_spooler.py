@@ -248,7 +248,7 @@ class DeliveryTests(SpoolerCase):
         self.windows.jobs.clear()
         self.run_for(0.3)
         self.assertEqual(
-            self.successResultOf(delivered), Verdict(Outcome.ACCEPTED, "the queue lists the job no more", 1)
+            self.successResultOf(delivered), Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", 1)
         )
 
     def test_short_writes(self) -> None:
@@ -273,7 +273,7 @@ class DeliveryTests(SpoolerCase):
 
     def test_not_opened(self) -> None:
         """Without permission, or without a running spooler, nothing was sent, and the words say why."""
-        for number, words in ((5, "no permission"), (1722, "does not run"), (1234, "Strange")):
+        for number, words in ((5, "no permission"), (1722, "is not running"), (1234, "Strange")):
             self.windows.failing["OpenPrinter"] = SpoolerError(number, "OpenPrinter", "Strange")
             failure = self.failureResultOf(self.deliver(), NotReached)
             self.assertIn(words, failure.getErrorMessage())
@@ -524,7 +524,7 @@ class StateTests(SpoolerCase):
 
     def test_work_offline(self) -> None:
         """A queue that a person has set to work offline is offline, without any status bit."""
-        self.assertEqual(self.state(0, 0x400 | 0x40), QueueState(Condition.OFFLINE, "set to work offline"))
+        self.assertEqual(self.state(0, 0x400 | 0x40), QueueState(Condition.OFFLINE, "set to offline use"))
 
     def test_fails(self) -> None:
         """A question that the spooler refuses fails."""

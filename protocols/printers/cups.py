@@ -1,6 +1,6 @@
-"""Print queues of CUPS, spoken to by IPP over TCP or over CUPS' own socket (printers.md 1.6; RFC 8010, 8011).
+"""Print queues of CUPS, used by IPP over TCP or CUPS' own socket (docs/reference/printers.md#cups; RFC 8010, 8011).
 
-A job goes as ``application/vnd.cups-raw``: CUPS passes the bytes on as they are. What is known of it then:
+A job is sent as ``application/vnd.cups-raw``: CUPS passes its bytes on unchanged. The verdict:
 
 ====================================================  ======================================================
 what happened                                         verdict
@@ -9,13 +9,13 @@ no connection                                         fails with `NotReached`
 the queue is unknown                                  fails with `UnknownQueue`
 CUPS refuses the job                                  not printed
 the answer is lost, unreadable or late                unknown
-job completed                                         printed: the queue says so, it has not seen the paper
-job cancelled or aborted                              not printed when it never began, else unknown
+job completed                                         printed: reported by the queue, which has not seen the paper
+job cancelled or aborted                              not printed if it never began, else unknown
 time is up, the job waits and never began             withdrawn, then as above
 time is up, the job is being printed                  accepted
 ====================================================  ======================================================
 
-Whether a job began CUPS tells by ``time-at-processing``, which has no value until then.
+A job has begun when its ``time-at-processing`` has a value.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ from protocols.serial import tcp_endpoint
 
 PORT = 631
 SOCKET = "/run/cups/cups.sock"
-"""Where CUPS of this machine listens besides its port."""
+"""CUPS' socket on this machine."""
 USER = "dmtwisted"
-"""Whose jobs they are; CUPS lets only the owner withdraw a job."""
+"""The owner of the jobs; CUPS lets only the owner withdraw a job."""
 RAW = "application/vnd.cups-raw"
 ASK_S = 2.0
-"""Seconds for each question about a job that the queue has."""
+"""Seconds for each query about a job in the queue."""
 
 
 class JobState(IntEnum):
@@ -112,7 +112,7 @@ HINDRANCES = {
     Condition.OFFLINE: frozenset({"offline", "shutdown", "timed-out", "connecting-to-device"}),
     Condition.STOPPED: frozenset({"paused", "moving-to-paused", "media-jam", "stopped-partly", "spool-area-full"}),
 }
-"""``printer-state-reasons`` without their severity, in the order in which they are told (RFC 8011 5.4.12)."""
+"""``printer-state-reasons`` without their severity, in the order of `Condition` (RFC 8011 5.4.12)."""
 
 SEVERITIES = ("-error", "-warning", "-report")
 
@@ -125,7 +125,7 @@ NOTHING_TAKEN = frozenset(
         Status.BUSY,
     }
 )
-"""Errors of the server after which surely no job exists; every error of the client (0x04xx) is another."""
+"""Server errors after which certainly no job exists; after a client error (0x04xx) none exists either."""
 
 JOB_ATTRIBUTES = (
     "job-id",
@@ -139,22 +139,22 @@ STATE_ATTRIBUTES = ("printer-state", "printer-state-reasons", "printer-state-mes
 
 
 class Refused(WireError):
-    """CUPS answered and said no; ``status`` is that of IPP, or 0 when HTTP refused already."""
+    """CUPS refused a request; ``status`` is the IPP status, or 0 for a refusal by HTTP."""
 
     def __init__(self, status: int, words: str) -> None:
-        super().__init__(f"the print service refuses: {words}")
+        super().__init__(f"the print service refused: {words}")
         self.status, self.words = status, words
 
     @property
     def nothing_taken(self) -> bool:
-        """Whether it is sure that no job came about."""
+        """Whether certainly no job exists."""
         return self.status in NOTHING_TAKEN or self.status < 0x0500
 
 
 class Cups:
     """A CUPS service; make one with `cups_at`.
 
-    :param host: the name by which it knows itself, for addresses inside of messages.
+    :param host: its own name, for URIs inside messages.
     """
 
     def __init__(
@@ -165,18 +165,18 @@ class Cups:
         self._requests = 0
 
     def queue(self, name: str) -> CupsQueue:
-        """The queue ``name``, whether it exists or not: that turns out when it is used."""
+        """The queue ``name``; whether it exists is known when it is used."""
         return CupsQueue(self, self._clock, name)
 
     async def ask(
         self, operation: Operation, path: str, more: tuple[Attribute, ...], patience: float, document: bytes = b""
     ) -> Message:
-        """Send one request and wait for its answer, for ``patience`` seconds altogether.
+        """Send one request and wait for its answer, at most ``patience`` seconds in all.
 
         :param path: the queue's path, empty for CUPS itself.
-        :raises NotReached: when no connection came about: nothing was sent.
-        :raises Refused: when the answer is no.
-        :raises WireError: when there is no answer that can be read.
+        :raises NotReached: when the connection failed: nothing was sent.
+        :raises Refused: when CUPS refuses the request.
+        :raises WireError: when there is no readable answer.
         """
         self._requests = self._requests % 0x7FFFFFFF + 1
         number = self._requests
@@ -192,8 +192,8 @@ class Cups:
         except _Late as late:
             raise Silent(late.seconds) from late
         except Exception as error:
-            # HTTP fails in many ways; they have in common that the request was on its way.
-            raise LineLost(f"no whole answer of the print service: {_first_words(error)}") from error
+            # HTTP fails in many ways; in all of them the request may have arrived.
+            raise LineLost(f"no complete answer from the print service: {_first_words(error)}") from error
         return _answer(data, number)
 
     async def _post(self, path: str, data: bytes) -> bytes:
@@ -211,7 +211,7 @@ class Cups:
 
 
 class _Late(Exception):
-    """The time of a request was up."""
+    """The time limit of a request is over."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -219,7 +219,7 @@ class _Late(Exception):
 
 
 def _late(answer: object, seconds: float) -> object:
-    # A connection that did not come about in time is one that did not come about.
+    # A connection that failed in time keeps its own error.
     if isinstance(answer, Failure) and answer.check(NotReached):
         return answer
     return Failure(_Late(seconds))
@@ -234,7 +234,7 @@ def _first_words(error: Exception) -> str:
 def _answer(data: bytes, request_id: int) -> Message:
     message = Message.decode(data)
     if message.request_id != request_id:
-        raise Garbled(f"an IPP answer to {message.request_id}, not to {request_id}", data)
+        raise Garbled(f"an IPP answer to request {message.request_id} instead of {request_id}", data)
     if not went_well(message.code):
         words = message.group(GroupTag.OPERATION).text("status-message")
         raise Refused(message.code, f"{status_words(message.code)}, {words}" if words else status_words(message.code))
@@ -250,27 +250,27 @@ class CupsQueue:
         self._path = "/printers/" + quote(name, safe="")
 
     def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
-        """Hand over ``data`` and follow it for ``patience`` seconds; see the table above.
+        """Send ``data`` and follow the job for ``patience`` seconds; see the table above.
 
-        A question that is open by then, and a withdrawal, come on top of that: `ASK_S` for each of at most three.
+        A pending query and a withdrawal take more time: `ASK_S` for each of at most three requests.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises NotReached: when no connection came about: nothing was sent.
+        :raises NotReached: when the connection failed: nothing was sent.
         """
         return Deferred.fromCoroutine(self._deliver(data, title, patience))
 
     def state(self, patience: float) -> Deferred[QueueState]:
-        """What CUPS knows of the printer.
+        """The state of the printer according to CUPS.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises WireError: when CUPS cannot be asked.
+        :raises WireError: when CUPS does not answer.
         """
         return Deferred.fromCoroutine(self._state(patience))
 
     async def job(self, number: int) -> QueuedJob | None:
-        """The job ``number``, `None` when CUPS lists it no more.
+        """The job ``number``, `None` when CUPS no longer lists it.
 
-        :raises WireError: when CUPS cannot be asked.
+        :raises WireError: when CUPS does not answer.
         """
         wanted = attribute(Tag.KEYWORD, "requested-attributes", *JOB_ATTRIBUTES)
         try:
@@ -280,24 +280,24 @@ class CupsQueue:
         return _job(answer.group(GroupTag.JOB))
 
     async def withdraw(self, number: int) -> Verdict:
-        """Cancel the job ``number`` and tell what is known of it then."""
+        """Cancel the job ``number`` and return what is known of it then."""
         refused, doubt = "", "while it was printed"
         try:
             await self._ask(Operation.CANCEL_JOB, (_job_id(number),), ASK_S)
         except Refused as no:
             refused = no.words
         except WireError as error:
-            # Whether the job was cancelled the next answer may tell.
+            # The next answer may show whether the job was cancelled.
             doubt = str(error)
         try:
             job = await self.job(number)
         except WireError as error:
             return Verdict(Outcome.UNKNOWN, f"withdrawn, and no answer: {error}", number)
         if job is None:
-            return Verdict(Outcome.UNKNOWN, "withdrawn, and the queue lists it no more", number)
+            return Verdict(Outcome.UNKNOWN, "withdrawn, and the queue no longer lists it", number)
         verdict = judge(job)
         if verdict is not None and verdict.outcome is Outcome.NOT_PRINTED:
-            # CUPS' own words for it sound as if it had been in the middle of it.
+            # CUPS' own text sounds as if the job had begun.
             return replace(verdict, reason="it had not begun in time and was withdrawn from the queue")
         if verdict is not None:
             return verdict
@@ -320,7 +320,7 @@ class CupsQueue:
             return Verdict(Outcome.UNKNOWN, str(error))
         number = answer.group(GroupTag.JOB).number("job-id")
         if number is None:
-            return Verdict(Outcome.ACCEPTED, "taken by the queue without a number")
+            return Verdict(Outcome.ACCEPTED, "the queue took the job without a number")
         return await follow(self, self._clock, number, deadline)
 
     async def _state(self, patience: float) -> QueueState:
@@ -331,7 +331,7 @@ class CupsQueue:
     async def _ask(
         self, operation: Operation, more: tuple[Attribute, ...], patience: float, document: bytes = b""
     ) -> Message:
-        """Ask about this queue; "not found" says that it, or the job asked about, is unknown."""
+        """Send a request about this queue; "not found" means that the queue or the job is unknown."""
         try:
             return await self._cups.ask(operation, self._path, more, patience, document)
         except Refused as refused:
@@ -345,17 +345,17 @@ def _job_id(number: int) -> Attribute:
 
 
 def _job(group: Group) -> QueuedJob | None:
-    """The job that ``group`` tells of.
+    """The job in ``group``.
 
     :raises Garbled: when it has no number or no state.
     """
     number, state = group.number("job-id"), group.number("job-state")
     if number is None or state not in STAGES:
-        raise Garbled(f"a job of IPP without number or state: {number}, {state}")
+        raise Garbled(f"an IPP job without number or state: {number}, {state}")
     stage = STAGES[JobState(state)]
     begun = group.values("time-at-processing")
     if stage is Stage.REMOVED:
-        # Nothing said is no proof that nothing was printed.
+        # A missing attribute does not prove that nothing was printed.
         began = not (begun and begun[0].tag in NOTHING)
     else:
         began = stage is not Stage.WAITING or group.number("time-at-processing") is not None
@@ -372,7 +372,7 @@ def _queue_state(group: Group) -> QueueState:
         if plain & names:
             return QueueState(condition, words)
     if group.truth("printer-is-accepting-jobs") is False:
-        return QueueState(Condition.STOPPED, words or "the queue takes no jobs")
+        return QueueState(Condition.STOPPED, words or "the queue rejects jobs")
     if group.number("printer-state") == PrinterState.STOPPED or any(reason.endswith("-error") for reason in reasons):
         return QueueState(Condition.STOPPED, words)
     return QueueState(Condition.OK, words)
@@ -397,19 +397,19 @@ class _Body:
         return succeed(None)
 
     def pauseProducing(self) -> None:
-        """Nothing is left to pause."""
+        """Everything is written already."""
 
     def resumeProducing(self) -> None:
-        """Nothing is left to resume."""
+        """Everything is written already."""
 
     def stopProducing(self) -> None:
-        """Nothing is left to stop."""
+        """Everything is written already."""
 
 
 @implementer(IStreamClientEndpoint)
 @dataclass(frozen=True)
 class _Surely:
-    """An endpoint whose failures all say that nothing was sent."""
+    """An endpoint whose failures all mean that nothing was sent."""
 
     inner: IStreamClientEndpoint
     where: str
@@ -423,32 +423,32 @@ class _Surely:
             return failure
         error = failure.value
         if isinstance(error, ConnectError) and error.osError is not None:
-            return Failure(NotReached(f"{self.where}: no print service listens there"))
+            return Failure(NotReached(f"{self.where}: no print service is listening"))
         return Failure(NotReached(f"{self.where}: {failure.getErrorMessage()}"))
 
 
 @implementer(IAgentEndpointFactory)
 @dataclass(frozen=True)
 class _Always:
-    """Every request goes to the same place, whatever its URL names."""
+    """Sends every request to the same endpoint, whatever its URL."""
 
     endpoint: IStreamClientEndpoint
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """That place."""
+        """The endpoint."""
         return self.endpoint
 
 
 def cups_over(
     endpoint: IStreamClientEndpoint, reactor: Any, host: str = "localhost", port: int = PORT, user: str = USER
 ) -> Cups:
-    """A CUPS service behind ``endpoint``; a new connection for every request, and no request is ever sent twice."""
+    """A CUPS service behind ``endpoint``; each request has a connection of its own and is sent once."""
     place = _Always(_Surely(endpoint, f"{host}:{port}"))
     return Cups(Agent.usingEndpointFactory(reactor, place), reactor, host, port, user)
 
 
 def cups_at(reactor: Any, host: str = "", port: int = PORT, user: str = USER, socket: str = SOCKET) -> Cups:
-    """The CUPS service at ``host``, an address or a name; of this machine, over its socket, when that is empty."""
+    """The CUPS service at ``host``, an address or a name; if empty, that of this machine, by its socket."""
     if host:
         return cups_over(tcp_endpoint(reactor, host, port), reactor, host, port, user)
     endpoint = UNIXClientEndpoint(reactor, socket)

@@ -1,16 +1,16 @@
-"""A USB printer behind its device file, ``/dev/usb/lp0``, as a line like any other (printers.md 1.6).
+"""A transport for a USB printer's device file, ``/dev/usb/lp0`` (docs/reference/printers.md#device-files).
 
-The kernel's driver for the printer class (usblp) has manners of its own, and the transport here keeps to them:
+The kernel's driver for the printer class (usblp) has peculiarities, which the transport respects:
 
 ==========================  =====================================================================================
-what the driver does        what follows
+the driver                  the transport
 ==========================  =====================================================================================
-takes a write at once and   the last bytes are on their way when `write` returns; **closing then throws them
-sends it later              away**. So the file is closed only when it is writable again with nothing left to write
-no paper: stays unwritable  the transport does not drain; whoever waits has a deadline
-reads nothing: 0 bytes      that is no end of the line; reading rests for a moment
-cannot read at all: EINVAL  printers that only listen; the line goes on deaf
-unplugged: ENODEV           the line is lost; an empty write asks, because a failed last transfer is told nowhere
+takes a write at once and   closes only when the file is writable again and nothing is left to write: **closing
+sends it later              earlier loses the last bytes**
+no paper: is not writable   does not drain; the protocol has a time limit
+reads 0 bytes               takes this for a pause, not for the end
+cannot read: EINVAL         continues without reading: the printer is write-only
+unplugged: ENODEV           closes; an empty write detects it, because a failed last transfer is not reported
 ==========================  =====================================================================================
 """
 
@@ -43,19 +43,19 @@ from zope.interface import implementer
 from protocols.errors import NotReached
 
 READ_SIZE = 4096
-"""Bytes asked for at once."""
+"""Bytes of one read."""
 
 REST_S = 0.25
-"""Seconds until the file is asked again after it was ready and yet gave or took nothing."""
+"""Seconds of pause after the file was ready, but gave or took nothing."""
 
 Open = Callable[[str, int], int]
-"""`os.open`: a path and flags become a descriptor, or `OSError`."""
+"""As `os.open`: from a path and flags to a descriptor, or `OSError`."""
 
 
 @implementer(IAddress)
 @dataclass(frozen=True)
 class DeviceFileAddress:
-    """Where a device file is: its path."""
+    """The path of a device file."""
 
     path: str
 
@@ -77,13 +77,13 @@ class DeviceFileTransport(FileDescriptor):
         self.connected = 1
 
     def begin(self) -> None:
-        """Tell the protocol that its line is open."""
+        """Connect the protocol and start reading."""
         self._protocol.makeConnection(self)
         if self.connected and not self.disconnecting:
             self.startReading()
 
     def fileno(self) -> int:
-        """The descriptor for the reactor, -1 once it is closed."""
+        """The descriptor for the reactor, -1 after closing."""
         return self._descriptor
 
     def getHost(self) -> DeviceFileAddress:
@@ -91,28 +91,28 @@ class DeviceFileTransport(FileDescriptor):
         return self._address
 
     def getPeer(self) -> DeviceFileAddress:
-        """The file; which printer sits behind it nobody can tell."""
+        """The file; the printer itself is unknown."""
         return self._address
 
     def startReading(self) -> None:
-        """Listen to the printer, if the file can be read at all."""
+        """Read from the printer, if the file can be read at all."""
         if self._reads and self._read_rest is None:
             FileDescriptor.startReading(self)
 
     def stopReading(self) -> None:
-        """Listen no more, also not after a rest."""
+        """Stop reading, also after a pause."""
         if self._read_rest is not None:
             self._read_rest.cancel()
             self._read_rest = None
         FileDescriptor.stopReading(self)
 
     def startWriting(self) -> None:
-        """Write when the driver takes something; while it rests, when the rest is over."""
+        """Write when the driver takes data; during a pause, when it is over."""
         if self._write_rest is None:
             FileDescriptor.startWriting(self)
 
     def doRead(self) -> Any:
-        """Pass on what the printer says."""
+        """Pass the printer's data to the protocol."""
         try:
             data = os.read(self._descriptor, READ_SIZE)
         except (BlockingIOError, InterruptedError):
@@ -120,7 +120,7 @@ class DeviceFileTransport(FileDescriptor):
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.EIO):
                 return _gone(error)
-            # Some printers cannot be read; whether this one is still there a write tells.
+            # Some printers cannot be read; a write shows whether this one is still connected.
             self.stopReading()
             self._reads = False
             return self._ask_whether_there()
@@ -132,11 +132,11 @@ class DeviceFileTransport(FileDescriptor):
         return self._ask_whether_there()
 
     def writeSomeData(self, data: bytes) -> int | Exception:
-        """Give the driver what it takes now; called with nothing left, it finds out that all has gone out."""
+        """Write what the driver takes now; a call with no data detects that everything has left."""
         try:
             taken = os.write(self._descriptor, data)
         except (BlockingIOError, InterruptedError):
-            # Ready, and yet it took nothing: asked again at once it would keep the processor busy.
+            # Ready, but it took nothing: an immediate retry would keep the processor busy.
             FileDescriptor.stopWriting(self)
             self._write_rest = self._clock.callLater(REST_S, self._write_rested)
             return 0
@@ -152,12 +152,12 @@ class DeviceFileTransport(FileDescriptor):
         return CONNECTION_DONE
 
     def abortConnection(self) -> None:
-        """Close without waiting; what has not left the driver is thrown away."""
+        """Close immediately; data that has not left the driver is lost."""
         if self.connected:
             self._clock.callLater(0, self.connectionLost, Failure(ConnectionAborted()))
 
     def connectionLost(self, reason: Failure) -> None:
-        """Close the file and tell the protocol."""
+        """Close the file and inform the protocol."""
         if self._descriptor < 0:
             return
         FileDescriptor.connectionLost(self, reason)
@@ -177,7 +177,7 @@ class DeviceFileTransport(FileDescriptor):
         self.startWriting()
 
     def _ask_whether_there(self) -> Exception | None:
-        """An empty write changes nothing, and fails when the printer was unplugged."""
+        """Make an empty write, which fails when the printer is unplugged."""
         try:
             os.write(self._descriptor, b"")
         except (BlockingIOError, InterruptedError):
@@ -188,7 +188,7 @@ class DeviceFileTransport(FileDescriptor):
 
 
 class Unplugged(ConnectionLost):
-    """The device file works no more: its printer was unplugged or switched off."""
+    """The device file no longer works: its printer was unplugged or switched off."""
 
 
 def _gone(error: OSError) -> Exception:
@@ -199,10 +199,10 @@ def _gone(error: OSError) -> Exception:
 
 @implementer(IStreamClientEndpoint)
 class DeviceFileEndpoint:
-    """A device file as something to connect to; Linux only, elsewhere every try says so.
+    """An endpoint for a device file; on Linux only, elsewhere every connection fails.
 
-    :param path: ``/dev/usb/lp0``, better a lasting name that udev gives.
-    :param any_file: take what is no character device too, for stand-ins.
+    :param path: ``/dev/usb/lp0``, or better a lasting name by udev.
+    :param any_file: also accept files that are not character devices, for tests.
     :param open_file: opens the file; a stand-in in tests.
     """
 
@@ -217,7 +217,7 @@ class DeviceFileEndpoint:
         """
         path = self._address.path
         if not hasattr(os, "O_NONBLOCK") or not IReactorFDSet.providedBy(self._reactor):
-            return fail(NotReached(f"{path}: printers as device files exist on Linux only"))
+            return fail(NotReached(f"{path}: printer device files exist on Linux only"))
         try:
             descriptor, reads = self._open(path)
         except (OSError, ValueError) as error:
@@ -242,21 +242,21 @@ class DeviceFileEndpoint:
             descriptor, reads = self._open_file(path, os.O_WRONLY | flags), False
         if not self._any_file and not stat.S_ISCHR(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise ValueError("this is no device")
+            raise ValueError("this is not a device")
         return descriptor, reads
 
 
 def _reason(error: Exception) -> str:
-    """Why a file did not open, in plain words."""
+    """Why a file did not open, for people."""
     number = getattr(error, "errno", None)
     if number in (errno.ENOENT, errno.ENOTDIR):
-        return "there is no such device"
+        return "no such device"
     if number in (errno.EBUSY, errno.EAGAIN):
         return "another program uses the printer"
     if number in (errno.EACCES, errno.EPERM):
         return "no permission to open the printer"
     if number in (errno.ENODEV, errno.ENXIO, errno.EIO):
-        return "the device is there and its printer is not"
+        return "the device exists, but its printer is not connected"
     if number == errno.EISDIR:
-        return "this is no device"
+        return "this is not a device"
     return getattr(error, "strerror", None) or str(error)

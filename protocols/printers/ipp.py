@@ -1,19 +1,19 @@
-"""The Internet Printing Protocol's messages, both directions (RFC 8010, names and numbers from RFC 8011).
+"""Messages of the Internet Printing Protocol, both directions (RFC 8010, names and numbers from RFC 8011).
 
-A message travels as the body of an HTTP POST, ``application/ipp``; every number is big-endian:
+A message is the body of an HTTP POST, ``application/ipp``. Numbers are big-endian:
 
 ======================  ======================================================================================
 ``01 01``               version, 1.1
-``00 02``               what is asked (`Operation`), in an answer how it went (`Status`)
+``00 02``               the `Operation` of a request, the `Status` of an answer
 ``00 00 00 01``         number of the request, repeated by the answer
 ``01`` …                a group of attributes: 01 operation, 02 job, 04 printer, 05 unsupported
 ``47 nn nn`` name       an attribute: tag of the value, length of the name, the name,
 ``nn nn`` value         length of the value, the value
-``44 00 00 nn nn`` …    one more value of the same attribute: a name of no length
-``03``                  the end; what follows is the document
+``44 00 00 nn nn`` …    another value of the same attribute: its name has no bytes
+``03``                  the end of attributes; the document follows
 ======================  ======================================================================================
 
-A collection is a run of values of its attribute here, as it is on the wire: begin, member names and values, end.
+A collection is a sequence of values of its attribute, as on the wire: begin, member names and values, end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTENT_TYPE = b"application/ipp"
 
 
 class Operation(IntEnum):
-    """What a request asks for; the last is CUPS' own."""
+    """The operation of a request; the last one is an extension of CUPS."""
 
     PRINT_JOB = 0x0002
     CANCEL_JOB = 0x0008
@@ -40,7 +40,7 @@ class Operation(IntEnum):
 
 
 class Status(IntEnum):
-    """How a request went; below 0x0100 it went well."""
+    """The status of an answer; below 0x0100 is success."""
 
     OK = 0x0000
     OK_IGNORED = 0x0001
@@ -70,7 +70,7 @@ class Status(IntEnum):
 
 
 class GroupTag(IntEnum):
-    """Whose attributes follow."""
+    """The owner of the attributes that follow."""
 
     OPERATION = 0x01
     JOB = 0x02
@@ -80,7 +80,7 @@ class GroupTag(IntEnum):
 
 
 class Tag(IntEnum):
-    """What kind of value follows."""
+    """The type of a value."""
 
     UNSUPPORTED = 0x10
     UNKNOWN = 0x12
@@ -108,21 +108,21 @@ class Tag(IntEnum):
 
 
 NOTHING = frozenset({Tag.UNSUPPORTED, Tag.UNKNOWN, Tag.NO_VALUE})
-"""Tags that stand in a value's place and carry none."""
+"""Tags of values without content."""
 NUMBERS = frozenset({Tag.INTEGER, Tag.ENUM})
 WORDS = range(0x40, 0x60)
-"""Tags of values that are text; unknown ones in this range are too (RFC 8010 3.5.2)."""
+"""Tags of text values, including unknown ones (RFC 8010 3.5.2)."""
 FIRST_VALUE_TAG = 0x10
 
 LONGEST = 0x7FFF
-"""Bytes of a name or a value at most: lengths are signed on the wire."""
+"""Longest name or value in bytes: lengths are signed on the wire."""
 
 Content = int | bool | str | bytes | None
 
 
 @dataclass(frozen=True)
 class Value:
-    """One value: a number, truth or text where the tag says so, `None` for those that carry nothing, else bytes."""
+    """One value: a number, boolean or text according to its tag, `None` without content, else bytes."""
 
     tag: int
     content: Content
@@ -139,30 +139,30 @@ class Value:
 
     @classmethod
     def decode(cls, tag: int, data: bytes) -> Value:
-        """The value that ``data`` is.
+        """Decode ``data``.
 
-        :raises Garbled: when the length or the text does not fit the tag.
+        :raises Garbled: when its length or text does not fit ``tag``.
         """
         if tag in NOTHING:
             return cls(tag, None)
         if tag in NUMBERS:
             if len(data) != 4:
-                raise Garbled("a number of IPP has 4 bytes", data)
+                raise Garbled("an IPP number has 4 bytes", data)
             return cls(tag, int.from_bytes(data, "big", signed=True))
         if tag == Tag.BOOLEAN:
             if data not in (b"\0", b"\1"):
-                raise Garbled("a boolean of IPP is 00 or 01", data)
+                raise Garbled("an IPP boolean is 00 or 01", data)
             return cls(tag, data == b"\1")
         if tag in WORDS:
             try:
                 return cls(tag, data.decode())
             except UnicodeDecodeError:
-                raise Garbled("a text of IPP is UTF-8", data) from None
+                raise Garbled("an IPP text is UTF-8", data) from None
         return cls(tag, data)
 
     @property
     def text(self) -> str:
-        """The value for people; a language that comes with it is left out."""
+        """The value as readable text, without its language."""
         if self.tag in (Tag.TEXT_WITH_LANGUAGE, Tag.NAME_WITH_LANGUAGE) and isinstance(self.content, bytes):
             after = 2 + int.from_bytes(self.content[:2], "big")
             return self.content[after + 2 :].decode(errors="replace")
@@ -179,7 +179,7 @@ class Attribute:
     values: tuple[Value, ...]
 
     def encode(self) -> bytes:
-        """The bytes, every value with its tag; only the first has the name.
+        """The bytes: every value with its tag, the first one with the name.
 
         :raises ValueError: when the name or a value is too long for the wire.
         """
@@ -195,31 +195,31 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Group:
-    """Attributes that belong to one thing: the operation, a job, a printer."""
+    """The attributes of one object: the operation, a job, a printer."""
 
     tag: int
     attributes: tuple[Attribute, ...] = ()
 
     def values(self, name: str) -> tuple[Value, ...]:
-        """The values of ``name``; empty when the group has no such attribute."""
+        """The values of ``name``; empty without such an attribute."""
         return next((attribute.values for attribute in self.attributes if attribute.name == name), ())
 
     def number(self, name: str) -> int | None:
-        """The number ``name``, if there is one."""
+        """The number ``name``, `None` if absent."""
         for value in self.values(name)[:1]:
             if value.tag in NUMBERS and isinstance(value.content, int):
                 return value.content
         return None
 
     def truth(self, name: str) -> bool | None:
-        """Whether ``name`` is true, if the group says so."""
+        """The boolean ``name``, `None` if absent."""
         for value in self.values(name)[:1]:
             if isinstance(value.content, bool):
                 return value.content
         return None
 
     def text(self, name: str) -> str:
-        """The first value of ``name`` for people; empty when there is none."""
+        """The first value of ``name`` as readable text; empty if absent."""
         return next((value.text for value in self.values(name)), "")
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -247,9 +247,9 @@ class Message:
 
     @classmethod
     def decode(cls, data: bytes) -> Message:
-        """The message that ``data`` is.
+        """Decode ``data``.
 
-        :raises Garbled: when it is none, or only a part of one.
+        :raises Garbled: when it is not a whole message.
         """
         reader = _Reader(data)
         major, minor, code, request_id = struct.unpack(">BBHi", reader.take(8))
@@ -257,7 +257,7 @@ class Message:
         return cls(code, request_id, groups, reader.rest(), (major, minor))
 
     def group(self, tag: int) -> Group:
-        """The first group of ``tag``; an empty one when the message has none."""
+        """The first group of ``tag``, possibly empty."""
         return next((group for group in self.groups if group.tag == tag), Group(tag))
 
 
@@ -286,7 +286,7 @@ def _groups(reader: _Reader) -> Iterator[Group]:
     tag = reader.byte()
     while tag != GroupTag.END:
         if tag >= FIRST_VALUE_TAG:
-            raise Garbled("an IPP attribute stands outside of a group", bytes([tag]))
+            raise Garbled("an IPP attribute is outside of a group", bytes([tag]))
         attributes: list[Attribute] = []
         next_tag = reader.byte()
         while next_tag >= FIRST_VALUE_TAG:
@@ -304,12 +304,12 @@ def _groups(reader: _Reader) -> Iterator[Group]:
 
 
 def attribute(tag: Tag, name: str, *contents: Content) -> Attribute:
-    """An attribute whose values are all of one kind; without any it has no value."""
+    """An attribute whose values have one type; without ``contents`` it has the tag for no value."""
     return Attribute(name, tuple(Value(tag, content) for content in contents) or (Value(Tag.NO_VALUE, None),))
 
 
 def operation_group(*more: Attribute) -> Group:
-    """The first group of every message: charset and language come first, in this order (RFC 8011 4.1.4)."""
+    """The first group of every message; charset and language come first, in this order (RFC 8011 4.1.4)."""
     return Group(
         GroupTag.OPERATION,
         (
@@ -321,12 +321,12 @@ def operation_group(*more: Attribute) -> Group:
 
 
 def went_well(status: int) -> bool:
-    """Whether an answer with ``status`` says that the request was carried out."""
+    """Whether ``status`` is a success."""
     return status < 0x0100
 
 
 def status_words(status: int) -> str:
-    """``status`` in words, its number for those without a name here."""
+    """The name of ``status``, or its number if it has no name here."""
     try:
         return Status(status).name.lower().replace("_", "-")
     except ValueError:

@@ -1,8 +1,8 @@
-"""What all print queues have in common: the printer's state as the queue knows it, and how a job in it is followed.
+"""The part common to all print queues: the state of the printer, and following a job.
 
-A job that was taken is followed until the queue says how it ended or the time is up. One that then still waits, with
-nothing printed, is withdrawn: printed later it would be a second copy, since whoever asked hears of an error and
-repeats. One that is being printed is left alone.
+A job in the queue is followed until it ends or the time is up. If it still waits then and nothing is printed, it is
+withdrawn: printed later, it would be a second copy, because the caller gets an error and repeats it. A job that is
+being printed is left alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from protocols.errors import NotReached, WireError
 from protocols.printers.verdict import Outcome, Verdict
 
 POLL_S = 0.25
-"""Seconds between two questions about a job."""
+"""Seconds between two queries about a job."""
 
 LONGEST_TITLE = 255
-"""Bytes of a job's title that every queue keeps (RFC 8011, type `name`)."""
+"""Bytes of a job's title that every queue stores (RFC 8011, type `name`)."""
 
 
 class UnknownQueue(NotReached):
@@ -36,31 +36,31 @@ class UnknownQueue(NotReached):
 
 
 class Condition(StrEnum):
-    """What hinders a printer; of several things the first in this order."""
+    """Why a printer does not print; of several reasons the first in this order."""
 
     OK = "ok"
     COVER_OPEN = "cover_open"
     PAPER_OUT = "paper_out"
     OFFLINE = "offline"
     STOPPED = "stopped"
-    """The queue prints nothing for another reason, see the words."""
+    """Another reason, see the text."""
 
 
 @dataclass(frozen=True)
 class QueueState:
-    """A printer as its queue sees it; ``reason`` are the queue's own words, empty when it has none."""
+    """The state of a printer according to its queue; ``reason`` is the queue's own text, possibly empty."""
 
     condition: Condition
     reason: str = ""
 
 
 class Stage(StrEnum):
-    """How far a job came in its queue."""
+    """The progress of a job in its queue."""
 
     WAITING = "waiting"
     WORKING = "working"
     DONE = "done"
-    """The queue says that it was printed."""
+    """The queue reports it as printed."""
     REMOVED = "removed"
     """Cancelled or aborted."""
 
@@ -69,7 +69,7 @@ class Stage(StrEnum):
 class QueuedJob:
     """A job as its queue lists it.
 
-    ``began``: some of it may be on paper already. ``reason`` are the queue's own words.
+    ``began``: part of it may be on paper. ``reason`` is the queue's own text.
     """
 
     number: int
@@ -80,7 +80,7 @@ class QueuedJob:
 
 
 class IPrintQueue(Interface):
-    """A named queue of an operating system."""
+    """A named print queue of an operating system."""
 
     def deliver(data: bytes, title: str, patience: float) -> Deferred[Verdict]:
         """Hand over ``data`` and follow it for ``patience`` seconds.
@@ -92,25 +92,25 @@ class IPrintQueue(Interface):
         """
 
     def state(patience: float) -> Deferred[QueueState]:
-        """What the queue knows of its printer.
+        """The state of the queue's printer.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
-        :raises WireError: when the queue cannot be asked.
+        :raises WireError: when the queue does not answer.
         """
 
 
 class Followed(Protocol):
-    """What `follow` needs of a queue."""
+    """The part of a queue that `follow` uses."""
 
     async def job(self, number: int) -> QueuedJob | None:
-        """The job, `None` when the queue lists it no more."""
+        """The job, `None` when the queue no longer lists it."""
 
     async def withdraw(self, number: int) -> Verdict:
-        """Take the job out of the queue if it has not begun, and tell what is known then."""
+        """Remove the job from the queue if it has not begun; return what is known then."""
 
 
 def judge(job: QueuedJob) -> Verdict | None:
-    """The verdict on a job that has ended; `None` while it has not."""
+    """The verdict on a job that has ended, else `None`."""
     if job.stage is Stage.DONE:
         return Verdict(Outcome.PRINTED, "", job.number)
     if job.stage is Stage.REMOVED:
@@ -121,15 +121,15 @@ def judge(job: QueuedJob) -> Verdict | None:
 
 
 def under_way(job: QueuedJob) -> Verdict:
-    """The verdict on a job that the queue has and goes on with."""
-    words = "being printed" if job.stage is Stage.WORKING else "waits in the queue"
+    """The verdict on a job that stays in the queue."""
+    words = "being printed" if job.stage is Stage.WORKING else "waiting in the queue"
     return Verdict(Outcome.ACCEPTED, f"{words}: {job.reason}" if job.reason else words, job.number)
 
 
 async def follow(queue: Followed, clock: IReactorTime, number: int, deadline: float) -> Verdict:
-    """Wait until the job ends; at ``deadline`` of ``clock``, or when cancelled, withdraw it, unless it has begun.
+    """Wait until the job ends; at ``deadline`` of ``clock``, or when cancelled, withdraw it unless it has begun.
 
-    The queue has the job, so whatever goes wrong from now on it is at least accepted.
+    The queue has the job, so it is at least accepted, whatever fails from now on.
     """
     began = False
     while True:
@@ -138,7 +138,7 @@ async def follow(queue: Followed, clock: IReactorTime, number: int, deadline: fl
         except WireError as error:
             return Verdict(Outcome.ACCEPTED, f"taken by the queue; then {error}", number)
         if job is None:
-            return Verdict(Outcome.ACCEPTED, "the queue lists the job no more", number)
+            return Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", number)
         began = began or job.began
         verdict = judge(QueuedJob(job.number, job.title, job.stage, began, job.reason))
         if verdict is not None:
@@ -153,7 +153,7 @@ async def follow(queue: Followed, clock: IReactorTime, number: int, deadline: fl
 
 
 def short_title(title: str) -> str:
-    """``title`` as every queue can keep it; a long one is cut and made unique again."""
+    """``title`` as every queue can store it; a long one is cut and ends with a hash."""
     data = title.encode(errors="replace")
     if len(data) <= LONGEST_TITLE:
         return title

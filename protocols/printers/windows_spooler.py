@@ -1,6 +1,6 @@
-"""Print queues of Windows, spoken to through the spooler by pywin32 (printers.md 1.6).
+"""Print queues of Windows, used through the spooler by pywin32 (docs/reference/printers.md#windows).
 
-A job goes as ``RAW``: no driver touches the bytes. The order of calls::
+A job is sent as ``RAW``: no driver changes its bytes. The order of calls::
 
     OpenPrinter -> StartDocPrinter(1, (title, None, "RAW")) -> StartPagePrinter
     -> WritePrinter until all is taken -> EndPagePrinter -> EndDocPrinter -> ClosePrinter
@@ -13,13 +13,13 @@ the queue is unknown (1801)                           fails with `UnknownQueue`
 an error before the first byte was taken              not printed
 an error after it, or no end in time                  unknown: Windows may print while it still takes bytes
 the job's status says printed                         printed
-the queue lists the job no more                       accepted: it was printed, or a person removed it
-removed while the queue still lists it                not printed when it never began, else unknown
-time is up, the job waits and never began             paused, looked at, deleted: not printed
+the queue no longer lists the job                     accepted: it was printed, or a person removed it
+removed while the queue still lists it                not printed if it never began, else unknown
+time is up, the job waits and never began             paused, checked, deleted: not printed
 time is up, the job has begun                         accepted
 ====================================================  ======================================================
 
-All calls of the spooler block. They are made in one place, `WindowsQueue._run`, in a thread and one at a time.
+All calls of the spooler block. `WindowsQueue._run` makes them in a thread, one at a time.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ from protocols.printers.verdict import Outcome, Verdict
 Result = TypeVar("Result")
 
 OffThread = Callable[[Callable[[], Any]], Deferred[Any]]
-"""Calls a function where it may block."""
+"""Calls a function in a place where it may block."""
 
 CHUNK = 64 * 1024
-"""Bytes for each WritePrinter: between two of them a job can still be given up."""
+"""Bytes for each WritePrinter: between two calls a job can still be given up."""
 
 ASK_S = 2.0
-"""Seconds for each question about a job that the queue has."""
+"""Seconds for each query about a job in the queue."""
 
 INVALID_PRINTER_NAME, INVALID_PARAMETER, ACCESS_DENIED, RPC_UNAVAILABLE = 1801, 87, 5, 1722
-"""Errors of Windows; the second is what GetJob says of a job that the queue lists no more."""
+"""Errors of Windows; GetJob returns the second one for a job that the queue no longer lists."""
 
 JOB_PAUSE, JOB_RESUME, JOB_DELETE = 1, 2, 5
 """Commands of SetJob."""
 
 WORK_OFFLINE = 0x400
-"""The attribute of a queue that a person has set to "use offline"."""
+"""The attribute of a queue that is set to "use offline"."""
 
 PRINTER_BITS: tuple[tuple[int, Condition, str], ...] = (
     (0x400000, Condition.COVER_OPEN, "door open"),
@@ -87,10 +87,10 @@ PRINTER_BITS: tuple[tuple[int, Condition, str], ...] = (
     (0x800, Condition.STOPPED, "output bin full"),
     (0x40000, Condition.STOPPED, "no toner"),
     (0x80000, Condition.STOPPED, "page punt"),
-    (0x100000, Condition.STOPPED, "a person has to see to it"),
+    (0x100000, Condition.STOPPED, "attention is required"),
     (0x200000, Condition.STOPPED, "out of memory"),
 )
-"""Status bits of GetPrinter level 2 in the order in which they count; busy, printing and the like hinder nothing."""
+"""Status bits of GetPrinter level 2 by priority; busy, printing and the like do not prevent printing."""
 
 
 class JobBit(IntFlag):
@@ -107,10 +107,10 @@ class JobBit(IntFlag):
     DELETED = 0x100
     BLOCKED = 0x200
     PERSON = 0x400
-    """A person has to see to it."""
+    """A person is needed."""
     RESTART = 0x800
     COMPLETE = 0x1000
-    """Sent to the printer, which leaves open whether it was printed."""
+    """Sent to the printer; whether it was printed is unknown."""
 
 
 BEGUN = (
@@ -123,7 +123,7 @@ BEGUN = (
     | JobBit.RESTART
     | JobBit.COMPLETE
 )
-"""Any of these and some of the job may be on paper."""
+"""With any of these, part of the job may be on paper."""
 
 JOB_WORDS = (
     (JobBit.PAUSED, "paused"),
@@ -133,31 +133,31 @@ JOB_WORDS = (
     (JobBit.OFFLINE, "offline"),
     (JobBit.PAPER_OUT, "paper out"),
     (JobBit.BLOCKED, "blocked"),
-    (JobBit.PERSON, "a person has to see to it"),
+    (JobBit.PERSON, "attention is required"),
     (JobBit.COMPLETE, "sent to the printer"),
 )
 
 
 class Spooler(Protocol):
-    """What of pywin32's ``win32print`` is used; its errors carry ``winerror`` and ``strerror``."""
+    """The used part of pywin32's ``win32print``; its errors have ``winerror`` and ``strerror``."""
 
     def OpenPrinter(self, name: str) -> Any:
         """A handle."""
 
     def ClosePrinter(self, handle: Any) -> None:
-        """Give the handle back."""
+        """Release the handle."""
 
     def GetPrinter(self, handle: Any, level: int) -> Mapping[str, Any]:
-        """What is known of the queue."""
+        """The properties of the queue."""
 
     def StartDocPrinter(self, handle: Any, level: int, document: tuple[str, str | None, str]) -> int:
-        """Begin a job; its number."""
+        """Begin a job; return its number."""
 
     def StartPagePrinter(self, handle: Any) -> None:
         """Begin a page."""
 
     def WritePrinter(self, handle: Any, data: bytes) -> int:
-        """Give bytes; how many were taken."""
+        """Write bytes; return how many were taken."""
 
     def EndPagePrinter(self, handle: Any) -> None:
         """End the page."""
@@ -166,10 +166,10 @@ class Spooler(Protocol):
         """End the job."""
 
     def AbortPrinter(self, handle: Any) -> None:
-        """Throw the job away."""
+        """Discard the job."""
 
     def GetJob(self, handle: Any, job: int, level: int) -> Mapping[str, Any]:
-        """What is known of a job."""
+        """The properties of a job."""
 
     def SetJob(self, handle: Any, job: int, level: int, information: None, command: int) -> None:
         """Pause, resume or delete a job."""
@@ -178,42 +178,42 @@ class Spooler(Protocol):
 def installed_spooler() -> Spooler:
     """pywin32's spooler.
 
-    :raises NotReached: where there is none.
+    :raises NotReached: when it is not installed.
     """
     try:
         module: Spooler = importlib.import_module("win32print")
     except ImportError:
-        raise NotReached("printing through Windows needs Windows and pywin32") from None
+        raise NotReached("Windows print queues need Windows and pywin32") from None
     return module
 
 
 class _Handover:
-    """The moment after which a job may exist: either the thread begins it or the waiter gives it up, never both."""
+    """The moment after which a job may exist: either the thread begins it or the caller gives it up, never both."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._begun = self._given_up = False
 
     def begin(self) -> bool:
-        """Whether the job may begin; from now on nobody can say that nothing was sent."""
+        """Whether the job may begin; from now on it is uncertain that nothing was sent."""
         with self._lock:
             self._begun = self._begun or not self._given_up
             return not self._given_up
 
     def give_up(self) -> bool:
-        """Wait no longer; whether the job had begun."""
+        """Stop waiting; return whether the job had begun."""
         with self._lock:
             self._given_up = True
             return self._begun
 
     @property
     def given_up(self) -> bool:
-        """Whether nobody waits any longer."""
+        """Whether the caller has given up."""
         return self._given_up
 
 
 class _Blocking:
-    """One queue by calls that block; each opens the printer and closes it again, whatever happens."""
+    """One queue by blocking calls; each opens the printer and always closes it again."""
 
     def __init__(self, name: str, spooler: Callable[[], Spooler]) -> None:
         self._name, self._spooler = name, spooler
@@ -231,12 +231,12 @@ class _Blocking:
         try:
             yield spooler, handle
         finally:
-            # What became of the job is decided; a handle that cannot be closed changes nothing of it.
+            # The result is known; a handle that cannot be closed does not change it.
             with suppress(Exception):
                 spooler.ClosePrinter(handle)
 
     def send(self, data: bytes, title: str, handover: _Handover) -> int | Verdict:
-        """Hand over a job; its number, or the verdict when that is known already."""
+        """Send a job; return its number, or the verdict if it is known already."""
         with self._open() as (spooler, handle):
             if not handover.begin():
                 return Verdict(Outcome.NOT_PRINTED, "given up before it began")
@@ -249,7 +249,7 @@ class _Blocking:
                 spooler.StartPagePrinter(handle)
                 while taken < len(data):
                     if handover.given_up:
-                        raise _Stopped("given up while it was handed over")
+                        raise _Stopped("given up while it was sent")
                     step = spooler.WritePrinter(handle, data[taken : taken + CHUNK])
                     if step <= 0:
                         raise _Stopped("the spooler takes no more bytes")
@@ -258,19 +258,19 @@ class _Blocking:
                 spooler.EndDocPrinter(handle)
             except Exception as error:
                 words = error.words if isinstance(error, _Stopped) else _told(error)[1]
-                # Nothing was taken and the job is thrown away for sure: only then nothing can come out.
+                # Only if nothing was taken and the job is certainly discarded, nothing can come out.
                 if _aborted(spooler, handle) and not taken:
                     return Verdict(Outcome.NOT_PRINTED, words, number)
                 return Verdict(Outcome.UNKNOWN, f"{words}; {taken} of {len(data)} bytes were taken", number)
             return number
 
     def job(self, number: int) -> QueuedJob | None:
-        """The job, `None` when the queue lists it no more."""
+        """The job, `None` when the queue no longer lists it."""
         with self._open() as (spooler, handle):
             return _look(spooler, handle, number)
 
     def withdraw(self, number: int) -> Verdict:
-        """Hold the job, look whether it has begun, and delete it only if not."""
+        """Pause the job, check that it has not begun, and only then delete it."""
         with self._open() as (spooler, handle):
             try:
                 spooler.SetJob(handle, number, 0, None, JOB_PAUSE)
@@ -296,7 +296,7 @@ class _Blocking:
                 return Verdict(Outcome.ACCEPTED, f"it cannot be withdrawn from the queue: {words}", number)
 
     def state(self) -> QueueState:
-        """What the queue knows of its printer."""
+        """The state of the printer according to the queue."""
         with self._open() as (spooler, handle):
             try:
                 known = spooler.GetPrinter(handle, 2)
@@ -305,7 +305,7 @@ class _Blocking:
         status, attributes = int(known.get("Status", 0)), int(known.get("Attributes", 0))
         found = [(condition, words) for bit, condition, words in PRINTER_BITS if status & bit]
         if attributes & WORK_OFFLINE:
-            found.append((Condition.OFFLINE, "set to work offline"))
+            found.append((Condition.OFFLINE, "set to offline use"))
         order = list(Condition)
         found.sort(key=lambda pair: order.index(pair[0]))
         if not found:
@@ -314,7 +314,7 @@ class _Blocking:
 
 
 class _Stopped(Exception):
-    """A job was not handed over whole, for a reason of our own."""
+    """A job was not sent completely, for a reason of our own."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -322,30 +322,30 @@ class _Stopped(Exception):
 
 
 def _told(error: Exception) -> tuple[int, str]:
-    """Number and words of an error of Windows; the number is 0 for anything else.
+    """Number and text of a Windows error; the number of other errors is 0.
 
-    ``pywintypes.error`` cannot be imported elsewhere, so it is known by its number.
+    ``pywintypes.error`` exists on Windows only, so it is recognised by its attributes.
     """
     number = getattr(error, "winerror", None)
     if not isinstance(number, int):
         return 0, f"{type(error).__name__}: {error}"
     words = {
         ACCESS_DENIED: "no permission to use the printer",
-        RPC_UNAVAILABLE: "the print spooler of Windows does not run",
-    }.get(number) or str(getattr(error, "strerror", "") or "error of Windows")
+        RPC_UNAVAILABLE: "the Windows print spooler is not running",
+    }.get(number) or str(getattr(error, "strerror", "") or "Windows error")
     return number, f"{words} ({number})"
 
 
 def _asked(error: Exception) -> WireError:
-    """What became of a question that the spooler did not answer."""
+    """The wire error of a failed query."""
     if isinstance(error, ValueError):
-        # Names that other programs gave their jobs may not be text for pywin32.
+        # pywin32 may be unable to decode the job titles of other programs.
         return Garbled(f"the spooler's answer cannot be read: {error}")
     return LineLost(_told(error)[1])
 
 
 def _aborted(spooler: Spooler, handle: Any) -> bool:
-    """Throw away the job that is being handed over; whether that is sure."""
+    """Discard the job that is being sent; return whether this is certain."""
     try:
         spooler.AbortPrinter(handle)
     except Exception:
@@ -377,11 +377,11 @@ def _job(given: Mapping[str, Any]) -> QueuedJob:
 
 
 def _gone(number: int) -> Verdict:
-    return Verdict(Outcome.ACCEPTED, "the queue lists the job no more", number)
+    return Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", number)
 
 
 def _ascii_title(title: str) -> str:
-    """The title in letters that every version of pywin32 gives back as they were."""
+    """``title`` in ASCII: some versions of pywin32 change other characters."""
     return short_title(title.encode("ascii", "backslashreplace").decode())
 
 
@@ -389,7 +389,7 @@ def _ascii_title(title: str) -> str:
 class WindowsQueue:
     """One queue of Windows.
 
-    :param name: as Windows shows it, ``XP-80C`` or ``\\\\server\\printer``.
+    :param name: as shown by Windows, ``XP-80C`` or ``\\\\server\\printer``.
     :param spooler: gives ``win32print``; a stand-in in tests.
     """
 
@@ -402,13 +402,13 @@ class WindowsQueue:
     ) -> None:
         self._clock, self._off_thread, self._name = clock, off_thread, name
         self._blocking = _Blocking(name, spooler)
-        # A call that never comes back must not take one thread after the other with it.
+        # A call that never returns must not block more than one thread.
         self._turn = DeferredLock()
 
     def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
-        """Hand over ``data`` and follow it for ``patience`` seconds; see the table above.
+        """Send ``data`` and follow the job for ``patience`` seconds; see the table above.
 
-        A question that is open by then, and a withdrawal, come on top of that, with `ASK_S` for each.
+        A pending query and a withdrawal take `ASK_S` more each.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
         :raises NotReached: when the spooler could not be called: nothing was sent.
@@ -416,7 +416,7 @@ class WindowsQueue:
         return Deferred.fromCoroutine(self._deliver(data, title, patience))
 
     def state(self, patience: float) -> Deferred[QueueState]:
-        """What Windows knows of the printer; many drivers tell it nothing, so `OK` is no promise.
+        """The state of the printer according to Windows; many drivers report nothing, so `OK` is no guarantee.
 
         :raises UnknownQueue: when there is no such queue; the Deferred fails with it.
         :raises WireError: when the spooler does not answer.
@@ -424,14 +424,14 @@ class WindowsQueue:
         return Deferred.fromCoroutine(self._run(self._blocking.state, patience))
 
     async def job(self, number: int) -> QueuedJob | None:
-        """The job ``number``, `None` when the queue lists it no more.
+        """The job ``number``, `None` when the queue no longer lists it.
 
         :raises WireError: when the spooler does not answer.
         """
         return await self._run(lambda: self._blocking.job(number), ASK_S)
 
     async def withdraw(self, number: int) -> Verdict:
-        """Take the job ``number`` out of the queue if it has not begun."""
+        """Remove the job ``number`` from the queue if it has not begun."""
         try:
             return await self._run(lambda: self._blocking.withdraw(number), ASK_S)
         except NotReached as error:
@@ -451,17 +451,17 @@ class WindowsQueue:
         return await follow(self, self._clock, sent, deadline)
 
     async def _run(self, work: Callable[[], Result], patience: float) -> Result:
-        """Do ``work`` in a thread when the call before it has come back.
+        """Do ``work`` in a thread after the previous call has returned.
 
-        :raises NotReached: when that does not come back in time; ``work`` is not begun.
-        :raises Silent: when ``work`` does not; it goes on in its thread, and its end is ignored.
-        :raises LineLost: when whoever waits gives up; likewise.
+        :raises NotReached: when the previous call does not return in time; ``work`` is not begun.
+        :raises Silent: when ``work`` does not return in time; it continues in its thread, and its result is ignored.
+        :raises LineLost: when the caller cancels; likewise.
         """
         deadline = self._clock.seconds() + patience
         try:
             await self._turn.acquire().addTimeout(patience, self._clock)
         except (TimeoutError, CancelledError):
-            raise NotReached("the print spooler of Windows has not come back from an earlier call") from None
+            raise NotReached("the Windows print spooler has not returned from an earlier call") from None
         answer: Deferred[Result] = Deferred()
 
         def ended(result: Result | Failure) -> None:
@@ -476,9 +476,9 @@ class WindowsQueue:
         try:
             return await answer
         except CancelledError:
-            raise LineLost("whoever waited gave up") from None
+            raise LineLost("the caller stopped waiting") from None
 
 
 def windows_queue(reactor: Any, name: str) -> WindowsQueue:
-    """The queue ``name`` of this machine, its calls made in the reactor's threads."""
+    """The queue ``name`` of this machine; its calls run in the reactor's threads."""
     return WindowsQueue(reactor, lambda work: deferToThreadPool(reactor, reactor.getThreadPool(), work), name)

@@ -10,10 +10,10 @@ from protocols.printers.instructions import (
     AskNow,
     Buzz,
     CodeTable,
+    CutPaper,
     FeedLines,
     Initialise,
     Instruction,
-    CutPaper,
     PrintBarcode,
     Pulse,
     PulseNow,
@@ -25,12 +25,12 @@ from protocols.printers.instructions import (
     Raster,
     RasterKeep,
     RasterPrint,
+    ReportChanges,
+    ReportName,
     SetAlign,
     SetBold,
     SetSize,
     SingleByte,
-    ReportChanges,
-    ReportName,
 )
 from protocols.printers.status import PrinterStatus
 
