@@ -1,15 +1,15 @@
-"""A print service with queues, as CUPS shows them over IPP; a web resource, in memory or behind a port.
+"""A simulated print service with queues, as CUPS shows them by IPP; a web resource, in memory or behind a port.
 
-Its queues have rules of their own:
+Its queues follow these rules:
 
-- one job is printed at a time, each takes a while; the others wait;
-- a stopped queue takes jobs and keeps them; what it was just printing goes back to waiting and begins anew later;
-- a hindrance (no paper, cover open) holds the job that is being printed where it is;
-- a queue that takes no jobs refuses them; an unknown queue is not found;
-- only its owner can cancel a job, and only one that has not ended.
+- one job is printed at a time and takes a while; the others wait;
+- a stopped queue takes jobs and keeps them; the job that was being printed waits again and restarts later;
+- a hindrance (no paper, cover open) suspends the job that is being printed;
+- a queue that rejects jobs refuses them; an unknown queue is not found;
+- only its owner can cancel a job, and only before it ends.
 
-What came out whole stands in the ledger and, with its bytes, in `SimulatedQueue.printed`. The scenario's `print`
-steers Print-Job and `probe` every other request; the `code` of `refuse` is an IPP status in hex, 0506 when absent.
+Completed jobs are in the ledger and, with their bytes, in `SimulatedQueue.printed`. The scenario's `print` controls
+Print-Job and `probe` every other request; the `code` of `refuse` is an IPP status in hex, 0506 when absent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PRINT_S = 0.5
 """Seconds that a job takes."""
 
 FORMATS = frozenset({RAW, "application/octet-stream"})
-"""What a queue takes; the second is what a request says that says nothing."""
+"""Accepted formats; the second one is the default of a request without a format."""
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
@@ -58,7 +58,7 @@ ENDED = frozenset({JobState.CANCELED, JobState.ABORTED, JobState.COMPLETED})
 
 @dataclass(frozen=True)
 class SimulatedJob:
-    """A job as the service remembers it; ``processing_at`` in seconds of its clock, `None` before it began."""
+    """A job in the history; ``processing_at`` in seconds of the service's clock, `None` before it began."""
 
     number: int
     name: str
@@ -75,30 +75,30 @@ class SimulatedQueue:
     def __init__(self, service: IppPrinter, name: str) -> None:
         self._service, self.name = service, name
         self.accepting = True
-        """Whether the queue takes jobs."""
+        """Whether the queue accepts jobs."""
         self.stopped = False
         self.message = ""
         self.hindrances: tuple[str, ...] = ()
         self.jobs: dict[int, SimulatedJob] = {}
         self.printed: list[bytes] = []
-        """The documents that came out whole, oldest first."""
+        """The documents of completed jobs, oldest first."""
         self._end: IDelayedCall | None = None
         self._current: int | None = None
 
     def stop(self, message: str = "Paused") -> None:
-        """Print nothing more; the job that is being printed goes back and begins anew later."""
+        """Stop printing; the current job waits again and restarts later."""
         self.stopped, self.message = True, message
         if self._current is not None:
             self._set(self._current, state=JobState.PENDING)
             self._leave()
 
     def resume(self) -> None:
-        """Print on."""
+        """Continue printing."""
         self.stopped, self.message = False, ""
         self._next()
 
     def hinder(self, *reasons: str) -> None:
-        """Let ``printer-state-reasons`` be ``reasons``, such as ``media-empty-error``; none: all is well again."""
+        """Set ``printer-state-reasons``, for instance ``media-empty-error``; none clears them."""
         self.hindrances = reasons
         if reasons and self._end is not None:
             self._end.cancel()
@@ -107,22 +107,22 @@ class SimulatedQueue:
             self._end = self._service.clock.callLater(self._service.print_s, self._complete)
 
     def abort(self, number: int, reason: str = "aborted-by-system") -> None:
-        """Let the service itself give up the job ``number``."""
+        """Let the service abort the job ``number``."""
         self._finish(number, JobState.ABORTED, reason)
 
     def take(self, name: str, owner: str, document: bytes) -> SimulatedJob:
-        """A new job."""
+        """Add a job."""
         job = SimulatedJob(self._service.next_number(), name, owner, document)
         self.jobs[job.number] = job
         self._next()
         return self.jobs[job.number]
 
     def cancel(self, number: int) -> None:
-        """Take the job out."""
+        """Cancel a job."""
         self._finish(number, JobState.CANCELED, "job-canceled-by-user")
 
     def forget(self) -> None:
-        """Remember no job that has ended, as a service without history."""
+        """Remove ended jobs from the history, like a service without history."""
         self.jobs = {number: job for number, job in self.jobs.items() if job.state not in ENDED}
 
     def _finish(self, number: int, state: JobState, reason: str) -> None:
@@ -160,7 +160,7 @@ class SimulatedQueue:
 
     @property
     def state(self) -> PrinterState:
-        """What the printer is doing."""
+        """The state of the printer."""
         if self.stopped:
             return PrinterState.STOPPED
         return PrinterState.IDLE if self._current is None else PrinterState.PROCESSING
@@ -173,11 +173,11 @@ class _No(Exception):
 
 
 class IppPrinter(Resource):
-    """The service as a web resource: `twisted.web.server.Site(IppPrinter(reactor))` behind a port.
+    """The service as a web resource, for instance `twisted.web.server.Site(IppPrinter(reactor))` on a port.
 
     :param queues: the names of its queues.
     :param print_s: seconds that each job takes.
-    :param ledger: the file of what was printed; `None` keeps it in memory.
+    :param ledger: the file of completed jobs; `None` keeps them in memory.
     """
 
     isLeaf = True
@@ -197,12 +197,12 @@ class IppPrinter(Resource):
         self._numbers = 0
 
     def next_number(self) -> int:
-        """The number of the next job, of all queues."""
+        """The number of the next job; all queues share one sequence."""
         self._numbers += 1
         return self._numbers
 
     def note(self, status: str, number: str, name: str) -> None:
-        """Write into the ledger what became of a job."""
+        """Add the result of a job to the ledger."""
         dt = datetime.fromtimestamp(self.clock.seconds(), KYIV).strftime("%Y%m%d%H%M%S")
         self.ledger.add("print", status, number, 0, name, dt)
 
@@ -226,7 +226,7 @@ class IppPrinter(Resource):
         return NOT_DONE_YET
 
     def answer(self, message: Message) -> Message:
-        """Do what ``message`` asks for."""
+        """Execute the request in ``message``."""
         try:
             groups = self._perform(message)
         except _No as no:
@@ -286,7 +286,7 @@ class IppPrinter(Resource):
         if message.code != Operation.CANCEL_JOB:
             raise _No(Status.OPERATION_NOT_SUPPORTED)
         if job.owner != operation.text("requesting-user-name"):
-            raise _No(Status.NOT_AUTHORIZED, f"Job #{number} belongs to somebody else.")
+            raise _No(Status.NOT_AUTHORIZED, f"Job #{number} belongs to another user.")
         if job.state in ENDED:
             raise _No(Status.NOT_POSSIBLE, f"Job #{number} has ended already.")
         queue.cancel(number)
@@ -311,7 +311,7 @@ class IppPrinter(Resource):
 
 
 class _Line:
-    """The HTTP side of one request, which may be gone when its answer is ready."""
+    """The HTTP side of one request, which may be closed before its answer is ready."""
 
     def __init__(self, request: IRequest) -> None:
         self._request: Any = request
@@ -322,7 +322,7 @@ class _Line:
         self._open = False
 
     def say(self, data: bytes) -> None:
-        """Answer."""
+        """Send the answer."""
         if self._open:
             self._request.setHeader(b"Content-Type", CONTENT_TYPE)
             self._request.setHeader(b"Content-Length", b"%d" % len(data))
@@ -330,13 +330,13 @@ class _Line:
             self._request.finish()
 
     def drop(self) -> None:
-        """Hang up without an answer."""
+        """Close the connection without an answer."""
         if self._open:
             self._request.loseConnection()
 
 
 def _checked(message: Message) -> Group:
-    """The operation's group of a request that is in order (RFC 8011 4.1)."""
+    """The operation group of a valid request (RFC 8011 4.1)."""
     if message.version[0] not in (1, 2):
         raise _No(Status.VERSION_NOT_SUPPORTED, f"Unsupported version {message.version[0]}.{message.version[1]}.")
     if message.code not in list(Operation):
@@ -353,9 +353,9 @@ def _checked(message: Message) -> Group:
 
 
 def _path(uri: str) -> str:
-    """The path of an address; one that cannot be read names no printer here.
+    """The path of a URI.
 
-    :raises _No: for such an address.
+    :raises _No: when it cannot be parsed: there is no such printer.
     """
     try:
         return urlparse(uri).path
@@ -369,7 +369,7 @@ def _reply(message: Message, status: int, words: str, *groups: Group) -> Message
 
 
 def _wanted(operation: Group) -> frozenset[str]:
-    """The names that the request asks for; empty for all of them."""
+    """The names of the requested attributes; empty for all of them."""
     names = frozenset(operation.texts("requested-attributes"))
     return frozenset() if "all" in names else names
 

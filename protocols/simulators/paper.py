@@ -1,6 +1,6 @@
-"""What a simulated printer has printed: read it as text, or look at it as a picture.
+"""The paper of a simulated printer, as text or as a picture.
 
-The text has one line for each line on the paper; a code stands there by what it says::
+The text has one line for each line on the paper; a code is shown by its content::
 
              ФІСКАЛЬНИЙ ЧЕК
     Кава зернова, 250 г      51.00 А
@@ -14,19 +14,28 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from typing import TYPE_CHECKING
 
+from protocols.lazy import LazyModule
+from protocols.printers import raster
 from protocols.printers.commands import Align, Barcode, Image, Qr, Text
-from protocols.printers.symbols import QR_QUIET
+from protocols.printers.compose import LINE_DOTS
+from protocols.printers.symbols import QR_QUIET, NotDrawable
+
+if TYPE_CHECKING:
+    from PIL import Image as Pictures
+else:
+    Pictures = LazyModule("PIL.Image")
 
 MOST_DOTS = 60_000
-"""Dots of paper that are kept, seven and a half metres; what is older was thrown away."""
+"""Dots of paper that are kept: 7.5 m; older paper is discarded."""
 
 CUT_DOTS = 8
 
 
 @dataclass(frozen=True)
 class PrintedLine:
-    """A line of text, in runs of one style; ``dots`` is how far it fed the paper."""
+    """A line of text in runs of one style; ``dots`` is its paper feed."""
 
     runs: tuple[Text, ...]
     align: Align
@@ -34,13 +43,13 @@ class PrintedLine:
 
     @property
     def text(self) -> str:
-        """Its letters, whatever their style."""
+        """Its characters without their styles."""
         return "".join(run.text for run in self.runs)
 
 
 @dataclass(frozen=True)
 class PrintedBarcode:
-    """A bar code; ``pairs`` if it was written as pairs of digits."""
+    """A bar code; ``pairs`` if it encodes pairs of digits."""
 
     code: Barcode
     pairs: bool
@@ -49,7 +58,7 @@ class PrintedBarcode:
 
 @dataclass(frozen=True)
 class PrintedQr:
-    """A QR code, with squares of ``module`` dots."""
+    """A QR code with modules of ``module`` dots."""
 
     code: Qr
     module: int
@@ -70,25 +79,25 @@ class PrintedImage:
 
 @dataclass(frozen=True)
 class Blank:
-    """Paper without anything on it."""
+    """Blank paper."""
 
     dots: int
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the paper was cut."""
+    """A cut."""
 
     partial: bool
     dots: int = CUT_DOTS
 
 
 Piece = PrintedLine | PrintedBarcode | PrintedQr | PrintedImage | Blank | Cut
-"""One thing on the paper."""
+"""One item on the paper."""
 
 
 class Paper:
-    """The paper that came out of a printer ``dots`` wide, with ``columns`` letters of font A in a line."""
+    """The paper of a printer ``dots`` wide, with ``columns`` characters of font A in a line."""
 
     def __init__(self, dots: int, columns: int) -> None:
         self.dots = dots
@@ -97,24 +106,24 @@ class Paper:
         self._length = 0
 
     def add(self, piece: Piece) -> None:
-        """``piece`` has come out of the printer."""
+        """Add a printed ``piece``."""
         self._pieces.append(piece)
         self._length += piece.dots
         while self._length > MOST_DOTS and len(self._pieces) > 1:
             self._length -= self._pieces.popleft().dots
 
     def tear_off(self) -> None:
-        """Take away what hangs out of the printer."""
+        """Remove all printed paper."""
         self._pieces.clear()
         self._length = 0
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All that is on it, from the top."""
+        """All items, from the top."""
         return tuple(self._pieces)
 
     def lines(self) -> list[str]:
-        """What is on it in words, without the blanks before a line and between lines."""
+        """The printed lines as text, without indentation and blank lines."""
         return [
             text.strip() for piece in self._pieces if not isinstance(piece, Blank | Cut) and (text := _words(piece))
         ]
@@ -124,7 +133,7 @@ class Paper:
         lines: list[str] = []
         for piece in self._pieces:
             if isinstance(piece, Blank):
-                lines += [""] * round(piece.dots / 30)
+                lines += [""] * round(piece.dots / LINE_DOTS)
             elif isinstance(piece, Cut):
                 lines.append(("- " * self.columns)[: self.columns].rstrip())
             else:
@@ -132,15 +141,14 @@ class Paper:
         return "\n".join([*lines, ""])
 
     def png(self) -> bytes:
-        """The paper as a picture: PNG, black on white, a dot for a dot."""
+        """The paper as a PNG picture, black on white, one pixel for each dot."""
         return render_png(self._pieces, self.dots)
 
     def _aligned(self, piece: Piece) -> str:
         words = _words(piece)
-        # Letters twice as wide need the room of two.
+        # A character of double width needs two columns.
         wide = sum(len(run.text) * run.width for run in piece.runs) if isinstance(piece, PrintedLine) else len(words)
-        room = max(0, self.columns - wide)
-        return (" " * {"left": 0, "center": room // 2, "right": room}[_align(piece)] + words).rstrip()
+        return (" " * raster.offset(_align(piece), wide, self.columns) + words).rstrip()
 
 
 def _words(piece: Piece) -> str:
@@ -162,10 +170,7 @@ def _align(piece: Piece) -> Align:
 
 
 def render_png(pieces: Iterable[Piece], dots: int) -> bytes:
-    """``pieces`` one under the other on paper of ``dots``, as a PNG."""
-    # Pictures are looked at by people: who only counts lines does without Pillow.
-    from PIL import Image as Pictures
-
+    """Draw ``pieces`` one below the other on paper of ``dots``, as a PNG."""
     drawn = [_drawn(piece, dots) for piece in pieces]
     height = max(1, sum(picture.height for picture in drawn))
     paper = bytearray()
@@ -179,12 +184,7 @@ def render_png(pieces: Iterable[Piece], dots: int) -> bytes:
 
 
 def _drawn(piece: Piece, dots: int) -> Image:
-    """One piece as a picture as wide as the paper."""
-    from PIL import Image as Pictures
-
-    from protocols.printers import raster
-    from protocols.printers.symbols import NotDrawable
-
+    """Draw one piece as wide as the paper."""
     paper = Pictures.new("1", (dots, max(1, piece.dots)), 0)
     if isinstance(piece, PrintedLine):
         line = raster.joined(piece.runs)
@@ -197,7 +197,7 @@ def _drawn(piece: Piece, dots: int) -> Image:
                 else raster.qr(piece.code, piece.module, dots)
             )
         except NotDrawable:
-            # A printer leaves out what it cannot draw.
+            # A printer ignores a code that it cannot draw.
             code = None
         if code is not None:
             paper.paste(Pictures.frombytes("1", (code.width, code.height), code.data), (0, 0))
@@ -212,5 +212,5 @@ def _drawn(piece: Piece, dots: int) -> Image:
 
 
 def qr_dots(modules: int, module: int) -> int:
-    """How long a QR code of ``modules`` is on paper."""
+    """The height of a QR code of ``modules`` on paper, in dots."""
     return (modules + 2 * QR_QUIET) * module

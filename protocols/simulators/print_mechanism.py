@@ -1,15 +1,15 @@
-"""Paper, cover, knife, drawer and head of a simulated printer: what obeys instructions of any language.
+"""Paper, cover, cutter, drawer and head of a simulated printer, which execute instructions of any language.
 
-It has the rules of the real thing: an open cover or an end of the paper stops it *before* the next line, what it was
-told stays to be done, and it goes on by itself when the cover is closed over new paper. Letters are read from the
-code table that was chosen; a wrong number gives wrong letters, as it does in a shop.
+It follows the rules of real printers: an open cover or the end of the paper stops it *before* the next line, pending
+instructions stay, and it continues by itself when the cover is closed over new paper. Text is decoded by the selected
+code page; a wrong number gives wrong characters, as on a real printer.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from protocols.printers.commands import Align, Barcode, Font, Image, Qr, QrLevel, Text
+from protocols.printers.commands import Align, Barcode, Image, Qr, QrLevel, Text
 from protocols.printers.compose import CUTTER_DOTS, LINE_DOTS
 from protocols.printers.instructions import (
     BarcodeHeight,
@@ -45,6 +45,7 @@ from protocols.printers.instructions import (
     SingleByte,
 )
 from protocols.printers.profiles import Profile
+from protocols.printers.raster import CELLS
 from protocols.printers.status import Fault, PrinterStatus
 from protocols.printers.symbols import NotDrawable, squares
 from protocols.simulators.paper import (
@@ -60,12 +61,10 @@ from protocols.simulators.paper import (
 )
 
 NEAR_END_DOTS = 1600
-"""Dots of paper below which the sensor says that the end is near: 20 cm."""
+"""Dots of paper below which the sensor reports near end: 20 cm."""
 
-_CELL_WIDTH: dict[Font, int] = {"A": 12, "B": 9}
-_CELL_HEIGHT: dict[Font, int] = {"A": 24, "B": 17}
 _MOST_LETTERS = 4096
-"""Letters that are kept for one line; a stream without line feeds must not fill the memory."""
+"""Characters that are kept for one line; a stream without line feeds must not fill the memory."""
 
 
 class PrintMechanism:
@@ -82,16 +81,16 @@ class PrintMechanism:
         self.drawer_open = False
         self.fault: Fault = "none"
         self.pulses = 0
-        """How often the drawer was opened."""
+        """Number of drawer openings."""
         self.beeps = 0
         self.pieces = 0
-        """Things that were put on paper since the beginning; cuts and blanks count."""
+        """Items printed so far, cuts and blanks included."""
         self._out = False
         self._tables = {number: page for page, number in profile.code_tables.items()}
         self.reset()
 
     def reset(self) -> None:
-        """Forget styles and what waits for its line feed; the mechanism stays as it is."""
+        """Reset styles and the pending line; the mechanism keeps its state."""
         self._align: Align = "left"
         self._style = Text("")
         self._runs: list[Text] = []
@@ -103,12 +102,12 @@ class PrintMechanism:
         self._qr_level: QrLevel = "L"
         self._qr_data = b""
         self._kept: RasterKeep | None = None
-        # Clones wake up believing that two letters are one ideograph.
+        # Clones start in the double-byte mode.
         self._double_byte = self.profile.kanji_off
 
     @property
     def status(self) -> PrinterStatus:
-        """How it is."""
+        """The printer's state."""
         near = self.roll_dots is not None and self.roll_dots < NEAR_END_DOTS
         return PrinterStatus(
             online=not self.stopped,
@@ -120,7 +119,7 @@ class PrintMechanism:
 
     @property
     def stopped(self) -> bool:
-        """Whether it obeys nothing until a person has been there."""
+        """Whether it executes nothing until a person fixes it."""
         return self.cover_open or self._out or self.roll_dots == 0 or self.fault != "none"
 
     def load(self, roll_dots: int | None = None) -> None:
@@ -134,7 +133,7 @@ class PrintMechanism:
         self.drawer_open = True
 
     def obey(self, instruction: Instruction) -> bool:
-        """Do as told; `False` when the paper is not long enough for it: it stays to be done."""
+        """Execute ``instruction``; `False` when the paper is too short for it: it stays pending."""
         match instruction:
             case Initialise():
                 self.reset()
@@ -201,7 +200,7 @@ class PrintMechanism:
     # Lines
 
     def _take(self, data: bytes) -> None:
-        """Keep letters until their line is printed."""
+        """Keep characters until their line is printed."""
         data = data[: max(0, _MOST_LETTERS - self._letters)]
         self._letters += len(data)
         text = data.decode("gbk" if self._double_byte else self._page, "replace")
@@ -211,14 +210,14 @@ class PrintMechanism:
     def _line_dots(self) -> int:
         if self._spacing is not None:
             return self._spacing
-        return max(LINE_DOTS, _CELL_HEIGHT[self._style.font] * self._style.height)
+        return max(LINE_DOTS, CELLS[self._style.font][1] * self._style.height)
 
     def _lines(self) -> list[Piece]:
-        """What waits for a line feed, in lines as wide as the paper."""
+        """The pending text in lines as wide as the paper."""
         lines: list[list[Text]] = []
         room = 0
         for run in self._runs:
-            width = _CELL_WIDTH[run.font] * run.width
+            width = CELLS[run.font][0] * run.width
             rest = run.text
             while rest:
                 if room < width:
@@ -230,13 +229,13 @@ class PrintMechanism:
         return [PrintedLine(tuple(line), self._align, self._height(line)) for line in lines]
 
     def _height(self, line: list[Text]) -> int:
-        letters = max(_CELL_HEIGHT[run.font] * run.height for run in line)
+        letters = max(CELLS[run.font][1] * run.height for run in line)
         return max(letters, LINE_DOTS if self._spacing is None else self._spacing)
 
-    # What moves the paper
+    # Printing
 
     def _print(self, pieces: list[Piece]) -> bool:
-        """Put ``pieces`` on paper, all of them or none."""
+        """Print ``pieces``, all of them or none."""
         dots = sum(piece.dots for piece in pieces)
         if self.roll_dots is not None:
             if self.roll_dots < dots:
@@ -252,7 +251,7 @@ class PrintMechanism:
 
     def _print_barcode(self, code: Barcode, pairs: bool) -> bool:
         code = replace(code, align=self._align)
-        label = _CELL_HEIGHT["A"] + 2 if code.label else 0
+        label = CELLS["A"][1] + 2 if code.label else 0
         return self._print([*self._lines(), PrintedBarcode(code, pairs, code.height + label)])
 
     def _print_qr(self) -> bool:
@@ -263,7 +262,7 @@ class PrintMechanism:
             return True
         dots = qr_dots(modules, self._qr_module)
         if dots > self.profile.dots:
-            # Too wide: real printers print nothing and say nothing.
+            # Too wide: real printers ignore it.
             return True
         code = Qr(self._qr_data.decode("utf-8", "replace"), self._qr_module, level, self._align)
         return self._print([*self._lines(), PrintedQr(code, self._qr_module, dots)])
@@ -272,7 +271,7 @@ class PrintMechanism:
         rows = len(data) // stride
         if not rows:
             return True
-        # What is wider than the head is lost at its right.
+        # The part to the right of the head is lost.
         width = min(stride, self.profile.dots // 8)
         shown = b"".join(data[row * stride : row * stride + width] for row in range(rows))
         return self._print([*self._lines(), PrintedImage(Image(width * 8, shown, self._align))])

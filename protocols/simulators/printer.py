@@ -1,23 +1,23 @@
-"""A receipt printer without hardware: ESC/POS or Star, with a buffer, a state, a ledger and a mind of its own.
+"""A simulated receipt printer, ESC/POS or Star, with a buffer, a state, a ledger and a scenario.
 
-Bytes in, answers out: `feed`. Behind a TCP port stands `protocols.simulators.printer_port`. It is steered by the
-control language of all simulators (`on` is `print` or `probe`), and by what people do to a printer: `open_cover`,
-`load_paper`, `break_down`, `power_cycle`.
+`feed` takes bytes and returns answers; `protocols.simulators.printer_port` is its TCP port. The rules of the scenario
+control it (`on` is `print` or `probe`), and so do the actions of people: `open_cover`, `load_paper`, `break_down`,
+`power_cycle`.
 
 ====================  ========================================================================================
-rule                  what happens
+rule                  effect
 ====================  ========================================================================================
-``refuse``            it is out of paper, or what ``code`` says (`CONDITIONS`), until the line is closed
-``lost_before``       the line breaks at the first thing to be printed, and nothing is printed
+``refuse``            out of paper, or the condition in ``code`` (`CONDITIONS`), until the line is closed
+``lost_before``       the line breaks before anything is printed
 ``lost_after``        everything is printed, and the line breaks instead of the proof
 ``silent``            it neither answers nor prints
-``garbage``           everything is printed, and what is said instead of the proof is rubbish
-``unreachable``       no connection comes about
-``delay_ms``          it waits that long before it prints; only behind a clock
+``garbage``           everything is printed, and garbage is sent instead of the proof
+``unreachable``       the connection fails
+``delay_ms``          it waits that long before it prints; only with a clock
 ====================  ========================================================================================
 
-A printer that proves nothing loses nothing by ``lost_after``: there the rule is as good as none. A *job* is what is
-printed up to a proof, or up to the end of the connection; each whole one has its entry in the ledger.
+``lost_after`` has no effect on a printer that proves nothing. A *job* is everything printed up to a proof or to the
+end of the connection; each complete job has an entry in the ledger.
 """
 
 from __future__ import annotations
@@ -58,42 +58,43 @@ from protocols.simulators.scenario import Rule, Scenario, Then
 
 PRINT, PROBE = "print", "probe"
 BUFFER = 4096
-"""Bytes that small printers keep (docs/reference/printers.md#connections)."""
+"""Bytes that small printers buffer (docs/reference/printers.md#pictures)."""
 
 _ROOM_TO_STOP, _ROOM_TO_GO = 512, 1024
-"""Free bytes at which a serial printer asks for a pause, and at which it ends."""
+"""Free bytes at which a serial printer sends XOFF and XON."""
 
 XON, XOFF = b"\x11", b"\x13"
 RUBBISH = b"\xff\x80\xa5\xff"
-"""No answer of any printer: the highest bit is never set."""
+"""Not an answer of any printer: the highest bit is never set."""
 
+_OFFLINE = PrinterStatus(online=False, cover_open=False, paper="ok", drawer_open=False)
 PAPER_OUT, COVER_OPEN = "paper", "cover"
 CONDITIONS: dict[str, PrinterStatus] = {
-    PAPER_OUT: PrinterStatus(online=False, cover_open=False, paper="out", drawer_open=False),
-    "5005": PrinterStatus(online=False, cover_open=False, paper="out", drawer_open=False),
-    COVER_OPEN: PrinterStatus(online=False, cover_open=True, paper="ok", drawer_open=False),
-    "offline": PrinterStatus(online=False, cover_open=False, paper="ok", drawer_open=False),
-    **{
-        fault: PrinterStatus(online=False, cover_open=False, paper="ok", drawer_open=False, error=fault)
-        for fault in ("cutter", "mechanical", "overheat", "unrecoverable")
-    },
+    PAPER_OUT: replace(_OFFLINE, paper="out"),
+    "5005": replace(_OFFLINE, paper="out"),
+    COVER_OPEN: replace(_OFFLINE, cover_open=True),
+    "offline": _OFFLINE,
+    "cutter": replace(_OFFLINE, error="cutter"),
+    "mechanical": replace(_OFFLINE, error="mechanical"),
+    "overheat": replace(_OFFLINE, error="overheat"),
+    "unrecoverable": replace(_OFFLINE, error="unrecoverable"),
 }
-"""What the ``code`` of a refusing rule may be; any other code is an end of the paper."""
+"""Valid values of ``code`` in a refusing rule; any other value is the end of the paper."""
 
 
 class _EndOfLine:
-    """Stands in the queue where a connection ended."""
+    """Marks the end of a connection in the queue."""
 
 
 class SimulatedPrinter:
-    """What the printers of both languages have in common.
+    """The part common to printers of both languages.
 
     :param ledger: the file of its entries; `None` keeps them in memory.
     :param roll_dots: length of its paper; `None` never ends.
     :param clock: for the delays of rules; without it there are none.
     :param now: the time of entries.
-    :param mute: it tells nothing, ever; many clones are like that.
-    :param flow_control: whether it asks for pauses by XOFF, as on a serial line.
+    :param mute: it never answers, like many clones.
+    :param flow_control: whether it sends XOFF and XON, as on a serial line.
     """
 
     def __init__(
@@ -113,13 +114,13 @@ class SimulatedPrinter:
         self.scenario = Scenario()
         self.ledger = Ledger(ledger)
         self.lost = 0
-        """Bytes that came when the buffer was full and are gone."""
+        """Bytes that were lost because the buffer was full."""
         self.on_answer: Callable[[bytes], None] | None = None
-        """Takes answers the moment they are given; without it `feed` returns them."""
+        """Receives answers immediately; without it `feed` returns them."""
         self.on_break: Callable[[], None] | None = None
-        """Is told when the printer breaks the line."""
+        """Called when the printer breaks the line."""
         self.on_room: Callable[[], None] | None = None
-        """Is told when there may be room in the buffer again."""
+        """Called when the buffer may have room again."""
         self._clock, self._now, self._mute, self._flow = clock, now, mute, flow_control
         self._size = buffer_size
         self._jobs = sum(entry.status == ACCEPTED for entry in self.ledger.entries())
@@ -137,7 +138,7 @@ class SimulatedPrinter:
         self._forget_line()
 
     def _forget_line(self) -> None:
-        """What holds for one connection only."""
+        """Reset the state of one connection."""
         self._begun = self._probed = False
         self._deaf = False
         self._condition: PrinterStatus | None = None
@@ -148,11 +149,11 @@ class SimulatedPrinter:
 
     @property
     def connected(self) -> bool:
-        """Whether someone is connected."""
+        """Whether a client is connected."""
         return self._connected
 
     def takes_call(self) -> bool:
-        """Whether somebody who wants to connect reaches it; a rule may say no, and is used up by that."""
+        """Whether a client can connect; a rule that prevents it is used up."""
         for rule in self.scenario.document()["rules"]:
             if rule["on"] in (PRINT, PROBE, "any"):
                 if rule["then"] == Then.UNREACHABLE:
@@ -162,12 +163,12 @@ class SimulatedPrinter:
         return True
 
     def connect(self) -> None:
-        """Someone has opened the line."""
+        """Begin a connection."""
         self._forget_line()
         self._connected = True
 
     def hang_up(self) -> None:
-        """The line is closed; what was taken is still printed, a job that was begun ends here."""
+        """End the connection; data that was taken is still printed, and the current job ends here."""
         if not self._connected:
             return
         self._connected = False
@@ -179,15 +180,15 @@ class SimulatedPrinter:
 
     @property
     def room(self) -> int:
-        """Bytes that it can take now."""
-        # While it works, what has begun to come is on its way to the head; while it stands, it is in the buffer.
+        """Free bytes of the buffer."""
+        # An incomplete instruction counts only while the printer has stopped; else it goes to the head directly.
         waiting = self._queued + (self._reader.waiting if self._halted else 0)
         return max(0, self._size - waiting)
 
     def feed(self, data: bytes) -> bytes:
-        """Bytes from the line; returns the answers, unless `on_answer` takes them.
+        """Process bytes from the line; return the answers, unless `on_answer` takes them.
 
-        What does not fit into the buffer is lost, as on a serial line whose far end does not heed XOFF.
+        Bytes that do not fit into the buffer are lost, as on a serial line whose client ignores XOFF.
         """
         if not self._connected:
             if not self.takes_call():
@@ -200,7 +201,7 @@ class SimulatedPrinter:
         return self._said()
 
     def _arrive(self, data: bytes) -> None:
-        """Take bytes as they come."""
+        """Take bytes in the order of arrival."""
         self._store(data)
 
     def _store(self, data: bytes) -> None:
@@ -211,27 +212,27 @@ class SimulatedPrinter:
                 return
             part, data = data[:room], data[room:]
             before = self._reader.waiting
-            told = list(self._reader.feed(part))
+            instructions = list(self._reader.feed(part))
             size = before + len(part) - self._reader.waiting
-            for place, instruction in enumerate(told):
+            for place, instruction in enumerate(instructions):
                 if self._deaf:
                     return
                 self._see(instruction)
                 if not self._deaf:
-                    self._queue.append((instruction, size if place == len(told) - 1 else 0))
-            if told and not self._deaf:
+                    self._queue.append((instruction, size if place == len(instructions) - 1 else 0))
+            if instructions and not self._deaf:
                 self._queued += size
             self._work()
 
     def _see(self, instruction: Instruction) -> None:
-        """Look at an instruction when it comes in, long before it is done."""
+        """Examine an instruction on arrival, before it is executed."""
         if not self._begun and isinstance(instruction, (Initialise, Pulse, PulseNow, *PRINTS)):
             self._begin()
         if self._then is Then.LOST_BEFORE and isinstance(instruction, PRINTS):
             self._break()
 
     def _begin(self) -> None:
-        """Somebody wants to print: what does the scenario say?"""
+        """A client begins to print: apply the scenario."""
         self._begun = True
         rule = self.scenario.take(PRINT)
         if rule is None:
@@ -250,7 +251,7 @@ class SimulatedPrinter:
         self._work()
 
     def _asked_now(self) -> bool:
-        """A question about the state came in; whether it is answered as usual."""
+        """A state query arrived; return whether it is answered as usual."""
         if not self._begun and not self._probed:
             self._probed = True
             rule: Rule | None = self.scenario.take(PROBE)
@@ -266,7 +267,7 @@ class SimulatedPrinter:
         return not self._deaf and self._probe is not Then.GARBAGE
 
     def _break(self) -> None:
-        """The line breaks here, and what was not printed is gone with it."""
+        """Break the line; everything not printed yet is lost."""
         self._deaf = True
         self._drop()
         if self.on_break is not None:
@@ -285,7 +286,7 @@ class SimulatedPrinter:
         return self.mechanism.stopped or self._condition is not None or self._held is not None
 
     def _work(self) -> None:
-        """Do what was told, one after the other, as far as it goes."""
+        """Execute the pending instructions as far as possible."""
         if self._working:
             return
         self._working = True
@@ -300,7 +301,7 @@ class SimulatedPrinter:
                 if not self.mechanism.obey(instruction):
                     break
                 self._printed += self.mechanism.pieces - pieces
-                # It may have broken the line, and with that emptied the queue.
+                # The instruction may have broken the line, which empties the queue.
                 if self._queue and self._queue[0][0] is instruction:
                     self._queue.popleft()
                     self._queued -= size
@@ -312,11 +313,11 @@ class SimulatedPrinter:
             self.on_room()
 
     def _answer(self, instruction: Instruction) -> None:
-        """Say what an instruction asks for, in its turn."""
+        """Send the answer that an instruction requests in turn."""
         raise NotImplementedError
 
     def _prove(self, proof: bytes) -> None:
-        """Everything before this has been printed: say so, unless the scenario has other plans."""
+        """Everything before this is printed: send ``proof``, unless the scenario prevents it."""
         printed, then = self._printed > 0, self._then
         self._job_ends()
         if printed and then is Then.LOST_AFTER:
@@ -338,7 +339,7 @@ class SimulatedPrinter:
         """The ledger, oldest first."""
         return list(self.ledger.entries())
 
-    # What people do
+    # Actions of people
 
     def open_cover(self) -> None:
         """Open the cover."""
@@ -346,12 +347,12 @@ class SimulatedPrinter:
         self._after_a_person()
 
     def close_cover(self) -> None:
-        """Close the cover; it goes on where it stopped."""
+        """Close the cover; the printer continues."""
         self.mechanism.cover_open = False
         self._after_a_person()
 
     def load_paper(self, roll_dots: int | None = None) -> None:
-        """Put in a new roll; it goes on where it stopped."""
+        """Put in a new roll; the printer continues."""
         self.mechanism.load(roll_dots)
         self._after_a_person()
 
@@ -361,12 +362,12 @@ class SimulatedPrinter:
         self._after_a_person()
 
     def break_down(self, fault: Fault) -> None:
-        """Something breaks."""
+        """Let a fault occur."""
         self.mechanism.fault = fault
         self._after_a_person()
 
     def mend(self) -> None:
-        """Whatever was broken works again."""
+        """Clear the fault."""
         self.mechanism.fault = "none"
         self._after_a_person()
 
@@ -376,7 +377,7 @@ class SimulatedPrinter:
         self._after_a_person()
 
     def power_cycle(self) -> None:
-        """Switch it off and on: the line breaks, the buffer and a half-printed job are gone."""
+        """Switch it off and on: the line breaks, the buffer and a partly printed job are lost."""
         self._break()
         self._printed = 0
         self._queued = 0
@@ -388,24 +389,24 @@ class SimulatedPrinter:
         self._power_lost()
 
     def _power_lost(self) -> None:
-        """What else is forgotten without power."""
+        """Reset what else is lost without power."""
 
     def _after_a_person(self) -> None:
         self._work()
         self._mind_the_buffer()
 
-    # Saying
+    # Answers
 
     @property
     def status(self) -> PrinterStatus:
-        """How it is, or how a rule makes it look."""
+        """Its state, or the one that a rule simulates."""
         status = self.mechanism.status
         if self._condition is None:
             return status
         return replace(self._condition, drawer_open=status.drawer_open)
 
     def take_answers(self) -> bytes:
-        """The answers since the last call, for who does not listen by `on_answer`."""
+        """The answers since the last call, without `on_answer`."""
         answers, self._answers = self._answers, b""
         return answers
 
@@ -421,7 +422,7 @@ class SimulatedPrinter:
             self._answers += data
 
     def _changed(self) -> None:
-        """Tell a change of state, if that was asked for."""
+        """Send an automatic status after a change of state, if it is switched on."""
 
     def _mind_the_buffer(self) -> None:
         if not self._flow:
@@ -438,7 +439,7 @@ class SimulatedPrinter:
 
 
 class EscPosPrinter(SimulatedPrinter):
-    """A printer that speaks ESC/POS; its receive interrupt obeys real-time commands wherever they stand."""
+    """A printer that speaks ESC/POS; its receive interrupt obeys real-time commands anywhere in the input."""
 
     _scanner: RealTimeScanner
 
@@ -492,7 +493,7 @@ class EscPosPrinter(SimulatedPrinter):
 
 
 _NAMES = {65: b"1.00", 66: b"EPSON", 67: b"TM-SIM", 68: b"0000001"}
-"""Names that can be asked for by `GS I`."""
+"""Answers to `GS I`."""
 
 
 def _real_time_answer(number: int, status: PrinterStatus) -> int:
@@ -570,7 +571,7 @@ class StarPrinter(SimulatedPrinter):
 
 
 def simulated_printer(profile: Profile | str = "epson", **options: Any) -> SimulatedPrinter:
-    """A printer of ``profile``, or of the family of that name; ``options`` as `SimulatedPrinter` takes them."""
+    """A printer of ``profile``, or of the profile of that name; ``options`` are those of `SimulatedPrinter`."""
     wanted = PROFILES[profile] if isinstance(profile, str) else profile
     kind = StarPrinter if wanted.language == "star" else EscPosPrinter
     return kind(wanted, **options)

@@ -1,7 +1,7 @@
-"""The network port of a simulated printer: one connection at a time, as most of them (printers.md 1.6).
+"""The network port of a simulated printer: one connection at a time (docs/reference/printers.md#connections).
 
-Who comes while another is connected waits until that one is gone, or is turned away. When the printer's buffer is
-full nothing more is read: the far end's line fills up, as with a real one.
+A second client waits until the first one is gone, or is refused. When the printer's buffer is full, nothing is read,
+so the client's line fills up, as with a real printer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PrinterLine(Protocol):
         self._port.come(self)
 
     def serve(self) -> None:
-        """It is this connection's turn."""
+        """Serve this connection."""
         printer = self._port.printer
         printer.connect()
         self._served = True
@@ -41,7 +41,7 @@ class PrinterLine(Protocol):
         self._push()
 
     def _push(self) -> None:
-        """Give the printer what it can take; stop reading when that is nothing."""
+        """Pass data to the printer; stop reading when its buffer is full."""
         if self._pushing:
             return
         self._pushing = True
@@ -56,7 +56,7 @@ class PrinterLine(Protocol):
         self._read(not self._pending)
 
     def _read(self, on: bool) -> None:
-        """Read from the line, or let it fill up; a line in memory has no such thing and keeps it here."""
+        """Read from the line, or stop reading; a line in memory has no flow control."""
         if on == self._paused:
             self._paused = not on
             switch = getattr(self.transport, "resumeProducing" if on else "pauseProducing", None)
@@ -68,7 +68,7 @@ class PrinterLine(Protocol):
         self.transport.write(data)
 
     def break_off(self) -> None:
-        """Break the line without any goodbye."""
+        """Abort the connection."""
         transport = self.transport
         assert transport is not None
         getattr(transport, "abortConnection", transport.loseConnection)()
@@ -77,7 +77,7 @@ class PrinterLine(Protocol):
         printer = self._port.printer
         if self._served:
             self._served = False
-            # Bytes that the far end sent before it closed were on their way already.
+            # Bytes that the client sent before closing have arrived.
             printer.on_answer = printer.on_break = printer.on_room = None
             if self._pending and printer.room:
                 printer.feed(bytes(self._pending))
@@ -86,9 +86,9 @@ class PrinterLine(Protocol):
 
 
 class PrinterPort(Factory):
-    """Makes the connections of one printer.
+    """Creates the connections of one printer.
 
-    :param turns_away: whether it closes a connection that comes while another is there, instead of letting it wait.
+    :param turns_away: whether it closes a second connection instead of letting it wait.
     """
 
     noisy = False
@@ -99,11 +99,11 @@ class PrinterPort(Factory):
         self._lines: deque[PrinterLine] = deque()
 
     def buildProtocol(self, addr: IAddress | None) -> PrinterLine | None:
-        """A connection; none when a rule says that the printer is not reached."""
+        """A connection, or none when a rule makes the printer unreachable."""
         return PrinterLine(self) if self.printer.takes_call() else None
 
     def come(self, line: PrinterLine) -> None:
-        """``line`` has been opened."""
+        """``line`` is connected."""
         if self._lines and self._turns_away:
             line.break_off()
             return
@@ -112,7 +112,7 @@ class PrinterPort(Factory):
             line.serve()
 
     def leave(self, line: PrinterLine) -> None:
-        """``line`` is gone; the next one in the row is served."""
+        """``line`` is closed; serve the next one."""
         if line not in self._lines:
             return
         first = self._lines[0] is line
