@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 
 @implementer(IStreamClientEndpoint)
 class Wire:
-    """Connects in memory to whatever ``server`` builds, and counts the connections."""
+    """Connects in memory to what ``server`` builds and counts connections."""
 
     def __init__(self, server: IProtocolFactory) -> None:
         self._server = server
@@ -73,12 +73,12 @@ class Wire:
         return succeed(client)
 
     def flush(self) -> bool:
-        """Carry bytes; whether there were any."""
+        """Carry bytes; return whether there were any."""
         return any([pump.flush() for pump in self.pumps])
 
 
 class CupsCase(SynchronousTestCase):
-    """One client and one service, each request over a connection of its own."""
+    """A client and a service; each request has its own connection."""
 
     def setUp(self) -> None:
         """Begin with an idle queue ``receipts``."""
@@ -96,26 +96,26 @@ class CupsCase(SynchronousTestCase):
             pass
 
     def run_for(self, seconds: float) -> None:
-        """Let the time pass in small steps and carry what is said meanwhile."""
+        """Advance the time in small steps and carry bytes meanwhile."""
         self.carry()
         for _ in range(round(seconds / 0.05)):
             self.clock.advance(0.05)
             self.carry()
 
     def result(self, waiting: Deferred[Result], seconds: float = 0.0) -> Result:
-        """What ``waiting`` fires with within ``seconds``."""
+        """The result of ``waiting`` within ``seconds``."""
         self.run_for(seconds)
         return self.successResultOf(waiting)
 
     def failure(self, waiting: Deferred[Any], kind: type[WireError], seconds: float = 0.0) -> WireError:
-        """What ``waiting`` fails with within ``seconds``."""
+        """The failure of ``waiting`` within ``seconds``."""
         self.run_for(seconds)
         error = self.failureResultOf(waiting, kind).value
         assert isinstance(error, kind)
         return error
 
     def scenario(self, on: str, then: str, **more: Any) -> None:
-        """Let one thing go wrong next."""
+        """Set a rule for the next operation."""
         self.service.scenario.replace({"rules": [{"on": on, "then": then, **more}]})
 
     def deliver(self, title: str = "receipt 1", patience: float = 5.0) -> Deferred[Verdict]:
@@ -124,10 +124,10 @@ class CupsCase(SynchronousTestCase):
 
 
 class DeliveryTests(CupsCase):
-    """Jobs and what is known of them."""
+    """Jobs and their verdicts."""
 
     def test_printed(self) -> None:
-        """A job is printed when the queue says completed, and not a moment before; its bytes arrive as they are."""
+        """A job is printed when the queue says completed, not earlier; its bytes arrive unchanged."""
         delivered = self.deliver()
         self.run_for(0.4)
         self.assertNoResult(delivered)
@@ -136,27 +136,27 @@ class DeliveryTests(CupsCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_name_in_ukrainian(self) -> None:
-        """A queue with a name that no address can carry as it is works like any other."""
+        """A queue works even if its name must be encoded in a URI."""
         delivered = self.cups.queue("кухня").deliver(RECEIPT, "чек 1", 5)
         self.assertEqual(self.result(delivered, 1).outcome, Outcome.PRINTED)
         self.assertEqual(self.service.queues["кухня"].printed, [RECEIPT])
 
     def test_unknown_queue(self) -> None:
-        """An unknown queue is an error of its own class, and one of those after which nothing was sent."""
+        """An unknown queue is an error of its own class, which means that nothing was sent."""
         error = self.failure(self.cups.queue("absent").deliver(RECEIPT, "receipt 1", 5), UnknownQueue)
         assert isinstance(error, UnknownQueue)
         self.assertEqual(error.queue, "absent")
         self.assertIsInstance(error, NotReached)
 
     def test_queue_that_takes_no_jobs(self) -> None:
-        """A refused job was not printed, with the service's words."""
+        """A refused job was not printed; the verdict has the service's text."""
         self.receipts.accepting = False
         verdict = self.result(self.deliver())
         self.assertEqual(verdict.outcome, Outcome.NOT_PRINTED)
         self.assertEqual(verdict.reason, 'not-accepting-jobs, Destination "receipts" is not accepting jobs.')
 
     def test_refusals(self) -> None:
-        """Refusals that leave no job behind are not printed; errors in the middle of the work are unknown."""
+        """Refusals without a job are not printed; errors while the job is processed are unknown."""
         for status, outcome in (
             (Status.FORMAT_NOT_SUPPORTED, Outcome.NOT_PRINTED),
             (Status.NOT_AUTHORIZED, Outcome.NOT_PRINTED),
@@ -171,7 +171,7 @@ class DeliveryTests(CupsCase):
             self.assertEqual(self.result(self.deliver()).outcome, outcome, hex(status))
 
     def test_waits_in_a_stopped_queue(self) -> None:
-        """A job that never began when its time is up is withdrawn: it cannot come out later, beside its repeat."""
+        """A job that has not begun when time is up is withdrawn: it cannot come out later, beside its repetition."""
         self.receipts.stop()
         delivered = self.deliver()
         self.run_for(4.9)
@@ -184,7 +184,7 @@ class DeliveryTests(CupsCase):
         self.assertEqual(self.receipts.printed, [])
 
     def test_waits_behind_another_job(self) -> None:
-        """A job behind a long one is withdrawn too, and the long one stays."""
+        """A job that waits for a long one is withdrawn too, and the long one stays."""
         self.receipts.hinder("media-empty-error")
         first, second = self.deliver("receipt 1", 60), self.deliver("receipt 2", 5)
         self.assertEqual(self.result(second, 5.5).outcome, Outcome.NOT_PRINTED)
@@ -193,7 +193,7 @@ class DeliveryTests(CupsCase):
         self.assertEqual(len(self.receipts.printed), 1)
 
     def test_paper_out_in_the_middle(self) -> None:
-        """A job that has begun is left alone when its time is up: accepted, and printed when the paper is back."""
+        """A job that has begun is left alone when time is up: accepted, and printed when there is paper."""
         self.receipts.hinder("media-empty-error")
         verdict = self.result(self.deliver(), 5.5)
         self.assertEqual((verdict.outcome, verdict.job), (Outcome.ACCEPTED, 1))
@@ -202,7 +202,7 @@ class DeliveryTests(CupsCase):
         self.assertEqual(self.receipts.printed, [RECEIPT])
 
     def test_stopped_in_the_middle(self) -> None:
-        """A job that began and went back to waiting may be half on paper: it is not withdrawn."""
+        """A job that began and waits again may be partly on paper: it is not withdrawn."""
         delivered = self.deliver()
         self.run_for(0.3)
         self.receipts.stop()
@@ -211,7 +211,7 @@ class DeliveryTests(CupsCase):
         self.assertEqual(self.receipts.jobs[1].state, JobState.PENDING)
 
     def test_given_up(self) -> None:
-        """A job that its caller gives up ends as if its time were up; with its answer still due it is unknown."""
+        """A job that its caller cancels ends as if time were up; without an answer it is unknown."""
         self.receipts.stop()
         delivered = self.deliver()
         self.run_for(1)
@@ -253,7 +253,7 @@ class DeliveryTests(CupsCase):
             self.assertTrue(verdict.reason)
 
     def test_no_history(self) -> None:
-        """A service that forgets ended jobs at once leaves a job accepted: it was taken, and that is all."""
+        """With a service that forgets ended jobs immediately, a job is accepted."""
         delivered = self.deliver()
         self.run_for(0.3)
         self.receipts.resume()
@@ -263,7 +263,7 @@ class DeliveryTests(CupsCase):
         self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", 1))
 
     def test_withdrawal_of_what_just_began(self) -> None:
-        """A withdrawal that hits a job which has just begun leaves it unknown."""
+        """The withdrawal of a job that has just begun leaves it unknown."""
         self.receipts.hinder("media-empty-error")
         self.assertNoResult(self.deliver())
         self.carry()
@@ -271,20 +271,20 @@ class DeliveryTests(CupsCase):
         self.assertEqual(self.result(withdrawn).outcome, Outcome.UNKNOWN)
 
     def test_withdrawal_of_what_just_ended(self) -> None:
-        """A withdrawal that comes after the end finds the job printed."""
+        """A withdrawal after the end finds the job printed."""
         self.assertNoResult(self.deliver())
         self.run_for(0.6)
         self.assertEqual(self.result(Deferred.fromCoroutine(self.queue.withdraw(1))).outcome, Outcome.PRINTED)
 
     def test_withdrawal_by_another(self) -> None:
-        """A job that we may not withdraw goes on waiting, and the verdict says so."""
+        """A job that we may not withdraw continues to wait, and the verdict says so."""
         self.receipts.stop()
         self.receipts.take("receipt 1", "somebody", RECEIPT)
         verdict = self.result(Deferred.fromCoroutine(self.queue.withdraw(1)))
         self.assertEqual(verdict, Verdict(Outcome.ACCEPTED, "waiting in the queue", 1))
 
     def unanswered_withdrawal(self, *rules: str) -> Verdict:
-        """A job in a stopped queue, and what happens to the withdrawal and the question after it."""
+        """A job in a stopped queue, with rules for the withdrawal and the query after it."""
         self.receipts.stop()
         delivered = self.deliver(patience=1)
         self.run_for(0.95)
@@ -295,17 +295,17 @@ class DeliveryTests(CupsCase):
         return verdict
 
     def test_withdrawal_unanswered(self) -> None:
-        """A withdrawal whose answer is lost is settled by the next question, if the job is gone by then."""
+        """After a withdrawal without an answer, the next query shows that the job is gone."""
         self.assertEqual(self.unanswered_withdrawal("lost_after").outcome, Outcome.NOT_PRINTED)
         self.assertEqual(self.unanswered_withdrawal("garbage").outcome, Outcome.NOT_PRINTED)
 
     def test_withdrawal_unsettled(self) -> None:
-        """A withdrawal of which nothing is heard leaves the job unknown, at the end of a set time."""
+        """A withdrawal without any answer leaves the job unknown within the time limit."""
         self.assertEqual(self.unanswered_withdrawal("silent").outcome, Outcome.UNKNOWN)
         self.assertEqual(self.unanswered_withdrawal("lost_after", "silent").outcome, Outcome.UNKNOWN)
 
     def test_question_unanswered(self) -> None:
-        """A job that was taken stays accepted, whatever becomes of the questions about it."""
+        """A job in the queue stays accepted, even if queries about it fail."""
         for then in ("lost_before", "silent", "garbage"):
             self.scenario("probe", then)
             verdict = self.result(self.deliver(), 3)
@@ -314,7 +314,7 @@ class DeliveryTests(CupsCase):
 
 
 class LostAnswerTests(CupsCase):
-    """The worst day: the service took the job and its answer was lost."""
+    """The service took the job, and its answer was lost."""
 
     def test_lost(self) -> None:
         """A lost, unreadable or absent answer is unknown, whether the job was taken or not; nothing is sent twice."""
@@ -327,7 +327,7 @@ class LostAnswerTests(CupsCase):
 
 
 class StateTests(CupsCase):
-    """What the queue says of its printer."""
+    """The state of the printer according to the queue."""
 
     def state(self) -> QueueState:
         """Ask."""
@@ -340,7 +340,7 @@ class StateTests(CupsCase):
         self.assertEqual(self.state(), QueueState(Condition.OK))
 
     def test_hindrances(self) -> None:
-        """Each hindrance has its name, whatever its severity; of several the cover counts first, then the paper."""
+        """Each hindrance has its name for every severity; of several the cover comes first, then the paper."""
         for reasons, condition in (
             (("media-empty-error",), Condition.PAPER_OUT),
             (("media-empty",), Condition.PAPER_OUT),
@@ -358,7 +358,7 @@ class StateTests(CupsCase):
             self.assertEqual(self.state(), QueueState(condition, ", ".join(reasons)))
 
     def test_stopped(self) -> None:
-        """A stopped queue says why in its own words; one that takes no jobs is stopped too."""
+        """A stopped queue reports its own reason; one that rejects jobs is stopped too."""
         self.receipts.stop("Paused by the manager")
         self.assertEqual(self.state(), QueueState(Condition.STOPPED, "Paused by the manager"))
         self.receipts.resume()
@@ -366,19 +366,19 @@ class StateTests(CupsCase):
         self.assertEqual(self.state(), QueueState(Condition.STOPPED, "the queue rejects jobs"))
 
     def test_unknown(self) -> None:
-        """The state of an unknown queue is its own kind of error."""
+        """The state of an unknown queue is an error of its own class."""
         self.failure(self.cups.queue("absent").state(2), UnknownQueue)
 
     def test_interface(self) -> None:
-        """It is a queue like any other."""
+        """It provides the interface of queues."""
         verifyObject(IPrintQueue, self.queue)
 
 
 class LineTests(SynchronousTestCase):
-    """Services that are not there or are no print services."""
+    """Services that are absent or are not print services."""
 
     def setUp(self) -> None:
-        """Only a clock so far."""
+        """Create a clock."""
         self.clock = Clock()
 
     def queue(self, endpoint: IStreamClientEndpoint) -> CupsQueue:
@@ -386,10 +386,10 @@ class LineTests(SynchronousTestCase):
         return cups_over(endpoint, self.clock).queue("receipts")
 
     def answered(self, answer: bytes | Callable[[bytes], bytes]) -> Deferred[Verdict]:
-        """A delivery to something that answers so and hangs up."""
+        """A delivery to a server that sends this answer and closes."""
 
         class Talker(Protocol):
-            """Answers and hangs up."""
+            """Answers and closes."""
 
             def dataReceived(self, data: bytes) -> None:
                 """Answer."""
@@ -404,7 +404,7 @@ class LineTests(SynchronousTestCase):
         return delivered
 
     def test_refused(self) -> None:
-        """Where nothing listens nothing was sent."""
+        """If nothing is listening, nothing was sent."""
 
         @implementer(IStreamClientEndpoint)
         class Nobody:
@@ -419,12 +419,12 @@ class LineTests(SynchronousTestCase):
         self.assertIn("localhost:631: ", error.reason)
 
     def test_no_connection_in_time(self) -> None:
-        """A connection that does not come about is given up when the time is up: nothing was sent."""
+        """A connection attempt ends when time is up: nothing was sent."""
         waiting: list[Deferred[IProtocol]] = []
 
         @implementer(IStreamClientEndpoint)
         class Slow:
-            """Takes its time."""
+            """Never connects."""
 
             def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
                 """Wait."""
@@ -438,7 +438,7 @@ class LineTests(SynchronousTestCase):
         self.failureResultOf(delivered, NotReached)
 
     def test_http_refusals(self) -> None:
-        """HTTP's own refusals took nothing, its errors may have; "not found" is an unknown queue."""
+        """HTTP refusals took nothing, HTTP errors may have taken the job; "not found" is an unknown queue."""
         for code, outcome in ((b"401 Unauthorized", Outcome.NOT_PRINTED), (b"500 Oops", Outcome.UNKNOWN)):
             answer = b"HTTP/1.1 " + code + b"\r\nContent-Length: 4\r\n\r\nsome"
             verdict = self.successResultOf(self.answered(answer))
@@ -447,7 +447,7 @@ class LineTests(SynchronousTestCase):
         self.failureResultOf(self.answered(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), UnknownQueue)
 
     def test_other_talk(self) -> None:
-        """What is no HTTP, or HTTP without IPP, or only a part of it, leaves the job unknown."""
+        """An answer that is not HTTP, not IPP or incomplete leaves the job unknown."""
         for answer in (
             b"220 mail.example.com ESMTP\r\n",
             b"",
@@ -458,7 +458,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(self.successResultOf(self.answered(answer)).outcome, Outcome.UNKNOWN, answer)
 
     def test_answer_to_another_question(self) -> None:
-        """An answer with another number than the question's is none."""
+        """An answer with the number of another request is rejected."""
         body = Message(Status.OK, 4711, (operation_group(),)).encode()
         verdict = self.successResultOf(
             self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -467,7 +467,7 @@ class LineTests(SynchronousTestCase):
         self.assertIn("answer to request 4711", verdict.reason)
 
     def test_request(self) -> None:
-        """The request is a plain POST with a length, to the queue's path, once."""
+        """The request is one POST with a length, to the queue's path."""
         seen: list[bytes] = []
 
         def answer(data: bytes) -> bytes:
@@ -490,14 +490,14 @@ class LineTests(SynchronousTestCase):
 
 
 class JobReadingTests(CupsCase):
-    """Jobs as other services than the simulated one describe them."""
+    """Jobs in the answers of other services."""
 
     def job(self, *attributes: Attribute) -> Deferred[QueuedJob | None]:
-        """What is read from an answer with ``attributes``."""
+        """The job in an answer with ``attributes``."""
         given = Message(Status.OK, 1, (operation_group(), Group(GroupTag.JOB, attributes)))
 
         class Told(Cups):
-            """Answers with what is given."""
+            """Returns a given answer."""
 
             async def ask(self, *_: Any, **__: Any) -> Message:
                 """Answer."""
@@ -506,7 +506,7 @@ class JobReadingTests(CupsCase):
         return Deferred.fromCoroutine(CupsQueue(Told(None, self.clock), self.clock, "receipts").job(1))  # type: ignore[arg-type]
 
     def test_began_is_not_told(self) -> None:
-        """A removed job of which nobody says whether it began may have begun."""
+        """A removed job without information about its beginning may have begun."""
         number, gone = attribute(Tag.INTEGER, "job-id", 1), attribute(Tag.ENUM, "job-state", 8)
         job = self.successResultOf(self.job(number, gone))
         assert job is not None
@@ -516,7 +516,7 @@ class JobReadingTests(CupsCase):
         self.assertFalse(job.began)
 
     def test_words(self) -> None:
-        """What the printer reports goes before the bare reasons."""
+        """The printer's message is preferred to the bare reasons."""
         job = self.successResultOf(
             self.job(
                 attribute(Tag.INTEGER, "job-id", 1),
@@ -528,21 +528,21 @@ class JobReadingTests(CupsCase):
         self.assertEqual(job, QueuedJob(1, "", Stage.WORKING, True, "Out of paper!"))
 
     def test_no_state(self) -> None:
-        """A job without a state, or with one that nobody knows, is garbled."""
+        """A job without a state, or with an unknown one, is garbled."""
         number = attribute(Tag.INTEGER, "job-id", 1)
         self.failureResultOf(self.job(number), Garbled)
         self.failureResultOf(self.job(number, attribute(Tag.ENUM, "job-state", 99)), Garbled)
 
 
 class SimulatorTests(CupsCase):
-    """The simulated service keeps to the rules of a real one."""
+    """The simulated service follows the rules of a real one."""
 
     def ask(self, message: Message) -> int:
         """The status of its answer."""
         return self.service.answer(message).code
 
     def test_requests_in_disorder(self) -> None:
-        """Wrong versions, operations, numbers and missing attributes are refused each with its own status."""
+        """Wrong versions, operations, numbers and missing attributes are refused, each with its own status."""
         good = (operation_group(attribute(Tag.URI, "printer-uri", "ipp://localhost/printers/receipts")),)
         state = Operation.GET_PRINTER_ATTRIBUTES
         self.assertEqual(self.ask(Message(state, 1, good)), Status.OK)
@@ -556,7 +556,7 @@ class SimulatorTests(CupsCase):
         self.assertEqual(self.ask(Message(state, 1, no_address)), Status.NOT_FOUND)
 
     def test_formats(self) -> None:
-        """A document in a format that the queue has no filter for, or none at all, is refused."""
+        """A document in an unsupported format, or no document, is refused."""
         target = attribute(Tag.URI, "printer-uri", "ipp://localhost/printers/receipts")
         pdf = operation_group(target, attribute(Tag.MIME, "document-format", "application/pdf"))
         self.assertEqual(self.ask(Message(Operation.PRINT_JOB, 1, (pdf,), b"%PDF")), Status.FORMAT_NOT_SUPPORTED)
@@ -565,7 +565,7 @@ class SimulatorTests(CupsCase):
         self.assertEqual(self.ask(Message(Operation.PRINT_JOB, 1, (plain,), b"x")), Status.OK)
 
     def test_stopped_queue_keeps_jobs(self) -> None:
-        """A stopped queue takes jobs, keeps them, and prints them in their order when it is resumed."""
+        """A stopped queue takes jobs, keeps them, and prints them in order when it is resumed."""
         self.receipts.stop()
         for document in (b"1", b"2"):
             self.receipts.take("job", "till", document)
@@ -578,7 +578,7 @@ class SimulatorTests(CupsCase):
         self.assertEqual(self.receipts.printed, [b"1", b"2"])
 
     def test_ledger(self) -> None:
-        """What came out, and what was refused, stands in the ledger and outlives the service."""
+        """Completed and refused jobs are in the ledger, which outlives the service."""
         path = Path(self.mktemp())
         service = IppPrinter(self.clock, ledger=path)
         service.queues["receipts"].take("till/17", "till", RECEIPT)
@@ -591,7 +591,7 @@ class SimulatorTests(CupsCase):
         )
 
     def test_which_jobs(self) -> None:
-        """Jobs are listed by how far they are and whose they are."""
+        """Jobs are listed by progress and by owner."""
         self.receipts.take("done", "till", b"1")
         self.run_for(1)
         self.receipts.stop()
@@ -610,14 +610,14 @@ class SimulatorTests(CupsCase):
         self.assertEqual(listed(everything, attribute(Tag.BOOLEAN, "my-jobs", True)), ["done"])
 
     def test_late_answer(self) -> None:
-        """An answer that comes after the caller has hung up troubles nobody."""
+        """An answer after the client has closed is ignored."""
         self.scenario("print", "accept", delay_ms=2000)
         self.assertEqual(self.result(self.deliver(patience=1), 1.5).outcome, Outcome.UNKNOWN)
         self.run_for(POLL_S + 2)
         self.assertEqual(self.receipts.printed, [RECEIPT])
 
     def test_plain_http(self) -> None:
-        """A browser, and a body that is no IPP, get an HTTP status and nothing else."""
+        """A browser, and a body that is not IPP, get only an HTTP status."""
         for request, status in (
             (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"405"),
             (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", b"400"),
@@ -642,10 +642,10 @@ class SimulatorTests(CupsCase):
 
 
 class WordsTests(SynchronousTestCase):
-    """Errors tell what happened."""
+    """Errors say what happened."""
 
     def test_refused(self) -> None:
-        """A refusal carries the status and the service's words."""
+        """A refusal has the status and the service's text."""
         refused = Refused(Status.NOT_ACCEPTING_JOBS, "not-accepting-jobs")
         self.assertTrue(refused.nothing_taken)
         self.assertIn("not-accepting-jobs", str(refused))

@@ -1,4 +1,4 @@
-"""A printer behind a device file: socket pairs and pseudo-terminals stand in for the kernel's driver."""
+"""A printer behind a device file; socket pairs and pseudo-terminals replace the kernel's driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATH = "/dev/usb/lp0"
 
 @implementer(IReactorFDSet)
 class Loop(Clock):
-    """A reactor that turns once when it is told to, without ever waiting."""
+    """A reactor that runs one iteration at a time and never waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,22 +48,22 @@ class Loop(Clock):
         self.writers: list[Any] = []
 
     def addReader(self, reader: IReadDescriptor) -> None:
-        """Watch for something to read."""
+        """Watch for input."""
         if reader not in self.readers:
             self.readers.append(reader)
 
     def addWriter(self, writer: IWriteDescriptor) -> None:
-        """Watch for room to write."""
+        """Watch for writability."""
         if writer not in self.writers:
             self.writers.append(writer)
 
     def removeReader(self, reader: IReadDescriptor) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if reader in self.readers:
             self.readers.remove(reader)
 
     def removeWriter(self, writer: IWriteDescriptor) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if writer in self.writers:
             self.writers.remove(writer)
 
@@ -73,15 +73,15 @@ class Loop(Clock):
         return watched
 
     def getReaders(self) -> list[IReadDescriptor]:
-        """What is watched for reading."""
+        """Files watched for reading."""
         return list(self.readers)
 
     def getWriters(self) -> list[IWriteDescriptor]:
-        """What is watched for writing."""
+        """Files watched for writing."""
         return list(self.writers)
 
     def turn(self) -> int:
-        """Serve every file that is ready now; how many there were."""
+        """Serve every ready file; return their number."""
         served = 0
         for watched, verb, bit in (
             (self.readers, "doRead", select.POLLIN),
@@ -98,7 +98,7 @@ class Loop(Clock):
         return served
 
     def settle(self) -> None:
-        """Turn until nothing is ready."""
+        """Run until nothing is ready."""
         for _ in range(1000):
             if not self.turn():
                 return
@@ -106,17 +106,17 @@ class Loop(Clock):
 
 
 class Listener(Protocol):
-    """Keeps what it hears."""
+    """Records received data."""
 
     heard = b""
     end: BaseException | None = None
 
     def dataReceived(self, data: bytes) -> None:
-        """Keep it."""
+        """Record it."""
         self.heard += data
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Keep it."""
+        """Record it."""
         self.end = reason.value
 
     @property
@@ -128,29 +128,29 @@ class Listener(Protocol):
 
 @implementer(IPushProducer)
 class Producer:
-    """Keeps what it is told."""
+    """Records calls."""
 
     def __init__(self) -> None:
         self.states: list[str] = []
 
     def pauseProducing(self) -> None:
-        """Keep it."""
+        """Record it."""
         self.states.append("paused")
 
     def resumeProducing(self) -> None:
-        """Keep it."""
+        """Record it."""
         self.states.append("resumed")
 
     def stopProducing(self) -> None:
-        """Keep it."""
+        """Record it."""
         self.states.append("stopped")
 
 
 class DeviceFileCase(SynchronousTestCase):
-    """A printer at the far end of a socket pair."""
+    """A printer at the other end of a socket pair."""
 
     def setUp(self) -> None:
-        """Plug the printer in."""
+        """Connect the printer."""
         self.loop = Loop()
         ours, self.printer = socket.socketpair()
         self.addCleanup(self.printer.close)
@@ -181,7 +181,7 @@ class DeviceFileCase(SynchronousTestCase):
         return protocol
 
     def take(self) -> bytes:
-        """What came out of the file and was not taken yet."""
+        """The data written to the file since the last call."""
         taken = b""
         while True:
             try:
@@ -194,10 +194,10 @@ class DeviceFileCase(SynchronousTestCase):
 
 
 class TransportTests(DeviceFileCase):
-    """Bytes both ways, and the end."""
+    """Bytes in both directions, and closing."""
 
     def test_both_ways(self) -> None:
-        """What is written comes out, and what the printer says is heard."""
+        """Written data arrives at the printer, and the printer's data at the protocol."""
         protocol = self.connect()
         protocol.line.write(b"\x10\x04\x01")
         self.loop.settle()
@@ -209,7 +209,7 @@ class TransportTests(DeviceFileCase):
         self.assertEqual(protocol.line.getHost(), DeviceFileAddress(PATH))
 
     def test_no_paper(self) -> None:
-        """A printer that takes no more holds the line open, costs nothing, and gets the rest when it goes on."""
+        """A printer that stops taking data keeps the line open, costs no time, and gets the rest later."""
         protocol = self.connect()
         job = bytes(range(256)) * 1024
         protocol.line.write(job)
@@ -225,7 +225,7 @@ class TransportTests(DeviceFileCase):
         self.assertIsInstance(protocol.end, ConnectionDone)
 
     def test_closed_after_the_last_byte_left(self) -> None:
-        """The file stays open until it is writable once more after the last byte: closing earlier would lose it."""
+        """The file stays open until it is writable again after the last byte: closing earlier would lose it."""
         protocol = self.connect()
         protocol.line.write(b"x" * 100)
         protocol.line.loseConnection()
@@ -238,7 +238,7 @@ class TransportTests(DeviceFileCase):
         self.assertEqual((self.loop.getReaders(), self.loop.getWriters()), ([], []))
 
     def test_closed_after_drain(self) -> None:
-        """A line that has been idle since its last byte closes too."""
+        """A line that is idle after its last byte closes too."""
         protocol = self.connect()
         protocol.line.write(b"x")
         self.loop.settle()
@@ -248,7 +248,7 @@ class TransportTests(DeviceFileCase):
         self.assertIsInstance(protocol.end, ConnectionDone)
 
     def test_producer(self) -> None:
-        """Whoever produces faster than the printer prints is paused, and resumed when it has caught up."""
+        """A producer that is faster than the printer is paused and resumed."""
 
         protocol, producer = self.connect(), Producer()
         protocol.line.registerProducer(producer, True)
@@ -262,7 +262,7 @@ class TransportTests(DeviceFileCase):
         protocol.line.unregisterProducer()
 
     def test_listener_paused(self) -> None:
-        """A protocol that wants no more bytes for now gets none until it asks again."""
+        """A paused protocol gets no data until it resumes."""
         protocol = self.connect()
         protocol.line.pauseProducing()
         self.printer.send(b"\x12")
@@ -273,7 +273,7 @@ class TransportTests(DeviceFileCase):
         self.assertEqual(protocol.heard, b"\x12")
 
     def test_unplugged(self) -> None:
-        """Unplugging ends the line at once, also while nothing is written, and closes the file once."""
+        """Unplugging ends the line immediately, also while nothing is written, and closes the file once."""
         protocol = self.connect()
         self.printer.close()
         self.loop.settle()
@@ -286,7 +286,7 @@ class TransportTests(DeviceFileCase):
         self.assertEqual((self.loop.getReaders(), self.loop.getWriters()), ([], []))
 
     def test_unplugged_in_a_job(self) -> None:
-        """Unplugging in the middle of a job is no clean end."""
+        """Unplugging in the middle of a job is not a clean close."""
         protocol = self.connect()
         protocol.line.write(b"x" * 200_000)
         self.loop.settle()
@@ -296,7 +296,7 @@ class TransportTests(DeviceFileCase):
         self.assertIsInstance(protocol.end, Unplugged)
 
     def test_abort(self) -> None:
-        """A line can be dropped with bytes still waiting."""
+        """A line can be aborted with unsent bytes."""
         protocol = self.connect()
         protocol.line.write(b"x" * 200_000)
         self.loop.settle()
@@ -307,10 +307,10 @@ class TransportTests(DeviceFileCase):
 
 
 class DriverTests(DeviceFileCase):
-    """Manners of the kernel's driver that a socket has not."""
+    """Behaviour of the kernel's driver that a socket does not have."""
 
     def replace(self, name: str, stand_in: Callable[..., Any]) -> None:
-        """Let the printer's file answer ``name`` of `os` like ``stand_in``; other files keep theirs."""
+        """Replace `os` function ``name`` by ``stand_in`` for the printer's file only."""
         real = getattr(os, name)
 
         def call(descriptor: int, *rest: Any) -> Any:
@@ -319,7 +319,7 @@ class DriverTests(DeviceFileCase):
         self.patch(os, name, call)
 
     def test_nothing_to_read(self) -> None:
-        """Zero bytes are no end: the line lives, rests before it listens again, and does not keep the loop busy."""
+        """Zero bytes are not the end: the line stays open and pauses before it reads again."""
         answers = [b"", b"", b"\x12"]
         protocol = self.connect()
         self.replace("read", lambda *_: answers.pop(0))
@@ -335,7 +335,7 @@ class DriverTests(DeviceFileCase):
         self.assertIsNone(protocol.end)
 
     def test_paused_while_resting(self) -> None:
-        """A protocol that paused during a rest is not served after it."""
+        """A protocol that pauses during a rest gets no data after it."""
         protocol = self.connect()
         self.replace("read", lambda *_: b"")
         self.printer.send(b"\x12")
@@ -345,7 +345,7 @@ class DriverTests(DeviceFileCase):
         self.assertEqual(self.loop.getReaders(), [])
 
     def test_printer_that_only_listens(self) -> None:
-        """A printer that cannot be read is written to all the same, and never listened to again."""
+        """A printer that cannot be read can still be written; it is never read again."""
 
         def refuse(*_: Any) -> bytes:
             raise OSError(errno.EINVAL, "Invalid argument")
@@ -363,7 +363,7 @@ class DriverTests(DeviceFileCase):
         self.assertIsNone(protocol.end)
 
     def test_ready_and_yet_not(self) -> None:
-        """A file that is called writable and takes nothing is left alone for a moment, also before it is closed."""
+        """A file that is writable but takes nothing is retried after a pause, also before closing."""
         tries: list[bytes] = []
 
         def full(_: int, data: bytes) -> int:
@@ -391,7 +391,7 @@ class DriverTests(DeviceFileCase):
         self.assertIsInstance(protocol.end, ConnectionDone)
 
     def test_lost_while_resting(self) -> None:
-        """A line that ends during a rest leaves no timer behind."""
+        """A line that closes during a rest leaves no timer behind."""
 
         def full(_: int, data: bytes) -> int:
             raise BlockingIOError
@@ -407,7 +407,7 @@ class DriverTests(DeviceFileCase):
         self.assertEqual(self.loop.getDelayedCalls(), [])
 
     def test_unreadable_and_gone(self) -> None:
-        """A file that can neither be read nor written any more is a lost line."""
+        """A file that can no longer be read or written is a lost line."""
 
         def gone(*_: Any) -> int:
             raise OSError(errno.EIO, "Input/output error")
@@ -420,7 +420,7 @@ class DriverTests(DeviceFileCase):
         self.assertIsInstance(protocol.end, Unplugged)
 
     def test_last_bytes_lost(self) -> None:
-        """A printer unplugged with the last bytes on their way is noticed before the file closes."""
+        """Unplugging the printer during the last bytes is detected before the file closes."""
         protocol = self.connect()
         protocol.line.write(b"abc")
         protocol.line.loseConnection()
@@ -435,10 +435,10 @@ class DriverTests(DeviceFileCase):
 
 
 class OpeningTests(DeviceFileCase):
-    """What the endpoint opens and what it refuses."""
+    """Files that the endpoint opens and refuses."""
 
     def refusal(self, endpoint: DeviceFileEndpoint) -> str:
-        """Why it is not opened."""
+        """The reason why it is not opened."""
         failure = self.failureResultOf(endpoint.connect(Factory.forProtocol(Listener)), NotReached)
         assert isinstance(failure.value, NotReached)
         return failure.value.reason
@@ -452,12 +452,12 @@ class OpeningTests(DeviceFileCase):
         return DeviceFileEndpoint(self.loop, PATH, any_file=True, open_file=fail)
 
     def test_interface(self) -> None:
-        """It is an endpoint like any other."""
+        """It provides the interface of endpoints."""
         verifyObject(IStreamClientEndpoint, self.endpoint)
         os.close(self.ours)
 
     def test_reasons(self) -> None:
-        """Absent, busy, forbidden and unplugged are told in words."""
+        """Absent, busy, forbidden and unplugged files have readable reasons."""
         os.close(self.ours)
         for number, words in (
             (errno.ENOENT, "no such device"),
@@ -470,7 +470,7 @@ class OpeningTests(DeviceFileCase):
             self.assertEqual(self.refusal(self.failing(number)), f"{PATH}: {words}")
 
     def test_write_only(self) -> None:
-        """A file that may only be written is opened so, and never read."""
+        """A write-only file is opened for writing and never read."""
 
         def open_file(path: str, flags: int) -> int:
             if flags & os.O_ACCMODE == os.O_RDWR:
@@ -486,7 +486,7 @@ class OpeningTests(DeviceFileCase):
         self.assertEqual(self.take(), b"abc")
 
     def test_no_device(self) -> None:
-        """A path that is an ordinary file is refused, left as it was, and closed."""
+        """An ordinary file is refused, left unchanged, and closed."""
         os.close(self.ours)
         path = self.mktemp()
         with open(path, "wb") as file:
@@ -505,13 +505,13 @@ class OpeningTests(DeviceFileCase):
             self.assertEqual(left.read(), b"mine")
 
     def test_other_systems(self) -> None:
-        """Where there are no device files the reason says so."""
+        """On systems without device files the reason says so."""
         os.close(self.ours)
         endpoint = DeviceFileEndpoint(Clock(), PATH)
         self.assertEqual(self.refusal(endpoint), f"{PATH}: printer device files exist on Linux only")
 
     def test_real_character_device(self) -> None:
-        """A real character device passes the check, carries bytes, and its far end's going ends the line."""
+        """A real character device is accepted and carries bytes; closing its other end ends the line."""
         os.close(self.ours)
         far, near = pty.openpty()
         tty.setraw(near)

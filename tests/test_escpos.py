@@ -1,4 +1,4 @@
-"""ESC/POS: instructions become the bytes that printers know, and bytes become instructions again."""
+"""ESC/POS: instructions are encoded and parsed."""
 
 from __future__ import annotations
 
@@ -41,43 +41,43 @@ from tests.vectors.printers import ESCPOS
 
 
 def read(*pieces: bytes) -> list[Instruction]:
-    """What a printer reads in ``pieces``, arriving one after the other."""
+    """The instructions that a printer reads from ``pieces``, in this order."""
     reader = EscPosReader()
-    return [told for piece in pieces for told in reader.feed(piece)]
+    return [instruction for piece in pieces for instruction in reader.feed(piece)]
 
 
 class VectorTests(SynchronousTestCase):
-    """The golden bytes, both ways."""
+    """The golden bytes, in both directions."""
 
     def test_encode(self) -> None:
-        """Every instruction becomes its golden bytes."""
+        """Every instruction is encoded as its golden bytes."""
         for vector in ESCPOS:
-            self.assertEqual(encode(vector.told).hex(), vector.data.hex(), vector.id)
+            self.assertEqual(encode(vector.instructions).hex(), vector.data.hex(), vector.id)
 
     def test_read(self) -> None:
-        """The golden bytes are read as what they mean."""
+        """The golden bytes are parsed as their instructions."""
         for vector in ESCPOS:
-            self.assertEqual(read(vector.data), list(vector.told), vector.id)
+            self.assertEqual(read(vector.data), list(vector.instructions), vector.id)
 
     def test_cut_anywhere(self) -> None:
-        """Cut at any byte, the stream says the same."""
+        """A stream split at any byte gives the same instructions."""
         stream = b"".join(vector.data + b"\n" for vector in ESCPOS)
         whole = read(stream)
         for cut in range(len(stream)):
             self.assertEqual(read(stream[:cut], stream[cut:]), whole, cut)
 
     def test_byte_by_byte(self) -> None:
-        """Arriving byte by byte, the stream says the same."""
+        """A stream that arrives byte by byte gives the same instructions."""
         stream = b"\x1b@\x1ba\x01\xaf\xe6\xe0\n" + b"".join(vector.data for vector in ESCPOS)
         self.assertEqual(read(*(bytes([byte]) for byte in stream)), read(stream))
 
 
 class EncodeTests(SynchronousTestCase):
-    """What the vectors do not cover."""
+    """Cases without vectors."""
 
     def test_round_trip(self) -> None:
-        """What is encoded is read as the same instructions."""
-        told: tuple[Instruction, ...] = (
+        """Encoded instructions are parsed as the same instructions."""
+        instructions: tuple[Instruction, ...] = (
             Initialise(),
             SetAlign("right"),
             SetUnderline(True),
@@ -100,7 +100,7 @@ class EncodeTests(SynchronousTestCase):
             CutPaper(partial=False, feed=False),
             Raster(2, bytes(range(8))),
         )
-        self.assertEqual(read(encode(told)), list(told))
+        self.assertEqual(read(encode(instructions)), list(instructions))
 
     def test_dialects(self) -> None:
         """Logos and buzzers have two commands each, and the profile chooses."""
@@ -114,32 +114,32 @@ class EncodeTests(SynchronousTestCase):
         self.assertEqual(read(encode((Buzz(3, 200),), loud)), [Buzz(3, 200)])
 
     def test_not_in_this_language(self) -> None:
-        """What only Star printers know is refused."""
+        """Instructions that only Star has are refused."""
         self.assertRaises(ValueError, encode, (ClearCount(),))
 
 
 class ReadTests(SynchronousTestCase):
-    """What other programs send."""
+    """Input from other programs."""
 
     def test_print_mode(self) -> None:
-        """The old command for several styles at once sets each of them."""
+        """The old command for several styles sets each of them."""
         self.assertEqual(read(b"\x1b!\xb9"), [SetFont("B"), SetBold(True), SetSize(2, 2), SetUnderline(True)])
 
     def test_barcode_function_a(self) -> None:
-        """A bar code that ends with a NUL is read as well."""
+        """A bar code that ends with NUL is parsed too."""
         self.assertEqual(read(b"\x1dk\x024820000000017\0x\n")[0], PrintBarcode("ean13", "4820000000017"))
 
     def test_code_changes_inside(self) -> None:
-        """A Code 128 that changes its code on the way keeps its text."""
-        told = read(b"\x1dkI\x09{BNo{C\x0c\x22\x38")
-        self.assertEqual(told, [PrintBarcode("code128", "No123456")])
+        """A Code 128 that switches codes keeps its text."""
+        instructions = read(b"\x1dkI\x09{BNo{C\x0c\x22\x38")
+        self.assertEqual(instructions, [PrintBarcode("code128", "No123456")])
 
     def test_unknown_with_a_length(self) -> None:
-        """A command in brackets that means nothing is skipped whole."""
+        """An unsupported command in brackets is skipped as a whole."""
         self.assertEqual(read(b"\x1d(Z\x03\0abcX\n"), [Ignored(b"\x1d(Z\x03\0abc"), Letters(b"X"), LineFeed()])
 
     def test_unknown(self) -> None:
-        """A command that nobody knows costs two bytes and no more."""
+        """An unknown command is skipped by two bytes."""
         self.assertEqual(read(b"\x1b\x01X\n"), [Ignored(b"\x1b\x01"), Letters(b"X"), LineFeed()])
 
     def test_wrong_parameters(self) -> None:
@@ -148,29 +148,29 @@ class ReadTests(SynchronousTestCase):
             self.assertEqual(read(wrong), [Ignored(wrong)], wrong)
 
     def test_column_picture(self) -> None:
-        """A picture in columns, which we do not draw, is skipped by its length."""
+        """A picture in columns is skipped by its length."""
         data = b"\x1b*\x21\x02\x00" + bytes(6)
         self.assertEqual(read(data + b"A\n"), [Ignored(data), Letters(b"A"), LineFeed()])
 
     def test_blank_bytes(self) -> None:
-        """NUL bytes between commands mean nothing: they end what a broken job left."""
+        """NUL bytes between commands are ignored: they end a broken job."""
         self.assertEqual(read(bytes(8192) + b"\n"), [LineFeed()])
 
     def test_too_long(self) -> None:
-        """A length that no printer takes is noise, and what follows is read."""
-        told = read(b"\x1d8L" + (LONGEST + 1).to_bytes(4, "little") + b"0\n")
-        self.assertEqual(told[0], Ignored(b"\x1d8"))
-        self.assertIn(LineFeed(), told)
+        """An impossible length is noise, and the following input is parsed."""
+        instructions = read(b"\x1d8L" + (LONGEST + 1).to_bytes(4, "little") + b"0\n")
+        self.assertEqual(instructions[0], Ignored(b"\x1d8"))
+        self.assertIn(LineFeed(), instructions)
 
     def test_endless_line(self) -> None:
-        """Letters without an end are told in pieces, and not kept for ever."""
+        """Endless text is returned in pieces."""
         reader = EscPosReader()
-        told = list(reader.feed(b"A" * 20_000))
-        self.assertTrue(told)
+        instructions = list(reader.feed(b"A" * 20_000))
+        self.assertTrue(instructions)
         self.assertLessEqual(reader.waiting, 4096)
 
     def test_reset(self) -> None:
-        """What has begun can be forgotten."""
+        """Incomplete input can be discarded."""
         reader = EscPosReader()
         self.assertEqual(list(reader.feed(b"\x1dv0\0\x30\0\x30\0abc")), [])
         reader.reset()
@@ -179,7 +179,7 @@ class ReadTests(SynchronousTestCase):
     @settings(max_examples=200, deadline=None)
     @given(st.lists(st.binary(max_size=60), max_size=6))
     def test_any_bytes(self, pieces: list[bytes]) -> None:
-        """No bytes make the reader fail, and cutting them elsewhere changes nothing."""
+        """No input makes the parser fail, and splitting it elsewhere changes nothing."""
         self.assertEqual(read(*pieces), read(b"".join(pieces)))
 
     @settings(max_examples=300, deadline=None)
@@ -189,10 +189,10 @@ class ReadTests(SynchronousTestCase):
         st.binary(max_size=40),
     )
     def test_any_command(self, first: bytes, second: bytes, rest: bytes) -> None:
-        """No command, known or not, makes the reader fail, wherever it is cut."""
+        """No command, known or not, makes the parser fail, wherever it is split."""
         data = first + second + rest
         self.assertEqual(read(*(bytes([byte]) for byte in data)), read(data))
 
     def test_qr_steps(self) -> None:
-        """The steps of a QR code are read one by one."""
+        """The steps of a QR code are parsed one by one."""
         self.assertEqual(read(encode((QrModule(6), QrStore(b"x")))), [QrModule(6), QrStore(b"x")])

@@ -1,4 +1,4 @@
-"""Messages of the Internet Printing Protocol, both ways."""
+"""Messages of the Internet Printing Protocol, in both directions."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ HEAD = bytes.fromhex("01 01 00 00 00 00 00 01")
 
 
 class VectorTests(SynchronousTestCase):
-    """Bytes that others made."""
+    """Bytes from other implementations."""
 
     def test_decode(self) -> None:
-        """Every vector is read as what it means."""
+        """Every vector is decoded correctly."""
         for vector in VECTORS:
             self.assertEqual(Message.decode(vector.data), vector.message, vector.source)
 
     def test_encode(self) -> None:
-        """Every message is written as the vector's bytes."""
+        """Every message is encoded as the vector's bytes."""
         for vector in VECTORS:
             self.assertEqual(vector.message.encode(), vector.data, vector.source)
 
     def test_cut_anywhere(self) -> None:
-        """A message that was cut before its end is garbled at every byte, never half believed."""
+        """A truncated message is garbled at every byte, never partly accepted."""
         for vector in VECTORS:
             for size in range(len(vector.data) - len(vector.message.document)):
                 self.assertRaises(Garbled, Message.decode, vector.data[:size])
 
 
 class DecodingTests(SynchronousTestCase):
-    """What is no message."""
+    """Invalid messages."""
 
     def test_wrong_values(self) -> None:
-        """Numbers of the wrong size, truth that is neither, text that is none: garbled."""
+        """Numbers of the wrong size, invalid booleans and invalid text are garbled."""
         for tag, data in (
             (Tag.INTEGER, b"\0\1"),
             (Tag.ENUM, b""),
@@ -66,12 +66,12 @@ class DecodingTests(SynchronousTestCase):
         self.assertRaises(Garbled, Message.decode, HEAD + bytes.fromhex("44 00 01 61 00 01 78 03"))
 
     def test_value_without_a_name(self) -> None:
-        """A further value of nothing is garbled."""
+        """An additional value without an attribute is garbled."""
         self.assertRaises(Garbled, Message.decode, HEAD + bytes.fromhex("01 44 00 00 00 01 78 03"))
 
     @given(st.binary(max_size=200))
     def test_any_bytes(self, data: bytes) -> None:
-        """Whatever comes is a message or garbled, nothing else."""
+        """Any input is a message or garbled."""
         for sent in (data, HEAD + data, HEAD + b"\x01" + data):
             try:
                 Message.decode(sent)
@@ -99,14 +99,14 @@ class DecodingTests(SynchronousTestCase):
         st.binary(max_size=50),
     )
     def test_there_and_back(self, attributes: list[tuple[str, list[Value]]], document: bytes) -> None:
-        """What is written is read as it was meant, whatever the values and the document are."""
+        """An encoded message is decoded to the same values and document."""
         group = Group(GroupTag.JOB, tuple(Attribute(name, tuple(values)) for name, values in attributes))
         message = Message(Operation.PRINT_JOB, 1, (operation_group(), group), document)
         self.assertEqual(Message.decode(message.encode()), message)
 
 
 class ReadingTests(SynchronousTestCase):
-    """Attributes asked for by name."""
+    """Attributes by name."""
 
     GROUP = Group(
         GroupTag.JOB,
@@ -121,7 +121,7 @@ class ReadingTests(SynchronousTestCase):
     )
 
     def test_kinds(self) -> None:
-        """Numbers, truth and texts are got by their names; another kind or none is no answer."""
+        """Numbers, booleans and texts are found by name; other types and absent attributes are not."""
         group = self.GROUP
         self.assertEqual(group.number("number"), 5)
         self.assertEqual([group.number(name) for name in ("truth", "words", "nothing", "absent")], [None] * 4)
@@ -132,16 +132,16 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual([group.text(name) for name in names], ["a", "", "", "її", "0102"])
 
     def test_absent_group(self) -> None:
-        """A group that the message has not is an empty one."""
+        """An absent group is empty."""
         self.assertEqual(Message(0, 1, (operation_group(),)).group(GroupTag.JOB), Group(GroupTag.JOB))
 
     def test_too_long(self) -> None:
-        """A value that the wire cannot carry is refused before anything is sent."""
+        """A value that is too long for the wire is refused before anything is sent."""
         attribute(Tag.TEXT, "text", "x" * LONGEST).encode()
         self.assertRaises(ValueError, attribute(Tag.TEXT, "text", "x" * (LONGEST + 1)).encode)
 
     def test_status(self) -> None:
-        """Codes below 0x0100 are success; every code has words."""
+        """Codes below 0x0100 are success; every code has a name."""
         self.assertTrue(went_well(Status.OK_CONFLICTING))
         self.assertFalse(went_well(0x0100))
         self.assertEqual(status_words(0x0506), "not-accepting-jobs")

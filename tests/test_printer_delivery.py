@@ -1,4 +1,4 @@
-"""Bringing a job to a printer: whatever printer and line do, it ends in one of four verdicts, the right one."""
+"""Delivery of a job: whatever printer and line do, it ends in the right one of four outcomes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ LONG: tuple[Command, ...] = (*(Text(f"рядок {number}") for number in range(
 
 ASKED = b"\x10\x04\x01\x10\x04\x02\x10\x04\x03\x10\x04\x04"
 FINE = b"\x12\x12\x12\x12"
-"""Nothing wrong, to all four questions."""
+"""No errors, in answer to all four queries."""
 TURN = b"\x10\x00\x00\x00"
-"""The change that is told when it is the printer's turn to switch that on."""
+"""The automatic status after switching it on."""
 DONE = b"\x00"
 """The answer to the mark."""
 
@@ -50,7 +50,7 @@ PRINTED, ACCEPTED, NOT_PRINTED, UNKNOWN = Outcome.PRINTED, Outcome.ACCEPTED, Out
 
 
 class Printer:
-    """The far end, played by hand: what the delivery wrote, and what the printer says."""
+    """The printer's side, controlled by the test."""
 
     def __init__(self, job: Job, rate: int = 0) -> None:
         self.clock = Clock()
@@ -66,18 +66,18 @@ class Printer:
         self.delivery.dataReceived(data)
 
     def wrote(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         data: bytes = self.transport.value()
         self.transport.clear()
         return data
 
     def breaks(self, cleanly: bool = False) -> None:
-        """The line breaks, or is closed in good order."""
+        """The line breaks, or closes cleanly."""
         self.delivery.connectionLost(Failure(ConnectionDone() if cleanly else ConnectionLost()))
 
     @property
     def verdict(self) -> tuple[Outcome, str] | None:
-        """The verdict and its cause, once there is one."""
+        """Outcome and cause of the verdict, if there is one."""
         if not self.verdicts:
             return None
         (verdict,) = self.verdicts
@@ -90,14 +90,14 @@ def epson() -> Printer:
 
 
 class AskTests(SynchronousTestCase):
-    """Before anything is sent the printer is asked how it is."""
+    """The state is queried before anything is sent."""
 
     def test_questions(self) -> None:
-        """The questions print nothing: forget styles, tell changes, four states."""
+        """The queries print nothing: reset, automatic status, four states."""
         self.assertEqual(epson().wrote().hex(" "), "1b 40 1d 61 ff 10 04 01 10 04 02 10 04 03 10 04 04")
 
     def test_job_follows(self) -> None:
-        """The job is sent the moment the printer is found ready, not before."""
+        """The job is sent when the printer is ready, not earlier."""
         printer = epson()
         printer.wrote()
         printer.says(FINE)
@@ -106,7 +106,7 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.wrote(), printer.job.data)
 
     def test_cannot_print(self) -> None:
-        """A printer that cannot print is told at once, with the reason, and nothing that prints was sent."""
+        """If the printer cannot print, the verdict comes immediately with its cause, and nothing prints."""
         cases = {
             b"\x1a\x36\x12\x72": "cover",
             b"\x1a\x32\x12\x72": "paper",
@@ -129,14 +129,14 @@ class AskTests(SynchronousTestCase):
             self.assertEqual((status.reason, status.raw), (cause, answers))
 
     def test_near_end(self) -> None:
-        """Paper near its end still prints, and the verdict tells it."""
+        """Paper near end still prints, and the verdict contains it."""
         printer = epson()
         printer.says(b"\x12\x12\x12\x1e" + TURN.replace(b"\0\0", b"\0\x03", 1))
         printer.says(DONE)
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_asked_twice(self) -> None:
-        """A printer that always answers and says nothing is asked again after a second, given up after another."""
+        """A silent printer that should answer is queried again after a second and given up after another."""
         printer = epson()
         printer.wrote()
         printer.clock.advance(0.99)
@@ -149,7 +149,7 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (NOT_PRINTED, "silent"))
 
     def test_late_answer(self) -> None:
-        """An answer to the second question is as good."""
+        """An answer to the second query suffices."""
         printer = epson()
         printer.clock.advance(1)
         printer.says(FINE + TURN + DONE)
@@ -157,7 +157,7 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_clone_that_is_silent(self) -> None:
-        """From a clone silence means nothing: the job is sent after two seconds."""
+        """A silent clone gets the job after two seconds."""
         printer = Printer(compose(RECEIPT, CLONE))
         printer.clock.pump([1, 0.99])
         self.assertNotIn(printer.job.data, printer.wrote())
@@ -165,12 +165,12 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.wrote(), printer.job.data)
 
     def test_never_asked(self) -> None:
-        """A printer that is known never to answer is not asked, and waits for nobody."""
+        """A printer that never answers is not queried, and the job is sent immediately."""
         printer = Printer(compose(RECEIPT, replace(CLONE, answers=False)))
         self.assertEqual(printer.wrote(), printer.job.stream)
 
     def test_not_our_turn(self) -> None:
-        """A printer that answers at once but does not come to our turn gets nothing, after one try to free it."""
+        """A printer that answers in real time but not in turn gets nothing, after one attempt to free it."""
         printer = epson()
         printer.says(FINE)
         printer.wrote()
@@ -180,7 +180,7 @@ class AskTests(SynchronousTestCase):
         self.assertEqual((printer.verdict, printer.wrote()), ((NOT_PRINTED, "busy"), b""))
 
     def test_freed(self) -> None:
-        """A printer that was stuck in a broken picture comes to our turn after blank bytes, and prints."""
+        """A printer in the middle of a broken picture answers in turn after NUL bytes, and prints."""
         printer = epson()
         printer.says(FINE)
         printer.clock.advance(1)
@@ -189,21 +189,21 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.wrote(), printer.job.data)
 
     def test_stopped(self) -> None:
-        """A printer that asks for a pause before anything was sent is busy when it does not end it."""
+        """A printer that sends XOFF before the job, and no XON, is busy."""
         printer = Printer(compose(RECEIPT, CLONE))
         printer.says(b"\x13" + FINE)
         printer.clock.pump([1, 1])
         self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
 
     def test_line_breaks(self) -> None:
-        """A line that breaks while asking: nothing was printed."""
+        """A line breaks during the query: nothing was printed."""
         for cleanly in (True, False):
             printer = epson()
             printer.breaks(cleanly)
             self.assertEqual(printer.verdict, (NOT_PRINTED, "lost"))
 
     def test_drawer_without_paper(self) -> None:
-        """The drawer is opened at once even when the paper is out."""
+        """The drawer opens even without paper."""
         printer = Printer(compose((Drawer(),), EPSON))
         printer.wrote()
         printer.says(b"\x1a\x32\x12\x72")
@@ -214,17 +214,17 @@ class AskTests(SynchronousTestCase):
 
 
 class ProofTests(SynchronousTestCase):
-    """After the job the printer proves it, or does not."""
+    """The printer proves the job, or does not."""
 
     def sent(self, job: Job | None = None) -> Printer:
-        """A printer that has taken the whole job."""
+        """A printer that took the whole job."""
         printer = Printer(job or compose(RECEIPT, EPSON))
         printer.says(FINE + TURN if printer.job.profile.automatic else FINE)
         printer.wrote()
         return printer
 
     def test_printed(self) -> None:
-        """The answer in its turn proves the job, and the line is closed."""
+        """The answer in turn proves the job, and the line is closed."""
         printer = self.sent()
         self.assertIsNone(printer.verdict)
         printer.says(DONE)
@@ -233,7 +233,7 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdicts[0].sent, len(printer.job.data))
 
     def test_stale_proof(self) -> None:
-        """The answer to an earlier job's mark, come before our turn, proves nothing."""
+        """The answer to an earlier job's mark proves nothing."""
         printer = epson()
         printer.says(FINE + DONE + TURN)
         printer.wrote()
@@ -243,7 +243,7 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_named_proof(self) -> None:
-        """By name only our own proves the job."""
+        """Of named answers only the expected one proves the job."""
         profile = replace(EPSON, completion="process-id")
         printer = self.sent(compose(RECEIPT, profile, [b"AB01"]))
         printer.says(b"\x37\x22AB00\x00" + DONE)
@@ -260,7 +260,7 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_no_proof(self) -> None:
-        """Without a proof the printer is looked at once more, then the job is unknown; never earlier."""
+        """Without a proof the state is queried once more, then the job is unknown, never earlier."""
         printer = self.sent()
         paper = printer.job.dots / 400
         printer.clock.advance(10 + paper - 0.01)
@@ -276,27 +276,27 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(status.paper, "out")
 
     def test_silent_at_the_end(self) -> None:
-        """A printer that goes silent in the middle leaves the job unknown."""
+        """A printer that becomes silent during the job leaves it unknown."""
         printer = self.sent()
         printer.clock.pump([60, 1])
         self.assertEqual(printer.verdict, (UNKNOWN, "unproven"))
 
     def test_proof_at_the_last_look(self) -> None:
-        """A proof that comes with the last look still counts."""
+        """A proof that comes during the last query still counts."""
         printer = self.sent()
         printer.clock.advance(60)
         printer.says(FINE + DONE)
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_longer_paper(self) -> None:
-        """A longer job is waited for longer."""
+        """A longer job has a longer time limit."""
         printer = self.sent(compose(LONG, EPSON))
         self.assertGreater(printer.job.dots, 9000)
         printer.clock.advance(10 + 9000 / 400)
         self.assertEqual((printer.wrote(), printer.verdict), (b"", None))
 
     def test_paper_ends(self) -> None:
-        """Paper that ends in the middle and is replaced in time: the rest is printed and proven."""
+        """Paper ends during the job and is replaced in time: the rest is printed and proven."""
         printer = self.sent()
         printer.says(b"\x18\x00\x0f\x00")
         printer.clock.advance(5)
@@ -312,7 +312,7 @@ class ProofTests(SynchronousTestCase):
             self.assertEqual(printer.verdict, (UNKNOWN, "lost"))
 
     def test_accepted(self) -> None:
-        """A printer that proves nothing has accepted the job when it answers behind it, and the line is closed."""
+        """Without a proof, an answer after the job means accepted, and the line is closed."""
         printer = self.sent(compose(RECEIPT, CLONE))
         self.assertFalse(printer.transport.disconnecting)
         printer.says(FINE)
@@ -322,13 +322,13 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (ACCEPTED, ""))
 
     def test_arrived_and_stands(self) -> None:
-        """A printer that took all of it and stands may print it later: unknown, with the reason."""
+        """A printer that took the whole job and stopped may print it later: unknown, with the cause."""
         printer = self.sent(compose(RECEIPT, CLONE))
         printer.says(b"\x1a\x32\x12\x72")
         self.assertEqual(printer.verdict, (UNKNOWN, "paper"))
 
     def test_no_answer_behind(self) -> None:
-        """A printer that answered before the job and not behind it leaves the job unknown."""
+        """A printer that answered before the job but not after it leaves it unknown."""
         printer = self.sent(compose(RECEIPT, CLONE))
         printer.clock.advance(10 + printer.job.dots / 400 - 0.01)
         self.assertIsNone(printer.verdict)
@@ -336,7 +336,7 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (UNKNOWN, "stalled"))
 
     def test_not_carried(self) -> None:
-        """A line that breaks while it still carries the job, or never ends carrying, leaves it unknown."""
+        """A line that breaks before it is drained, or never drains, leaves the job unknown."""
         mute = replace(CLONE, answers=False)
         printer = Printer(compose(RECEIPT, mute))
         self.assertTrue(printer.transport.disconnecting)
@@ -349,14 +349,14 @@ class ProofTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (UNKNOWN, "stalled"))
 
     def test_mute(self) -> None:
-        """A kind that can prove but never said a word is not waited for."""
+        """A printer that could prove the job but has never answered is not waited for."""
         printer = Printer(compose(RECEIPT, PROFILES["citizen"]))
         printer.clock.pump([1, 1])
         printer.breaks(cleanly=True)
         self.assertEqual(printer.verdict, (ACCEPTED, ""))
 
     def test_one_verdict(self) -> None:
-        """Whatever comes after the verdict changes nothing."""
+        """Data after the verdict changes nothing."""
         printer = self.sent()
         printer.says(DONE)
         printer.says(b"\x1a" * 10 + DONE)
@@ -367,10 +367,10 @@ class ProofTests(SynchronousTestCase):
 
 
 class FlowTests(SynchronousTestCase):
-    """Pauses that the printer or the line ask for."""
+    """Pauses requested by the printer or the line."""
 
     def sending(self, rate: int = 0) -> Printer:
-        """A long job that is about to be sent."""
+        """A long job before it is sent."""
         printer = Printer(compose(LONG, EPSON), rate)
         self.assertGreater(len(printer.job.data), 3 * CHUNK)
         printer.says(FINE)
@@ -387,7 +387,7 @@ class FlowTests(SynchronousTestCase):
         self.assertEqual(printer.wrote(), printer.job.data)
 
     def test_producer(self) -> None:
-        """The line is asked to say when it is full, for as long as there is something to write."""
+        """The delivery is the line's producer as long as it has data to write."""
         printer = Printer(compose(LONG, EPSON), rate=CHUNK)
         printer.says(FINE + TURN)
         self.assertIs(printer.transport.producer, printer.delivery)
@@ -396,7 +396,7 @@ class FlowTests(SynchronousTestCase):
         self.assertIsNone(printer.transport.producer)
 
     def test_xoff(self) -> None:
-        """XOFF stops the job between two chunks, XON lets it go on where it stopped."""
+        """XOFF pauses the job between two chunks, XON resumes it."""
         printer = self.sending(rate=CHUNK)
         printer.says(TURN)
         self.assertEqual(printer.wrote(), printer.job.data[:CHUNK])
@@ -407,7 +407,7 @@ class FlowTests(SynchronousTestCase):
         self.assertEqual(printer.wrote(), printer.job.data[CHUNK : 2 * CHUNK])
 
     def test_stalled(self) -> None:
-        """A pause that does not end leaves a job that was begun unknown, and the rest of it is dropped."""
+        """An endless pause leaves a job that began unknown, and the rest is dropped."""
         printer = self.sending(rate=CHUNK)
         printer.says(TURN)
         printer.says(b"\x13")
@@ -419,7 +419,7 @@ class FlowTests(SynchronousTestCase):
         self.assertEqual((printer.verdicts[0].sent, printer.transport.disconnecting), (CHUNK, True))
 
     def test_stalled_at_once(self) -> None:
-        """A line that is full before the first byte of the job: nothing was printed."""
+        """A line is full before the first byte of the job: nothing was printed."""
         printer = self.sending()
         printer.delivery.pauseProducing()
         printer.says(TURN)
@@ -427,7 +427,7 @@ class FlowTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
 
     def test_slow_line(self) -> None:
-        """On a line without flow control no more is written than it can carry."""
+        """On a line without flow control the byte rate is limited."""
         printer = self.sending(rate=960)
         printer.says(TURN)
         total = len(printer.wrote())
@@ -440,7 +440,7 @@ class FlowTests(SynchronousTestCase):
         self.assertGreaterEqual(seconds, (len(printer.job.data) - CHUNK) // 960)
 
     def test_broken_in_the_middle(self) -> None:
-        """A line that breaks in the middle leaves the job unknown."""
+        """A line that breaks during the job leaves it unknown."""
         printer = self.sending(rate=CHUNK)
         printer.says(TURN)
         printer.breaks()
@@ -449,10 +449,10 @@ class FlowTests(SynchronousTestCase):
 
 
 class NoiseTests(SynchronousTestCase):
-    """Printers that talk too much."""
+    """Printers that send too much."""
 
     def test_flood_before(self) -> None:
-        """Noise without end before the job: nothing was printed."""
+        """Endless noise before the job: nothing was printed."""
         printer = epson()
         printer.says(b"\xff" * MOST_NOISE)
         self.assertIsNone(printer.verdict)
@@ -460,14 +460,14 @@ class NoiseTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (NOT_PRINTED, "noise"))
 
     def test_flood_after(self) -> None:
-        """Noise without end after the job leaves it unknown."""
+        """Endless noise after the job leaves it unknown."""
         printer = epson()
         printer.says(FINE + TURN)
         printer.says(b"\xff" * (MOST_NOISE + 1))
         self.assertEqual(printer.verdict, (UNKNOWN, "noise"))
 
     def test_changes_without_end(self) -> None:
-        """A printer that tells changes without end is given up as well."""
+        """A printer that sends endless automatic status is given up too."""
         printer = epson()
         printer.says(FINE + TURN)
         for _ in range(20):
@@ -483,7 +483,7 @@ class NoiseTests(SynchronousTestCase):
         st.booleans(),
     )
     def test_any_answers(self, name: str, answers: list[bytes], breaks: bool) -> None:
-        """Whatever a printer says, there is one verdict in the end, and it is not better than what was sent."""
+        """Whatever a printer sends, there is one verdict, and it promises no more than was sent."""
         printer = Printer(compose(RECEIPT, PROFILES[name]))
         for answer in answers:
             if printer.verdict is None:
@@ -504,17 +504,17 @@ class NoiseTests(SynchronousTestCase):
 
 
 class CancelTests(SynchronousTestCase):
-    """Whoever waits can give up."""
+    """The caller can cancel."""
 
     def test_before(self) -> None:
-        """Given up before the job was sent: nothing was printed, and the line is closed."""
+        """Cancelled before the job was sent: nothing was printed, and the line is closed."""
         printer = epson()
         printer.delivery.done.cancel()
         self.assertEqual(printer.verdict, (NOT_PRINTED, "cancelled"))
         self.assertTrue(printer.transport.disconnecting)
 
     def test_after(self) -> None:
-        """Given up after the job was sent: it is unknown."""
+        """Cancelled after the job was sent: unknown."""
         printer = epson()
         printer.says(FINE + TURN)
         printer.delivery.done.addTimeout(5, printer.clock)
@@ -522,7 +522,7 @@ class CancelTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (UNKNOWN, "cancelled"))
 
     def test_when_taken(self) -> None:
-        """Given up at the moment in which the last byte was taken: unknown, and nothing more is asked."""
+        """Cancelled when the last byte was taken: unknown, and no further query is sent."""
         printer = epson()
         printer.delivery.taken.addCallback(lambda _: printer.delivery.done.cancel())
         printer.says(FINE + TURN)
@@ -530,7 +530,7 @@ class CancelTests(SynchronousTestCase):
         self.assertEqual(printer.clock.getDelayedCalls(), [])
 
     def test_words(self) -> None:
-        """Every cause has words for people."""
+        """Every cause has a text."""
         printer = epson()
         printer.delivery.done.cancel()
         self.assertEqual(printer.verdicts[0].reason, CAUSES["cancelled"])
@@ -538,7 +538,7 @@ class CancelTests(SynchronousTestCase):
 
 
 class StarTests(SynchronousTestCase):
-    """The same with a Star printer, whose proof is a counter."""
+    """Star printers, whose proof is a counter."""
 
     @staticmethod
     def state(count: int, flags: int = 0, paper: int = 0) -> bytes:
@@ -547,7 +547,7 @@ class StarTests(SynchronousTestCase):
         return bytes([0x23, 0x06, flags, 0, 0, paper, 0, counted, 0])
 
     def test_printed(self) -> None:
-        """The counter is led to a number of its own first; one more than that proves the job."""
+        """The counter is first set to a number of its own; one more proves the job."""
         printer = Printer(compose(RECEIPT, STAR))
         self.assertEqual(printer.wrote().hex(" "), "1b 40 1b 06 01")
         printer.says(self.state(1))
@@ -565,21 +565,21 @@ class StarTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_other_number(self) -> None:
-        """Where the counter is already high it is led to a low number, far from what an earlier job could reach."""
+        """A high counter is set to a low number, which an earlier job cannot reach."""
         printer = Printer(compose(RECEIPT, STAR))
         printer.wrote()
         printer.says(self.state(31))
         self.assertEqual(printer.wrote().count(b"\x17"), 4)
 
     def test_cannot_print(self) -> None:
-        """An open cover and an end of the paper are told at once."""
+        """An open cover and the end of the paper are reported immediately."""
         for state, cause in ((self.state(0, flags=0x28), "cover"), (self.state(0, 0x08, paper=0x08), "paper")):
             printer = Printer(compose(RECEIPT, STAR))
             printer.says(state)
             self.assertEqual(printer.verdict, (NOT_PRINTED, cause))
 
     def test_not_our_turn(self) -> None:
-        """A printer that does not count up to our number gets nothing."""
+        """A printer whose counter does not reach our number gets nothing."""
         printer = Printer(compose(RECEIPT, STAR))
         printer.says(self.state(3))
         printer.clock.pump([1, 1])
@@ -587,7 +587,7 @@ class StarTests(SynchronousTestCase):
         self.assertNotIn(printer.job.data, printer.wrote())
 
     def test_wakes_up_late(self) -> None:
-        """A first state in the middle of the job says nothing into it, and proves nothing."""
+        """A first state during the job causes no command and proves nothing."""
         printer = Printer(compose(LONG, replace(STAR, reliable=False)), rate=CHUNK)
         printer.clock.pump([1, 1])
         printer.wrote()
@@ -601,7 +601,7 @@ class StarTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (ACCEPTED, ""))
 
     def test_no_counter(self) -> None:
-        """A model without a counter accepts, and that is all that is known."""
+        """A model without a counter accepts the job."""
         printer = Printer(compose(RECEIPT, STAR))
         state = bytes.fromhex("0f060000000000")
         printer.says(state)
@@ -612,17 +612,17 @@ class StarTests(SynchronousTestCase):
 
 
 class InquiryTests(SynchronousTestCase):
-    """Asking how a printer is, without printing."""
+    """Status queries without printing."""
 
     def asking(self, profile: Profile = EPSON) -> tuple[Inquiry, StringTransport, Clock]:
-        """A question on its way."""
+        """A pending query."""
         clock, transport = Clock(), StringTransport()
         inquiry = Inquiry(profile, clock)
         inquiry.makeConnection(transport)
         return inquiry, transport, clock
 
     def test_state(self) -> None:
-        """The state is what the printer tells, and its styles are left alone."""
+        """The state is returned, and styles are not reset."""
         inquiry, transport, clock = self.asking()
         self.assertEqual(transport.value().hex(" "), "10 04 01 10 04 02 10 04 03 10 04 04")
         inquiry.dataReceived(b"\x12\x12\x12\x1e")
@@ -631,7 +631,7 @@ class InquiryTests(SynchronousTestCase):
         self.assertEqual((transport.disconnecting, clock.getDelayedCalls()), (True, []))
 
     def test_star(self) -> None:
-        """A Star printer is asked in its language, and counts nothing."""
+        """A Star printer is queried in its language; its counter does not change."""
         inquiry, transport, _ = self.asking(STAR)
         self.assertEqual(transport.value().hex(" "), "1b 06 01")
         inquiry.dataReceived(StarTests.state(0, flags=0x28))
@@ -639,7 +639,7 @@ class InquiryTests(SynchronousTestCase):
         self.assertEqual(transport.value().hex(" "), "1b 06 01")
 
     def test_silent(self) -> None:
-        """Two questions, two seconds, and it is silent."""
+        """Two queries, two seconds, then silent."""
         inquiry, transport, clock = self.asking()
         clock.pump([1, 0.99])
         self.assertNoResult(inquiry.done)
@@ -648,7 +648,7 @@ class InquiryTests(SynchronousTestCase):
         self.assertTrue(transport.disconnecting)
 
     def test_some_answers(self) -> None:
-        """A printer that answers only one of the questions is known as far as it told."""
+        """A printer that answers only one query has a partly known state."""
         inquiry, _, clock = self.asking()
         inquiry.dataReceived(b"\x1a")
         clock.pump([1, 1])
@@ -656,21 +656,21 @@ class InquiryTests(SynchronousTestCase):
         self.assertEqual((status.online, status.paper), (False, None))
 
     def test_noise(self) -> None:
-        """Noise is no state."""
+        """Noise is not a state."""
         inquiry, _, clock = self.asking()
         inquiry.dataReceived(b"HTTP/1.0 400")
         clock.pump([1, 1])
         self.failureResultOf(inquiry.done, Garbled)
 
     def test_flood(self) -> None:
-        """Noise without end is not listened to."""
+        """Endless noise ends the query."""
         inquiry, transport, _ = self.asking()
         inquiry.dataReceived(b"\xff" * (MOST_NOISE + 1))
         self.failureResultOf(inquiry.done, Garbled)
         self.assertTrue(transport.disconnecting)
 
     def test_line_breaks(self) -> None:
-        """A broken line is told."""
+        """A broken line is reported."""
         inquiry, _, _ = self.asking()
         inquiry.connectionLost(Failure(ConnectionLost()))
         self.failureResultOf(inquiry.done, LineLost)
@@ -678,7 +678,7 @@ class InquiryTests(SynchronousTestCase):
 
 @implementer(IStreamClientEndpoint)
 class Endpoint:
-    """A place to connect to: a `StringTransport`, nobody, or a connection that never comes about."""
+    """An endpoint: a `StringTransport`, a refusal, or a connection that never opens."""
 
     def __init__(self, result: str = "connected") -> None:
         self.result = result
@@ -700,7 +700,7 @@ class Endpoint:
 
 
 class ConnectTests(SynchronousTestCase):
-    """Jobs and questions to an address."""
+    """Jobs and queries to an address."""
 
     def test_delivered(self) -> None:
         """A job is delivered over a connection of its own."""
@@ -712,7 +712,7 @@ class ConnectTests(SynchronousTestCase):
         self.assertIs(self.successResultOf(verdict).outcome, PRINTED)
 
     def test_not_reached(self) -> None:
-        """Nobody there, or nobody in time: nothing was printed."""
+        """Connection refused or not opened in time: nothing was printed."""
         self.assertEqual(
             self.successResultOf(deliver(Endpoint("refused"), compose(RECEIPT, EPSON), Clock())).cause, "unreachable"
         )
@@ -724,14 +724,14 @@ class ConnectTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(verdict).outcome, NOT_PRINTED)
 
     def test_cancelled(self) -> None:
-        """Whoever waits for a delivery can give it up at any time."""
+        """The caller can cancel a delivery at any time."""
         endpoint = Endpoint()
         verdict = deliver(endpoint, compose(RECEIPT, EPSON), Clock())
         verdict.cancel()
         self.assertEqual(self.successResultOf(verdict).cause, "cancelled")
 
     def test_inquired(self) -> None:
-        """A question is asked over a connection of its own; nobody there is told as such."""
+        """A query has a connection of its own; a refused connection is reported."""
         endpoint = Endpoint()
         status = inquire(endpoint, EPSON, Clock())
         assert endpoint.protocol is not None
@@ -741,10 +741,10 @@ class ConnectTests(SynchronousTestCase):
 
 
 class StripTests(SynchronousTestCase):
-    """Pictures on their way."""
+    """Sending pictures."""
 
     def test_long_picture(self) -> None:
-        """A picture is sent whole, chunk by chunk."""
+        """A picture is sent completely, chunk by chunk."""
         printer = Printer(compose((Image(384, b"\xff" * 48 * 200),), EPSON))
         printer.says(FINE)
         printer.wrote()

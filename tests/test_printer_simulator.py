@@ -1,4 +1,4 @@
-"""The simulated printer: a device with rules of its own, that knows what it has really printed."""
+"""The simulated printer, which knows what it has really printed."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def receipt(*texts: str) -> bytes:
 
 
 def rules(printer: SimulatedPrinter, *given: dict[str, Any]) -> None:
-    """Give ``printer`` a scenario of these rules."""
+    """Set these rules for ``printer``."""
     printer.scenario.replace({"rules": list(given)})
 
 
 def entries(printer: SimulatedPrinter) -> list[tuple[str, str, str]]:
-    """What the printer believes has happened."""
+    """The ledger as tuples."""
     return [(entry.kind, entry.status, entry.ref) for entry in printer.ledger.entries()]
 
 
 class PaperTests(SynchronousTestCase):
-    """What is on the paper can be read and looked at."""
+    """The paper as text and as a picture."""
 
     def test_text(self) -> None:
-        """Lines stand where they stand on paper, codes are named, a cut is a dashed line."""
+        """Lines are aligned as on paper, codes are named, a cut is a dashed line."""
         printer = simulated_printer("generic-80")
         job = (Text("Чек", "center"), Text("51.00", "right"), Barcode("ean13", "482000000001"), Qr("x"), Cut())
         printer.feed(compose(job, EPSON).stream)
@@ -62,13 +62,13 @@ class PaperTests(SynchronousTestCase):
         self.assertEqual(lines[-2], ("- " * 24).rstrip())
 
     def test_wide_letters(self) -> None:
-        """Enlarged letters take the room of several when they are centred."""
+        """Enlarged characters count several times when they are centred."""
         printer = simulated_printer("epson")
         printer.feed(compose((Text("СУМА", "center", width=2),), EPSON).stream)
         self.assertEqual(printer.mechanism.paper.text(), " " * 20 + "СУМА\n")
 
     def test_wrapped(self) -> None:
-        """What is wider than the paper goes on in the next line."""
+        """A line that is wider than the paper continues on the next one."""
         printer = simulated_printer("zjiang-58")
         printer.feed(compose((Text("x" * 40),), PROFILES["zjiang-58"]).stream)
         self.assertEqual(printer.mechanism.paper.lines(), ["x" * 32, "x" * 8])
@@ -88,7 +88,7 @@ class PaperTests(SynchronousTestCase):
             self.assertTrue(100 < black < picture.width * picture.height // 3, name)
 
     def test_empty(self) -> None:
-        """Paper with nothing on it can be looked at."""
+        """Blank paper can be drawn."""
         self.assertEqual(Paper(384, 32).text(), "")
         self.assertEqual(Pictures.open(BytesIO(Paper(384, 32).png())).size, (384, 1))
 
@@ -101,48 +101,48 @@ class PaperTests(SynchronousTestCase):
         self.assertEqual(paper.lines()[-1], "2999")
 
     def test_torn_off(self) -> None:
-        """What is torn off is gone."""
+        """Paper that was torn off is gone."""
         paper = Paper(384, 32)
         paper.add(Blank(30))
         paper.tear_off()
         self.assertEqual(paper.pieces, ())
 
     def test_wrong_table(self) -> None:
-        """A wrong number of a code table gives wrong letters, as in a shop."""
+        """A wrong code page number gives wrong characters, as on a real printer."""
         printer = simulated_printer("zjiang-58")
         printer.feed(compose((Text("Їжак"),), EPSON).stream)
         self.assertNotIn("Їжак", printer.mechanism.paper.text())
 
     def test_ideographs(self) -> None:
-        """A clone that was not taken out of its double-byte mode prints ideographs."""
+        """A clone in its double-byte mode prints ideographs."""
         printer = simulated_printer("zjiang-58")
         printer.feed(b"\x1b@\x1bt\x49" + "Кава".encode("cp1251") + b"\n")
         (line,) = printer.mechanism.paper.lines()
         self.assertEqual(len(line), 2)
 
     def test_nothing_for_too_wide(self) -> None:
-        """A QR code that is wider than the paper is not printed, and nothing is said."""
+        """A QR code that is wider than the paper is not printed, without an answer."""
         printer = simulated_printer("zjiang-58")
         printer.feed(b"\x1d(k\x03\x001C\x10\x1d(k\x2b\x001P0" + b"x" * 40 + b"\x1d(k\x03\x001Q0")
         self.assertEqual(printer.mechanism.paper.pieces, ())
 
     def test_logo(self) -> None:
-        """A picture from its memory stands on the paper by its number."""
+        """A stored picture is shown by its number."""
         printer = simulated_printer("epson")
         printer.feed(compose((Logo(7),), EPSON).stream)
         self.assertEqual(printer.mechanism.paper.lines(), ["[logo 7]"])
 
 
 class StateTests(SynchronousTestCase):
-    """What people do to a printer, and what it tells about it."""
+    """Actions of people, and the reported state."""
 
     def test_fine(self) -> None:
-        """A printer without complaints answers so."""
+        """A printer without errors reports that."""
         printer = simulated_printer("epson")
         self.assertEqual(printer.feed(ASK), b"\x12\x12\x12\x12")
 
     def test_conditions(self) -> None:
-        """Every condition is told by its bits."""
+        """Every condition is reported by its bits."""
         printer = simulated_printer("epson")
         printer.open_cover()
         self.assertEqual(printer.feed(ASK), b"\x1a\x16\x12\x12")
@@ -158,7 +158,7 @@ class StateTests(SynchronousTestCase):
         self.assertEqual(printer.feed(ASK), b"\x12\x12\x12\x12")
 
     def test_drawer(self) -> None:
-        """The drawer stays open until somebody pushes it in."""
+        """The drawer stays open until it is closed."""
         printer = simulated_printer("epson")
         printer.feed(compose((Drawer(), Text("a")), EPSON).stream)
         self.assertEqual(printer.feed(b"\x10\x04\x01\x1dr\x02"), b"\x16\x01")
@@ -166,7 +166,7 @@ class StateTests(SynchronousTestCase):
         self.assertEqual(printer.feed(b"\x10\x04\x01\x1dr\x02"), b"\x12\x00")
 
     def test_changes(self) -> None:
-        """Who switched that on is told every change, and only changes."""
+        """Automatic status, if switched on, reports every change, and only changes."""
         printer = simulated_printer("epson")
         self.assertEqual(printer.feed(b"\x1b@\x1da\xff"), b"\x10\x00\x00\x00")
         printer.open_cover()
@@ -180,15 +180,15 @@ class StateTests(SynchronousTestCase):
         self.assertEqual(printer.take_answers(), b"")
 
     def test_names(self) -> None:
-        """It tells its names."""
+        """It returns its names."""
         self.assertEqual(simulated_printer("epson").feed(b"\x1dIB"), b"_EPSON\x00")
 
     def test_named_proof(self) -> None:
-        """It repeats the name of a mark when it came there."""
+        """It returns the name of a mark when it reaches it."""
         self.assertEqual(simulated_printer("epson").feed(b"\x1d(H\x06\x0000AB01"), b"\x37\x22AB01\x00")
 
     def test_real_time(self) -> None:
-        """The drawer opens at once even when the printer cannot print."""
+        """The drawer opens by the real-time command even when the printer cannot print."""
         printer = simulated_printer("epson")
         printer.take_paper_out()
         printer.feed(receipt("a"))
@@ -196,7 +196,7 @@ class StateTests(SynchronousTestCase):
         self.assertEqual((printer.mechanism.pulses, printer.mechanism.paper.pieces), (1, ()))
 
     def test_recovered_at_once(self) -> None:
-        """After a stuck knife it can be told to go on, or to throw away what waits."""
+        """After a cutter fault it can continue, or discard its buffer."""
         for command, lines in ((b"\x10\x05\x01", ["a"]), (b"\x10\x05\x02", [])):
             printer = simulated_printer("epson")
             printer.break_down("cutter")
@@ -205,7 +205,7 @@ class StateTests(SynchronousTestCase):
             self.assertEqual(printer.mechanism.paper.lines(), lines)
 
     def test_mute(self) -> None:
-        """A mute printer prints and says nothing."""
+        """A mute printer prints and never answers."""
         printer = simulated_printer("epson", mute=True)
         self.assertEqual(printer.feed(ASK + receipt("a")), b"")
         self.assertEqual(printer.mechanism.paper.lines(), ["a"])
@@ -218,7 +218,7 @@ class StateTests(SynchronousTestCase):
         ),
     )
     def test_any_bytes(self, name: str, pieces: list[bytes]) -> None:
-        """No bytes make it fail, and it goes on printing afterwards."""
+        """No input makes it fail, and it prints afterwards."""
         printer = simulated_printer(name)
         for piece in pieces:
             printer.feed(piece)
@@ -232,7 +232,7 @@ class StateTests(SynchronousTestCase):
 
 
 class StopTests(SynchronousTestCase):
-    """What stops a printer in the middle, and how it goes on."""
+    """What stops a printer during a job, and how it continues."""
 
     def test_paper_ends(self) -> None:
         """It stops before the line that does not fit, keeps the rest, and prints it on new paper."""
@@ -245,7 +245,7 @@ class StopTests(SynchronousTestCase):
         self.assertEqual((printer.take_answers(), entries(printer)), (b"\x00", [("print", "accepted", "1")]))
 
     def test_cover(self) -> None:
-        """With an open cover it takes what comes, prints nothing, and prints it when the cover is closed."""
+        """With an open cover it takes data, prints nothing, and prints it when the cover is closed."""
         printer = simulated_printer("epson")
         printer.open_cover()
         self.assertEqual(printer.feed(receipt("a")), b"")
@@ -254,7 +254,7 @@ class StopTests(SynchronousTestCase):
         self.assertEqual((printer.mechanism.paper.lines(), printer.take_answers()), (["a"], b"\x00"))
 
     def test_printed_after_the_line_is_gone(self) -> None:
-        """What it took is printed even when the far end has long gone away."""
+        """Data that was taken is printed even after the client has closed."""
         printer = simulated_printer("epson")
         printer.open_cover()
         printer.feed(receipt("a"))
@@ -264,7 +264,7 @@ class StopTests(SynchronousTestCase):
         self.assertEqual(printer.take_answers(), b"")
 
     def test_full_buffer(self) -> None:
-        """What does not fit into the buffer of a printer that stands is lost, and counted."""
+        """Data that does not fit into the buffer of a stopped printer is lost and counted."""
         printer = simulated_printer("epson", buffer_size=1000)
         printer.open_cover()
         printer.feed(b"x" * 900 + b"\n")
@@ -273,7 +273,7 @@ class StopTests(SynchronousTestCase):
         self.assertEqual((printer.lost, printer.room), (101, 0))
 
     def test_flow_control(self) -> None:
-        """On a serial line it asks for a pause before the buffer is full, and ends it when there is room."""
+        """On a serial line it sends XOFF before the buffer is full, and XON when there is room."""
         printer = simulated_printer("epson", flow_control=True, buffer_size=2000)
         printer.open_cover()
         self.assertEqual(printer.feed(b"x\n" * 700), b"")
@@ -290,7 +290,7 @@ class StopTests(SynchronousTestCase):
         self.assertEqual((len(printer.mechanism.paper.pieces), printer.lost), (1, 0))
 
     def test_power(self) -> None:
-        """Switched off and on it has forgotten what it had not printed, and half a job is no job."""
+        """Switching off and on discards unprinted data, and a partial job is not a job."""
         printer = simulated_printer("epson", roll_dots=100)
         broken: list[bool] = []
         printer.on_break = lambda: broken.append(True)
@@ -304,10 +304,10 @@ class StopTests(SynchronousTestCase):
 
 
 class LedgerTests(SynchronousTestCase):
-    """The oracle: what was really printed."""
+    """The ledger: what was really printed."""
 
     def test_entry(self) -> None:
-        """Each job that was printed whole is an entry with its number and time."""
+        """Each complete job is an entry with its number and time."""
         printer = simulated_printer("epson", now=lambda: NOON)
         for _ in range(2):
             printer.feed(receipt("a"))
@@ -316,14 +316,14 @@ class LedgerTests(SynchronousTestCase):
         self.assertEqual({entry.dt for entry in printer.ledger.entries()}, {"20260102123045"})
 
     def test_nothing_printed(self) -> None:
-        """Questions and the drawer are no print jobs."""
+        """Queries and drawer openings are not print jobs."""
         printer = simulated_printer("epson")
         printer.feed(ASK + b"\x1b@\x1dr\x01" + b"\x1bp\x00\x19\xfa")
         printer.hang_up()
         self.assertEqual((entries(printer), printer.mechanism.pulses), ([], 1))
 
     def test_two_receipts_on_one_line(self) -> None:
-        """Two receipts over one connection are two jobs, two copies before one proof are one."""
+        """Two receipts over one connection are two jobs; two copies before one proof are one."""
         printer = simulated_printer("epson")
         printer.feed(receipt("a") + receipt("b"))
         self.assertEqual(len(entries(printer)), 2)
@@ -331,7 +331,7 @@ class LedgerTests(SynchronousTestCase):
         self.assertEqual(len(entries(printer)), 3)
 
     def test_restart(self) -> None:
-        """In a file the ledger outlives the process, and numbers go on."""
+        """A ledger file outlives the process, and numbers continue."""
         path = Path(self.mktemp()) / "prn.ledger"
         for _ in range(2):
             printer = simulated_printer("epson", ledger=path)
@@ -343,13 +343,13 @@ class LedgerTests(SynchronousTestCase):
 
 
 class ScenarioTests(SynchronousTestCase):
-    """Rules, met by the real sending end over a line in memory."""
+    """Rules with the real client over a line in memory."""
 
     def setUp(self) -> None:
         self.clock = Clock()
 
     def deliver(self, printer: SimulatedPrinter, *commands: Command, seconds: int = 60) -> DeliveryVerdict | None:
-        """Bring a receipt to ``printer``; the verdict, if there is one after ``seconds``."""
+        """Deliver a receipt to ``printer``; return the verdict, if there is one after ``seconds``."""
         delivery = Delivery(compose(commands or RECEIPT, printer.profile), self.clock)
         found: list[DeliveryVerdict] = []
         delivery.done.addCallback(found.append)
@@ -360,14 +360,14 @@ class ScenarioTests(SynchronousTestCase):
         return found[0] if found else None
 
     def pump(self, pump: IOPump, seconds: int) -> None:
-        """Let bytes and time pass."""
+        """Carry bytes and advance the time."""
         for _ in range(seconds * 4):
             pump.flush()
             self.clock.advance(0.25)
         pump.flush()
 
     def test_printed(self) -> None:
-        """Every family that can prove it prints and proves, in any language."""
+        """Every profile with a proof prints and proves, in any language."""
         for name in ("epson", "epson-old", "citizen", "star"):
             printer = simulated_printer(name)
             verdict = self.deliver(printer)
@@ -376,7 +376,7 @@ class ScenarioTests(SynchronousTestCase):
             self.assertEqual(entries(printer), [("print", "accepted", "1")])
 
     def test_accepted(self) -> None:
-        """A mute clone prints, and nobody knows."""
+        """A mute clone prints without a proof."""
         printer = simulated_printer("zjiang-58", mute=True)
         verdict = self.deliver(printer)
         assert verdict is not None
@@ -384,7 +384,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertEqual(entries(printer), [("print", "accepted", "1")])
 
     def expect(self, then: str, outcome: Outcome, cause: str, printed: bool, **rule: object) -> None:
-        """One rule, the verdict that it leads to, and whether paper came out; then a repeat that works."""
+        """Check a rule: its verdict, whether paper came out, and a successful repetition."""
         for name in ("epson", "star"):
             printer = simulated_printer(name)
             rules(printer, {"on": "print", "then": then, **rule})
@@ -399,14 +399,14 @@ class ScenarioTests(SynchronousTestCase):
             self.assertIs(again.outcome, Outcome.PRINTED, name)
 
     def test_refused(self) -> None:
-        """A refusal is an end of the paper, or what the code says; nothing is printed and the next job is."""
+        """A refusal is the end of the paper or the condition in the code; nothing is printed, but the next job is."""
         self.expect("refuse", Outcome.NOT_PRINTED, "paper", False)
         for code in ("cover", "cutter", "mechanical", "overheat", "unrecoverable", "offline"):
             self.expect("refuse", Outcome.NOT_PRINTED, code, False, code=code)
         self.expect("refuse", Outcome.NOT_PRINTED, "paper", False, code=5005)
 
     def test_refusal_in_the_ledger(self) -> None:
-        """A refusal is an entry as well."""
+        """A refusal is an entry too."""
         printer = simulated_printer("epson")
         rules(printer, {"on": "print", "then": "refuse"})
         self.deliver(printer)
@@ -425,7 +425,7 @@ class ScenarioTests(SynchronousTestCase):
         self.expect("silent", Outcome.NOT_PRINTED, "silent", False)
 
     def test_garbage(self) -> None:
-        """Rubbish instead of the proof: from an ESC/POS printer the job is unknown, and it is on paper."""
+        """Garbage instead of the proof: with ESC/POS the job is unknown and on paper."""
         printer = simulated_printer("epson")
         rules(printer, {"on": "print", "then": "garbage"})
         verdict = self.deliver(printer)
@@ -434,7 +434,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertEqual(entries(printer), [("print", "accepted", "1")])
 
     def test_garbage_from_star(self) -> None:
-        """A Star printer is asked for its count again, so rubbish in between costs nothing."""
+        """A Star printer is queried for its counter again, so garbage in between has no effect."""
         printer = simulated_printer("star")
         rules(printer, {"on": "print", "then": "garbage"})
         verdict = self.deliver(printer)
@@ -442,7 +442,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertIs(verdict.outcome, Outcome.PRINTED)
 
     def test_unreachable(self) -> None:
-        """No connection comes about, and the rule is used up by that."""
+        """The connection fails, which uses up the rule."""
         printer = simulated_printer("epson")
         rules(printer, {"on": "print", "then": "unreachable"})
         self.assertIsNone(PrinterPort(printer).buildProtocol(None))
@@ -452,7 +452,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertEqual((printer.feed(receipt("a") + ASK), printer.mechanism.paper.pieces), (b"", ()))
 
     def test_any(self) -> None:
-        """A rule for anything is met by a print."""
+        """A rule for any operation applies to a print."""
         printer = simulated_printer("epson")
         rules(printer, {"on": "any", "then": "lost_after"})
         verdict = self.deliver(printer)
@@ -460,7 +460,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertIs(verdict.outcome, Outcome.UNKNOWN)
 
     def test_delay(self) -> None:
-        """A delay holds the print back, and the proof with it."""
+        """A delay postpones the print and its proof."""
         printer = simulated_printer("epson", clock=self.clock)
         rules(printer, {"on": "print", "then": "accept", "delay_ms": 1500})
         self.assertIsNone(self.deliver(printer, seconds=1))
@@ -472,7 +472,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertIs(verdict.outcome, Outcome.PRINTED)
 
     def test_paper_ends_in_the_middle(self) -> None:
-        """Paper that ends in the middle leaves the job unknown; new paper later brings the rest, once."""
+        """Paper that ends during the job leaves it unknown; with new paper the rest is printed once."""
         for name in ("epson", "star"):
             printer = simulated_printer(name, roll_dots=2000)
             lines = [Text(f"{number}") for number in range(100)]
@@ -486,7 +486,7 @@ class ScenarioTests(SynchronousTestCase):
             self.assertEqual(entries(printer), [("print", "accepted", "1")])
 
     def test_left_over_picture(self) -> None:
-        """A printer that an earlier job left in the middle of a picture prints the next receipt whole."""
+        """A printer in the middle of an earlier job's picture prints the next receipt completely."""
         printer = simulated_printer("epson")
         printer.feed(b"\x1b@\x1dv0\0\x48\0\x30\0" + b"\xff" * 1000)
         printer.hang_up()
@@ -496,7 +496,7 @@ class ScenarioTests(SynchronousTestCase):
         self.assertEqual(printer.mechanism.paper.lines()[-2:], ["ФІСКАЛЬНИЙ ЧЕК", "Кава 51.00"])
 
     def ask(self, printer: SimulatedPrinter) -> Inquiry:
-        """Ask ``printer`` how it is."""
+        """Query the state of ``printer``."""
         inquiry = Inquiry(printer.profile, self.clock)
         line = PrinterPort(printer).buildProtocol(None)
         assert line is not None
@@ -504,7 +504,7 @@ class ScenarioTests(SynchronousTestCase):
         return inquiry
 
     def test_probe(self) -> None:
-        """Questions about the state meet only rules that name them, and prints do not meet those."""
+        """Rules for queries apply to queries only, and rules for prints to prints only."""
         for name in ("epson", "star"):
             printer = simulated_printer(name)
             rules(printer, {"on": "any", "then": "silent"}, {"on": "probe", "then": "refuse", "code": "cover"})
@@ -515,7 +515,7 @@ class ScenarioTests(SynchronousTestCase):
             self.assertEqual(entries(printer), [])
 
     def test_probe_goes_wrong(self) -> None:
-        """A question can be met by silence, by rubbish and by a broken line."""
+        """A query can end in silence, garbage or a broken line."""
         for then in ("silent", "garbage", "lost_before"):
             for name in ("epson", "star"):
                 printer = simulated_printer(name)
@@ -524,7 +524,7 @@ class ScenarioTests(SynchronousTestCase):
                 self.assertEqual(printer.scenario.document()["rules"], [])
 
     def test_in_process(self) -> None:
-        """Without a port rules work as well: a broken line is deaf until it is closed."""
+        """Rules also work without a port: a broken line ignores data until it is closed."""
         printer = simulated_printer("epson")
         rules(printer, {"on": "print", "then": "lost_after"}, {"on": "print", "then": "garbage"})
         self.assertEqual(printer.feed(receipt("a") + ASK), b"")
@@ -538,14 +538,14 @@ class PortTests(SynchronousTestCase):
     """The network port."""
 
     def line(self, port: PrinterPort) -> tuple[PrinterLine, StringTransport]:
-        """Somebody connects."""
+        """Connect a client."""
         line, transport = port.buildProtocol(None), StringTransport()
         assert line is not None
         line.makeConnection(transport)
         return line, transport
 
     def test_one_at_a_time(self) -> None:
-        """Who comes second waits until the first is gone, and is served then."""
+        """A second client waits until the first one is gone, and is served then."""
         port = PrinterPort(simulated_printer("epson"))
         first, one = self.line(port)
         second, two = self.line(port)
@@ -556,7 +556,7 @@ class PortTests(SynchronousTestCase):
         self.assertEqual(two.value(), b"\x12" * 4)
 
     def test_turned_away(self) -> None:
-        """Some printers turn the second one away."""
+        """Some printers refuse the second client."""
         port = PrinterPort(simulated_printer("epson"), turns_away=True)
         first, _ = self.line(port)
         second, two = self.line(port)
@@ -568,7 +568,7 @@ class PortTests(SynchronousTestCase):
         self.assertEqual(three.value(), b"\x12" * 4)
 
     def test_gave_up_waiting(self) -> None:
-        """Who gave up waiting is not served."""
+        """A client that gave up waiting is not served."""
         port = PrinterPort(simulated_printer("epson"))
         first, _ = self.line(port)
         second, _ = self.line(port)
@@ -578,7 +578,7 @@ class PortTests(SynchronousTestCase):
         self.assertEqual(port.printer.mechanism.paper.pieces, ())
 
     def test_full_buffer(self) -> None:
-        """A printer that stands reads no more when its buffer is full, and loses nothing."""
+        """A stopped printer stops reading when its buffer is full, and loses nothing."""
         printer = simulated_printer("epson", buffer_size=500)
         line, transport = self.line(PrinterPort(printer))
         printer.open_cover()
@@ -589,7 +589,7 @@ class PortTests(SynchronousTestCase):
         self.assertEqual((len(printer.mechanism.paper.lines()), printer.lost), (1000, 0))
 
     def test_sent_and_gone(self) -> None:
-        """What was sent before the far end went away is printed."""
+        """Data that was sent before the client closed is printed."""
         port = PrinterPort(simulated_printer("epson"))
         line, _ = self.line(port)
         line.dataReceived(receipt("a"))

@@ -1,4 +1,4 @@
-"""What ESC/POS printers tell about themselves: answers told apart by their bits, one value made of them."""
+"""Answers of ESC/POS printers: recognised by their bits and combined into one state."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from protocols.printers.status import PrinterStatus
 from tests.vectors.printers import ESCPOS_ANSWERS
 
 
-def told(data: bytes, *asked: int, in_turn: int = 0) -> tuple[list[EscPosAnswer], PrinterStatus]:
-    """The answers in ``data`` when ``asked`` had been asked at once, and ``in_turn`` questions in their turn."""
+def parse(data: bytes, *asked: int, in_turn: int = 0) -> tuple[list[EscPosAnswer], PrinterStatus]:
+    """The answers in ``data`` after the real-time queries ``asked`` and ``in_turn`` queries in turn."""
     answers = EscPosAnswers()
     answers.ask(*asked)
     for _ in range(in_turn):
@@ -35,7 +35,7 @@ class VectorTests(SynchronousTestCase):
     """The golden answers."""
 
     def test_meaning(self) -> None:
-        """Every golden answer says what it means, wherever it is cut."""
+        """Every golden answer is parsed correctly, wherever it is split."""
         for vector in ESCPOS_ANSWERS:
             for cut in range(len(vector.data)):
                 answers = EscPosAnswers()
@@ -50,56 +50,56 @@ class VectorTests(SynchronousTestCase):
 
 
 class ApartTests(SynchronousTestCase):
-    """Answers that look alike are told apart by what came before."""
+    """Answers that look alike are distinguished by the queries before them."""
 
     def test_in_order(self) -> None:
-        """Answers to several questions belong to them in their order."""
-        found, status = told(b"\x12\x16\x12\x72", 1, 2, 3, 4)
+        """Answers belong to queries in their order."""
+        found, status = parse(b"\x12\x16\x12\x72", 1, 2, 3, 4)
         self.assertEqual(
             found, [StateAnswer(1, 0x12), StateAnswer(2, 0x16), StateAnswer(3, 0x12), StateAnswer(4, 0x72)]
         )
         self.assertEqual((status.online, status.cover_open, status.paper), (True, True, "out"))
 
     def test_group_before_turn(self) -> None:
-        """The three bytes after the first of a change belong to it, and only the next one is an answer in turn."""
-        found, _ = told(b"\x10\x00\x00\x00\x00", in_turn=1)
+        """The last three bytes of an automatic status belong to it; the next one is an answer in turn."""
+        found, _ = parse(b"\x10\x00\x00\x00\x00", in_turn=1)
         self.assertEqual(found, [StateChange(b"\x10\0\0\0"), TurnAnswer(0)])
 
     def test_answer_inside_of_a_group(self) -> None:
-        """An answer at once, or a pause, may come in the middle of a change."""
-        found, status = told(b"\x10\x00\x12\x13\x03\x00", 1)
+        """A real-time answer, or XOFF, may come in the middle of an automatic status."""
+        found, status = parse(b"\x10\x00\x12\x13\x03\x00", 1)
         self.assertEqual(found, [StateAnswer(1, 0x12), Flow(True), StateChange(b"\x10\x00\x03\x00")])
         self.assertEqual(status.paper, "near_end")
 
     def test_group_broken_off(self) -> None:
-        """A change that breaks off is noise, and the next one is read."""
-        found, _ = told(b"\x10\x00\x18\x00\x00\x00")
+        """An incomplete automatic status is noise, and the next one is parsed."""
+        found, _ = parse(b"\x10\x00\x18\x00\x00\x00")
         self.assertEqual(found, [Noise(b"\x10\x00"), StateChange(b"\x18\0\0\0")])
 
     def test_nobody_asked(self) -> None:
-        """An answer that nobody asked for says nothing about the printer."""
-        found, status = told(b"\x16\x00")
+        """An answer without a query does not change the state."""
+        found, status = parse(b"\x16\x00")
         self.assertEqual(found, [Noise(b"\x16"), Noise(b"\x00")])
         self.assertEqual(status, PrinterStatus())
         self.assertFalse(status.known)
 
     def test_names(self) -> None:
-        """Names of the printer and of marks are read whole."""
-        found, _ = told(b"_EPSON\x00\x37\x22AB01\x00")
+        """Names of the printer and of marks are parsed completely."""
+        found, _ = parse(b"_EPSON\x00\x37\x22AB01\x00")
         self.assertEqual(found, [NameAnswer(b"EPSON"), TurnAnswer(name=b"AB01")])
 
     def test_name_that_is_none(self) -> None:
-        """What begins like a name and is none is noise, and nothing after it is lost."""
-        found, _ = told(b"_\x12\x37\x12", 1, 2)
+        """The beginning of a name alone is noise, and nothing after it is lost."""
+        found, _ = parse(b"_\x12\x37\x12", 1, 2)
         self.assertEqual(found, [Noise(b"_"), StateAnswer(1, 0x12), Noise(b"\x37"), StateAnswer(2, 0x12)])
 
     def test_name_without_end(self) -> None:
-        """A name without an end is given up."""
+        """An endless name is given up."""
         answers = EscPosAnswers()
         self.assertTrue(any(isinstance(answer, Noise) for answer in answers.feed(b"_" + b"A" * 100)))
 
     def test_flow(self) -> None:
-        """XOFF and XON are told, and kept."""
+        """XOFF and XON are returned and remembered."""
         answers = EscPosAnswers()
         self.assertEqual(list(answers.feed(b"\x13")), [Flow(True)])
         self.assertTrue(answers.stopped)
@@ -116,7 +116,7 @@ class ApartTests(SynchronousTestCase):
     @settings(max_examples=300, deadline=None)
     @given(st.binary(max_size=60), st.lists(st.integers(1, 4), max_size=6), st.integers(0, 3))
     def test_any_bytes(self, data: bytes, asked: list[int], in_turn: int) -> None:
-        """No bytes make it fail, byte by byte they say the same, and no more is kept than is worth showing."""
+        """No input makes it fail, splitting changes nothing, and the kept answers are limited."""
         whole, single = EscPosAnswers(), EscPosAnswers()
         for answers in (whole, single):
             answers.ask(*asked)
@@ -129,14 +129,14 @@ class ApartTests(SynchronousTestCase):
 
 
 class StatusTests(SynchronousTestCase):
-    """The one value that is made of it."""
+    """The combined state."""
 
     def test_faults(self) -> None:
-        """Each error has its name, and the gravest one is told."""
+        """Each error has its name, and the most serious one is reported."""
         for bits, fault in ((0x04, "mechanical"), (0x08, "cutter"), (0x20, "unrecoverable"), (0x40, "overheat")):
-            self.assertEqual(told(bytes([0x12 | bits]), 3)[1].error, fault)
-            self.assertEqual(told(bytes([0x10, bits, 0, 0]))[1].error, fault)
-        self.assertEqual(told(b"\x3a", 3)[1].error, "unrecoverable")
+            self.assertEqual(parse(bytes([0x12 | bits]), 3)[1].error, fault)
+            self.assertEqual(parse(bytes([0x10, bits, 0, 0]))[1].error, fault)
+        self.assertEqual(parse(b"\x3a", 3)[1].error, "unrecoverable")
 
     def test_error_goes(self) -> None:
         """An error is over when the printer says so."""
@@ -149,11 +149,11 @@ class StatusTests(SynchronousTestCase):
         self.assertEqual(answers.status.error, "none")
 
     def test_stopped_by_paper(self) -> None:
-        """A printer that stopped at the end of its paper is out of it."""
-        self.assertEqual(told(b"\x32", 2)[1].paper, "out")
+        """A printer that stopped at the end of its paper is out of paper."""
+        self.assertEqual(parse(b"\x32", 2)[1].paper, "out")
 
     def test_drawer(self) -> None:
-        """A high pin means open, or closed where the wiring is the other way."""
+        """A high pin means open, or closed with inverted wiring."""
         for high_is_open, expected in ((True, True), (False, False)):
             answers = EscPosAnswers(drawer_high_is_open=high_is_open)
             answers.ask(1)
@@ -164,7 +164,7 @@ class StatusTests(SynchronousTestCase):
             self.assertIs(answers.status.drawer_open, not expected)
 
     def test_reason(self) -> None:
-        """What a person can mend first is the reason; a printer without complaints has none."""
+        """The reason is what a person can fix first; a printer without errors has none."""
         ready = PrinterStatus(online=True, cover_open=False, paper="near_end")
         self.assertIsNone(ready.reason)
         self.assertEqual(replace(ready, online=False).reason, "offline")

@@ -1,4 +1,4 @@
-"""Lines open with their settings, carry bytes both ways, and say plainly why they do not open."""
+"""Lines open with their settings, carry bytes in both directions, and report why they do not open."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from protocols.serial import SerialAddress, SerialEndpoint, SerialSettings, TcpE
 
 
 class Listener(Protocol):
-    """Keeps what it hears."""
+    """Records received data."""
 
     def __init__(self) -> None:
         self.heard = b""
@@ -51,7 +51,7 @@ class Listener(Protocol):
 
 
 class Port:
-    """A stand-in for pyserial's port that remembers what it was told, in order."""
+    """A stand-in for pyserial's port that records calls in order."""
 
     def __init__(self, fd: int, error: Exception | None = None) -> None:
         object.__setattr__(self, "told", [])
@@ -62,7 +62,7 @@ class Port:
         self.__dict__["told"].append((name, value))
 
     def open(self) -> None:
-        """Open, or fail as told."""
+        """Open, or fail as configured."""
         self.__dict__["told"].append(("open", None))
         if self.__dict__["error"] is not None:
             raise self.__dict__["error"]
@@ -72,13 +72,13 @@ class Port:
         self.__dict__["told"].append(("close", None))
 
     def reset_input_buffer(self) -> None:
-        """Forget what came before."""
+        """Discard earlier input."""
 
     reset_output_buffer = flushInput = flushOutput = reset_input_buffer
 
 
 class SerialTests(SynchronousTestCase):
-    """A serial port is something to connect to."""
+    """Serial ports as endpoints."""
 
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
@@ -88,13 +88,13 @@ class SerialTests(SynchronousTestCase):
         self.addCleanup(self.close_far)
 
     def close_far(self) -> None:
-        """Pull the plug."""
+        """Close the other end."""
         if self.far:
             os.close(self.far)
         self.far = 0
 
     def opened(self, **settings: Any) -> Listener:
-        """A protocol on the near end of a pair of ports."""
+        """A protocol on one end of a pair of ports."""
         endpoint = SerialEndpoint(self.reactor, SerialSettings(self.name, **settings))
         protocol = self.successResultOf(endpoint.connect(Factory.forProtocol(Listener)))
         assert isinstance(protocol, Listener)
@@ -102,12 +102,12 @@ class SerialTests(SynchronousTestCase):
         return protocol
 
     def drop(self, protocol: Listener) -> None:
-        """Close the port for good."""
+        """Close the port finally."""
         if protocol.lost is None:
             cast(Any, protocol.transport).connectionLost(Failure(ConnectionLost()))
 
     def refused(self, deferred: Deferred[Any]) -> str:
-        """Why the line did not open."""
+        """The reason why the line did not open."""
         return str(cast(NotReached, self.failureResultOf(deferred, NotReached).value).reason)
 
     def test_interface(self) -> None:
@@ -116,7 +116,7 @@ class SerialTests(SynchronousTestCase):
         verifyObject(IStreamClientEndpoint, tcp_endpoint(self.reactor, "127.0.0.1", 1))
 
     def test_both_ways(self) -> None:
-        """Bytes of any value pass in both directions."""
+        """Bytes of any value are carried in both directions."""
         protocol = self.opened()
         every = bytes(range(256))
         os.write(self.far, every)
@@ -128,21 +128,21 @@ class SerialTests(SynchronousTestCase):
         self.assertEqual(os.read(self.far, 512), every)
 
     def test_address(self) -> None:
-        """The line is named by its port."""
+        """The line's address is its port."""
         protocol = self.opened()
         assert protocol.transport is not None
         self.assertEqual(protocol.transport.getPeer(), SerialAddress(self.name))
         self.assertEqual(protocol.transport.getHost(), SerialAddress(self.name))
 
     def test_unplugged(self) -> None:
-        """A port that goes away is a lost connection."""
+        """A port that disappears is a lost connection."""
         protocol = self.opened()
         self.close_far()
         gone = cast(Any, protocol.transport).doRead()
         self.assertIsInstance(gone, ConnectionLost | ConnectionDone)
 
     def test_aborted(self) -> None:
-        """An aborted line is closed though bytes wait to be written, once."""
+        """An aborted line closes once, despite unsent bytes."""
         protocol = self.opened()
         transport = cast(Any, protocol.transport)
         transport.write(b"never read")
@@ -155,7 +155,7 @@ class SerialTests(SynchronousTestCase):
         self.assertFalse(self.reactor.getReaders() or self.reactor.getWriters())
 
     def test_exclusive(self) -> None:
-        """A port that is open cannot be opened again, unless sharing is set."""
+        """An open port cannot be opened again unless sharing is set."""
         self.opened()
         endpoint = SerialEndpoint(self.reactor, SerialSettings(self.name))
         self.assertIn("another program uses the port", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
@@ -166,13 +166,13 @@ class SerialTests(SynchronousTestCase):
         self.opened(exclusive=False)
 
     def test_absent(self) -> None:
-        """A port that is not there is told by name."""
+        """The error for an absent port contains its name."""
         endpoint = SerialEndpoint(self.reactor, SerialSettings("/dev/no-such-port"))
         reason = self.refused(endpoint.connect(Factory.forProtocol(Listener)))
         self.assertTrue(reason.startswith("/dev/no-such-port: no such port; existing ports: "), reason)
 
     def test_no_port(self) -> None:
-        """A file that is no serial port does not open."""
+        """A file that is not a serial port does not open."""
         path = self.mktemp()
         with open(path, "w"):
             pass
@@ -180,12 +180,12 @@ class SerialTests(SynchronousTestCase):
         self.assertIn("this is not a serial port", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
 
     def test_bad_setting(self) -> None:
-        """A setting that no port knows is a plain refusal too."""
+        """An invalid setting is refused with a reason too."""
         endpoint = SerialEndpoint(self.reactor, SerialSettings(self.name, parity="X"))
         self.assertIn("parity", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
 
     def test_settings(self) -> None:
-        """Everything is set before the port opens, modem lines too."""
+        """All parameters are set before the port opens, modem lines too."""
         port = Port(self.far)
         settings = SerialSettings("COM7", 115200, 7, "E", 2, True, True, dtr=False, rts=True)
         endpoint = SerialEndpoint(self.reactor, settings, lambda: cast(serial.Serial, port))
@@ -210,7 +210,7 @@ class SerialTests(SynchronousTestCase):
         )
 
     def test_modem_lines_left_alone(self) -> None:
-        """Lines that are not mentioned are not touched."""
+        """Modem lines without a setting are not changed."""
         port = Port(self.far)
         endpoint = SerialEndpoint(
             self.reactor, SerialSettings("COM7", exclusive=False), lambda: cast(serial.Serial, port)
@@ -220,7 +220,7 @@ class SerialTests(SynchronousTestCase):
         self.assertFalse(names & {"dtr", "rts", "exclusive"})
 
     def test_reasons(self) -> None:
-        """Every way in which systems refuse a port has its words."""
+        """Every refusal of a port has a readable reason."""
         for error, words in (
             (serial.SerialException(errno.EACCES, "x"), "no permission"),
             (serial.SerialException(errno.EBUSY, "x"), "another program"),
@@ -237,7 +237,7 @@ class SerialTests(SynchronousTestCase):
             self.assertIn(words, self.refused(endpoint.connect(Factory.forProtocol(Listener))))
 
     def test_no_protocol(self) -> None:
-        """A factory that wants no connection gets none."""
+        """A factory can decline the connection."""
 
         class Unwilling(Factory):
             def buildProtocol(self, addr: object) -> None:
@@ -249,7 +249,7 @@ class SerialTests(SynchronousTestCase):
 
 @implementer(IHostnameResolver)
 class _Names:
-    """Knows one name; a look-up of another fails, or never ends."""
+    """Resolves one name; others fail, or never end."""
 
     def __init__(self, ends: bool) -> None:
         self.ends = ends
@@ -257,7 +257,7 @@ class _Names:
     def resolveHostName(  # type: ignore[override]
         self, receiver: Any, hostName: str, *_: object, **__: object
     ) -> Any:
-        """Tell the address of ``terminal``."""
+        """Resolve ``terminal``."""
         receiver.resolutionBegan(self)
         if hostName == "terminal":
             receiver.addressResolved(IPv4Address("TCP", "10.0.0.9", 20007))
@@ -266,24 +266,24 @@ class _Names:
         return self
 
     def cancel(self) -> None:
-        """Nothing is under way."""
+        """Nothing to cancel."""
 
 
 @implementer(IReactorPluggableNameResolver)
 class _Reactor(MemoryReactorClock):
-    """A reactor in memory with names of its own."""
+    """A reactor in memory with its own names."""
 
     def __init__(self, ends: bool = True) -> None:
         super().__init__()
         self.nameResolver = _Names(ends)
 
     def installNameResolver(self, resolver: IHostnameResolver) -> IHostnameResolver:
-        """Take ``resolver`` from now on."""
+        """Use ``resolver``."""
         raise NotImplementedError
 
 
 class TcpTests(SynchronousTestCase):
-    """A TCP line opens within its limit or says why not."""
+    """A TCP line opens within its time limit or reports why not."""
 
     def setUp(self) -> None:
         self.reactor = _Reactor()
@@ -293,11 +293,11 @@ class TcpTests(SynchronousTestCase):
         return tcp_endpoint(self.reactor, host, 20007).connect(Factory.forProtocol(Listener))
 
     def reason(self, deferred: Deferred[Any]) -> str:
-        """Why the line did not open."""
+        """The reason why the line did not open."""
         return str(cast(NotReached, self.failureResultOf(deferred, NotReached).value).reason)
 
     def test_connected(self) -> None:
-        """By address, of either kind."""
+        """By an IPv4 or IPv6 address."""
         for host in ("10.0.0.9", "::1"):
             connecting = self.connect(host)
             where, port, factory, timeout, _ = self.reactor.tcpClients.pop()
@@ -306,7 +306,7 @@ class TcpTests(SynchronousTestCase):
             self.assertIsInstance(self.successResultOf(connecting), Listener)
 
     def test_by_name(self) -> None:
-        """By name, too."""
+        """By name."""
         connecting = self.connect("terminal")
         where, _, factory, _, _ = self.reactor.tcpClients.pop()
         self.assertEqual(where, "10.0.0.9")
@@ -316,11 +316,11 @@ class TcpTests(SynchronousTestCase):
             call.cancel()
 
     def test_name_unknown(self) -> None:
-        """An unknown name is told at once."""
+        """An unknown name fails immediately."""
         self.assertEqual(self.reason(self.connect("nowhere")), "nowhere:20007: the name is unknown")
 
     def test_look_up_hangs(self) -> None:
-        """A look-up that never ends is given up after the limit."""
+        """A look-up that never ends is given up at the time limit."""
         self.reactor = _Reactor(ends=False)
         connecting = self.connect("nowhere")
         self.reactor.advance(4.9)
@@ -329,7 +329,7 @@ class TcpTests(SynchronousTestCase):
         self.assertEqual(self.reason(connecting), "nowhere:20007: no answer in 5 s")
 
     def test_reasons(self) -> None:
-        """Each failure of the system has its words."""
+        """Each failure of the system has a readable reason."""
         for error, words in (
             (Refused(), "nothing is listening there"),
             (NoRouteError(), "no route to this address"),
@@ -341,11 +341,11 @@ class TcpTests(SynchronousTestCase):
             self.assertIn(words, self.reason(connecting))
 
     def test_no_answer(self) -> None:
-        """An address where nobody answers is given up after the limit."""
+        """An address that does not answer is given up at the time limit."""
         connecting = self.connect("10.0.0.9")
         self.reactor.advance(5)
         self.assertEqual(self.reason(connecting), "10.0.0.9:20007: no answer in 5 s")
 
     def test_class(self) -> None:
-        """The helper makes an endpoint of the public class."""
+        """The helper returns the public class."""
         self.assertIsInstance(tcp_endpoint(self.reactor, "10.0.0.9", 1), TcpEndpoint)

@@ -1,4 +1,4 @@
-"""COM ports: Twisted's own transport for them, between stand-ins for pywin32 and a reactor of completion ports."""
+"""COM ports: Twisted's own transport between stand-ins for pywin32 and iocpreactor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.windows_doubles import CompletionPorts, ComPort, installed
 
 
 class Listener(Protocol):
-    """Keeps what it hears."""
+    """Records received data."""
 
     def __init__(self) -> None:
         self.heard = b""
@@ -32,7 +32,7 @@ class Listener(Protocol):
 
 
 class OpenPort:
-    """pyserial's end of a port."""
+    """pyserial's side of a port."""
 
     def __init__(self, port: ComPort) -> None:
         self._port_handle = port
@@ -42,13 +42,13 @@ class OpenPort:
         self._port_handle.closed = True
 
     def flushInput(self) -> None:
-        """Nothing is left over here."""
+        """Nothing to discard."""
 
     flushOutput = flushInput
 
 
 class ComPortTests(SynchronousTestCase):
-    """A COM port under the reactor of completion ports."""
+    """A COM port under iocpreactor."""
 
     def setUp(self) -> None:
         """A protocol on COM10."""
@@ -60,19 +60,19 @@ class ComPortTests(SynchronousTestCase):
         self.line: Any = self.protocol.transport
 
     def opened(self, timeout: float | None) -> Any:
-        """The port, open; Windows' transport waits in reads itself."""
+        """The open port; the transport on Windows waits in reads itself."""
         self.assertIsNone(timeout)
         return OpenPort(self.port)
 
     def reason(self) -> Any:
-        """Why the line was lost, once."""
+        """The reason of the one lost connection."""
         [failure] = self.protocol.lost
         self.assertTrue(self.port.closed)
         self.assertEqual(self.reactor.events, {})
         return failure.value
 
     def test_heard(self) -> None:
-        """Bytes that come are heard, one or many at once."""
+        """Received bytes reach the protocol, one or many at a time."""
         for came in (b"\x06", bytes(range(256))):
             # Windows has put the first byte into the read that was waiting for it.
             self.line.read_buf, self.port.reading, self.port.incoming = bytearray(came[:1]), 1, came[1:]
@@ -80,7 +80,7 @@ class ComPortTests(SynchronousTestCase):
         self.assertEqual(self.protocol.heard, b"\x06" + bytes(range(256)))
 
     def test_said(self) -> None:
-        """Writes go out one after the other, also those of a sequence."""
+        """Writes are sent in order, also those of a sequence."""
         self.line.write(b"one")
         self.line.writeSequence([b"tw", b"o"])
         self.assertEqual(self.port.outgoing, [b"one"])
@@ -89,7 +89,7 @@ class ComPortTests(SynchronousTestCase):
         self.assertEqual(self.port.outgoing, [b"one", b"two"])
 
     def test_closed(self) -> None:
-        """Closing waits for what is still to be written, then the port is free and the protocol knows."""
+        """Closing waits for unsent data; then the port is free and the protocol is informed."""
         self.line.write(b"one")
         self.line.write(b"two")
         self.line.loseConnection()
@@ -102,21 +102,21 @@ class ComPortTests(SynchronousTestCase):
         self.assertIsInstance(self.reason(), ConnectionDone)
 
     def test_closed_with_nothing_to_write(self) -> None:
-        """A quiet port closes at once, and once."""
+        """An idle port closes immediately, and once."""
         self.line.loseConnection()
         self.line.loseConnection()
         self.reactor.advance(0)
         self.assertIsInstance(self.reason(), ConnectionDone)
 
     def test_aborted(self) -> None:
-        """A device that is off reads nothing: the port is dropped without waiting for it."""
+        """A device that is off reads nothing: the port is aborted without waiting."""
         self.line.write(b"never read")
         self.line.abortConnection()
         self.reactor.advance(0)
         self.assertIsInstance(self.reason(), ConnectionAborted)
 
     def test_unplugged(self) -> None:
-        """A port whose adapter is pulled out is lost, whoever notices it first; what comes afterwards is nothing."""
+        """A port whose adapter is unplugged is lost, detected by reading or by writing; later events are ignored."""
         for notice in (lambda: self.reactor.happen("serialReadEvent"), lambda: self.line.write(b"x")):
             self.port.unplugged = True
             notice()
@@ -133,17 +133,17 @@ class ComPortTests(SynchronousTestCase):
             self.setUp()
 
     def test_ended_in_between(self) -> None:
-        """An event that was under way when the port closed does no harm."""
+        """An event that arrives after closing does no harm."""
         self.line.connectionLost(Failure(ConnectionDone()))
         self.line.serialReadEvent()
         self.assertIsInstance(self.reason(), ConnectionDone)
 
 
 class PortNameTests(SynchronousTestCase):
-    """Which ports there are."""
+    """The list of ports."""
 
     def ports(self, *names: str) -> None:
-        """Let the machine have these."""
+        """Set the machine's ports."""
         listed = [type("Info", (), {"device": name})() for name in names]
         self.patch(import_module("serial.tools.list_ports"), "comports", lambda: listed)
 

@@ -1,4 +1,4 @@
-"""Print queues of Windows, by a stand-in for pywin32 that keeps to the spooler's rules."""
+"""Print queues of Windows, with a stand-in for pywin32 that follows the spooler's rules."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class StandIn:
         return self.jobs[self.current[handle]]
 
     def OpenPrinter(self, name: str) -> int:
-        """A handle for the one queue that there is."""
+        """A handle for the only queue."""
         self._call("OpenPrinter")
         if name != QUEUE:
             raise SpoolerError(1801, "OpenPrinter", "The printer name is invalid.")
@@ -86,7 +86,7 @@ class StandIn:
         return self.opened
 
     def ClosePrinter(self, handle: Any) -> None:
-        """Give it back."""
+        """Release it."""
         self._call("ClosePrinter", handle)
         self.handles.remove(handle)
 
@@ -118,18 +118,18 @@ class StandIn:
         return len(taken)
 
     def EndPagePrinter(self, handle: Any) -> None:
-        """The page is whole."""
+        """End the page."""
         self._call("EndPagePrinter", handle)
         self._current(handle, "EndPagePrinter")
 
     def EndDocPrinter(self, handle: Any) -> None:
-        """The job is whole and waits."""
+        """End the job, which waits now."""
         self._call("EndDocPrinter", handle)
         self._current(handle, "EndDocPrinter").status &= ~JobBit.SPOOLING
         del self.current[handle]
 
     def AbortPrinter(self, handle: Any) -> None:
-        """The job is thrown away."""
+        """Discard the job."""
         self._call("AbortPrinter", handle)
         self._current(handle, "AbortPrinter")
         del self.jobs[self.current.pop(handle)]
@@ -171,7 +171,7 @@ class StandIn:
 
 
 class SpoolerCase(SynchronousTestCase):
-    """One queue behind a stand-in, called at once or when a test lets it."""
+    """One queue with a stand-in; its calls run immediately or when the test lets them."""
 
     def setUp(self) -> None:
         """Begin with an empty queue."""
@@ -189,7 +189,7 @@ class SpoolerCase(SynchronousTestCase):
         return self.windows
 
     def off_thread(self, work: Callable[[], Any]) -> Deferred[Any]:
-        """Call ``work`` now, or keep it like a thread that does not come back."""
+        """Call ``work`` now, or keep it, like a thread that does not return."""
         if self.held is None:
             return execute(work)
         done: Deferred[Any] = Deferred()
@@ -197,7 +197,7 @@ class SpoolerCase(SynchronousTestCase):
         return done
 
     def tearDown(self) -> None:
-        """Every handle was closed, whatever happened."""
+        """Check that every handle is closed."""
         self.assertEqual(self.windows.handles, set())
 
     def deliver(self, patience: float = 5) -> Deferred[Verdict]:
@@ -205,16 +205,16 @@ class SpoolerCase(SynchronousTestCase):
         return self.queue.deliver(RECEIPT, "till/17", patience)
 
     def run_for(self, seconds: float) -> None:
-        """Let the time pass in small steps."""
+        """Advance the time in small steps."""
         for _ in range(round(seconds / 0.05)):
             self.clock.advance(0.05)
 
 
 class DeliveryTests(SpoolerCase):
-    """Jobs and what is known of them."""
+    """Jobs and their verdicts."""
 
     def test_printed(self) -> None:
-        """A job whose status says printed is printed; its bytes arrive as they are, under its title."""
+        """A job whose status says printed is printed; its bytes and title arrive unchanged."""
         delivered = self.deliver()
         job = self.windows.jobs[1]
         self.assertEqual((job.data, job.title), (RECEIPT, "till/17"))
@@ -227,7 +227,7 @@ class DeliveryTests(SpoolerCase):
         self.assertEqual(self.successResultOf(delivered), Verdict(Outcome.PRINTED, "", 1))
 
     def test_order_of_calls(self) -> None:
-        """The calls come in the order that the spooler wants."""
+        """The calls have the order that the spooler requires."""
         self.assertNoResult(self.deliver())
         self.assertEqual(
             self.windows.calls[:7],
@@ -243,7 +243,7 @@ class DeliveryTests(SpoolerCase):
         )
 
     def test_gone(self) -> None:
-        """A job that the queue lists no more is accepted: it was printed, or somebody removed it."""
+        """A job that the queue no longer lists is accepted: it was printed, or a person removed it."""
         delivered = self.deliver()
         self.windows.jobs.clear()
         self.run_for(0.3)
@@ -252,13 +252,13 @@ class DeliveryTests(SpoolerCase):
         )
 
     def test_short_writes(self) -> None:
-        """Bytes that the spooler does not take at once are given again until it has them all."""
+        """Bytes that the spooler does not take are written again until it has them all."""
         self.windows.most = 5
         self.assertNoResult(self.deliver())
         self.assertEqual(self.windows.jobs[1].data, RECEIPT)
 
     def test_no_more_bytes(self) -> None:
-        """A spooler that takes nothing is no endless loop: not printed, and the job is thrown away."""
+        """A spooler that takes nothing causes no endless loop: not printed, and the job is discarded."""
         self.windows.most = 0
         verdict = self.successResultOf(self.deliver())
         self.assertEqual(verdict, Verdict(Outcome.NOT_PRINTED, "the spooler takes no more bytes", 1))
@@ -272,27 +272,27 @@ class DeliveryTests(SpoolerCase):
             self.assertIn("'absent'", failure.getErrorMessage())
 
     def test_not_opened(self) -> None:
-        """Without permission, or without a running spooler, nothing was sent, and the words say why."""
+        """Without permission, or without a running spooler, nothing was sent, and the reason says why."""
         for number, words in ((5, "no permission"), (1722, "is not running"), (1234, "Strange")):
             self.windows.failing["OpenPrinter"] = SpoolerError(number, "OpenPrinter", "Strange")
             failure = self.failureResultOf(self.deliver(), NotReached)
             self.assertIn(words, failure.getErrorMessage())
 
     def test_refused(self) -> None:
-        """A job that cannot be begun was not printed."""
+        """A job that cannot begin was not printed."""
         self.windows.failing["StartDocPrinter"] = SpoolerError(5, "StartDocPrinter", "Access is denied.")
         verdict = self.successResultOf(self.deliver())
         self.assertEqual(verdict, Verdict(Outcome.NOT_PRINTED, "no permission to use the printer (5)"))
 
     def test_fails_before_the_first_byte(self) -> None:
-        """An error before the first byte, with the job thrown away, is not printed; else it is unknown."""
+        """An error before the first byte is not printed if the job was discarded, else unknown."""
         self.windows.failing["StartPagePrinter"] = SpoolerError(1784, "StartPagePrinter", "Bad buffer.")
         self.assertEqual(self.successResultOf(self.deliver()).outcome, Outcome.NOT_PRINTED)
         self.windows.failing["AbortPrinter"] = SpoolerError(6, "AbortPrinter", "Bad handle.")
         self.assertEqual(self.successResultOf(self.deliver()).outcome, Outcome.UNKNOWN)
 
     def test_fails_after_the_first_byte(self) -> None:
-        """An error after the first byte is unknown, even though the job is thrown away: Windows prints early."""
+        """An error after the first byte is unknown, even if the job was discarded: Windows prints early."""
         for name in ("EndPagePrinter", "EndDocPrinter"):
             self.windows.failing = {name: SpoolerError(1784, name, "Bad buffer.")}
             verdict = self.successResultOf(self.deliver())
@@ -301,13 +301,13 @@ class DeliveryTests(SpoolerCase):
             self.assertEqual(self.windows.jobs, {})
 
     def test_fault_of_our_own(self) -> None:
-        """An error that is none of Windows' is a verdict too, and the handle is closed."""
+        """An error of another kind is a verdict too, and the handle is closed."""
         self.windows.failing["WritePrinter"] = TypeError("bytes expected")
         verdict = self.successResultOf(self.deliver())
         self.assertEqual(verdict, Verdict(Outcome.NOT_PRINTED, "TypeError: bytes expected", 1))
 
     def test_handle_that_cannot_be_closed(self) -> None:
-        """A handle that cannot be closed does not hide what became of the job."""
+        """A handle that cannot be closed does not change the verdict."""
         self.windows.failing["ClosePrinter"] = SpoolerError(6, "ClosePrinter", "Bad handle.")
         delivered = self.deliver()
         self.windows.jobs[1].status |= JobBit.PRINTED
@@ -316,7 +316,7 @@ class DeliveryTests(SpoolerCase):
         self.windows.handles.clear()
 
     def test_waits(self) -> None:
-        """A job that never began when its time is up is held, looked at and deleted: it cannot come out later."""
+        """A job that has not begun when time is up is paused, checked and deleted: it cannot come out later."""
         delivered = self.deliver()
         self.run_for(4.9)
         self.assertNoResult(delivered)
@@ -327,7 +327,7 @@ class DeliveryTests(SpoolerCase):
         self.assertLess(self.windows.calls.index("SetJob 1"), self.windows.calls.index("SetJob 5"))
 
     def test_has_begun(self) -> None:
-        """A job that has begun is left alone when its time is up, whichever sign there is of it."""
+        """A job that has begun, by any sign of that, is left alone when time is up."""
         for bit in (JobBit.PRINTING, JobBit.ERROR, JobBit.PAPER_OUT, JobBit.COMPLETE, JobBit.BLOCKED, JobBit.RESTART):
             delivered = self.deliver()
             number = self.windows.numbers
@@ -341,7 +341,7 @@ class DeliveryTests(SpoolerCase):
         self.assertEqual(self.successResultOf(delivered).outcome, Outcome.ACCEPTED)
 
     def test_had_begun(self) -> None:
-        """A job that was being printed and waits again may be half on paper: it is not deleted."""
+        """A job that was being printed and waits again may be partly on paper: it is not deleted."""
         delivered = self.deliver()
         self.windows.jobs[1].status |= JobBit.PRINTING
         self.run_for(1)
@@ -357,14 +357,14 @@ class DeliveryTests(SpoolerCase):
         self.assertLessEqual(len(self.windows.jobs[1].title), 255)
 
     def test_given_up(self) -> None:
-        """A job that its caller gives up ends as if its time were up."""
+        """A job that its caller cancels ends as if time were up."""
         delivered = self.deliver()
         delivered.cancel()
         self.assertEqual(self.successResultOf(delivered).outcome, Outcome.NOT_PRINTED)
         self.assertEqual(self.windows.jobs, {})
 
     def test_words_of_the_job(self) -> None:
-        """The verdict on a job that got stuck tells why."""
+        """The verdict on a stuck job has a reason."""
         delivered = self.deliver()
         self.windows.jobs[1].status |= JobBit.PRINTING | JobBit.PAPER_OUT
         self.run_for(5.1)
@@ -373,7 +373,7 @@ class DeliveryTests(SpoolerCase):
         )
 
     def test_begins_while_it_is_withdrawn(self) -> None:
-        """A job that begins just before it is held is let go on, not deleted in the middle."""
+        """A job that begins just before the pause continues and is not deleted."""
         delivered = self.deliver()
 
         def begin() -> None:
@@ -385,7 +385,7 @@ class DeliveryTests(SpoolerCase):
         self.assertEqual(self.windows.jobs[1].status, JobBit.PRINTING)
 
     def test_ends_while_it_is_withdrawn(self) -> None:
-        """A job that is gone when it shall be held, or deleted, is accepted."""
+        """A job that is gone when it should be paused or deleted is accepted."""
         for command in ("SetJob 1", "SetJob 5"):
             delivered = self.deliver()
             self.windows.before[command] = self.windows.jobs.clear
@@ -393,7 +393,7 @@ class DeliveryTests(SpoolerCase):
             self.assertEqual(self.successResultOf(delivered).outcome, Outcome.ACCEPTED)
 
     def test_not_ours_to_withdraw(self) -> None:
-        """A job that cannot be deleted goes on, and is not left held."""
+        """A job that cannot be deleted continues and does not stay paused."""
         self.windows.failing["SetJob 5"] = SpoolerError(5, "SetJob", "Access is denied.")
         delivered = self.deliver()
         self.run_for(5.1)
@@ -403,7 +403,7 @@ class DeliveryTests(SpoolerCase):
         self.assertEqual(self.windows.jobs[1].status, 0)
 
     def test_removed(self) -> None:
-        """A job removed by a person: not printed when it had not begun, unknown when it had."""
+        """A job removed by a person is not printed if it had not begun, else unknown."""
         for bits, outcome in (
             (JobBit.DELETING, Outcome.NOT_PRINTED),
             (JobBit.DELETED, Outcome.NOT_PRINTED),
@@ -415,7 +415,7 @@ class DeliveryTests(SpoolerCase):
             self.assertEqual(self.successResultOf(delivered).outcome, outcome)
 
     def test_question_fails(self) -> None:
-        """A job that was taken stays accepted when the spooler does not answer questions about it."""
+        """A job in the queue stays accepted when the spooler does not answer queries about it."""
         self.windows.failing["GetJob"] = SpoolerError(1722, "GetJob", "The RPC server is unavailable.")
         verdict = self.successResultOf(self.deliver())
         self.assertEqual(verdict.outcome, Outcome.ACCEPTED)
@@ -423,16 +423,16 @@ class DeliveryTests(SpoolerCase):
 
 
 class ThreadTests(SpoolerCase):
-    """Calls that do not come back."""
+    """Calls that do not return."""
 
     def setUp(self) -> None:
-        """Hold every call."""
+        """Suspend every call."""
         super().setUp()
         self.calls: list[Callable[[], object]] = []
         self.held = self.calls
 
     def test_stuck_before_the_job(self) -> None:
-        """A call that hangs before a job exists: not printed, and never printed when it comes back at last."""
+        """A call hangs before a job exists: not printed, also when it returns at last."""
         delivered = self.deliver()
         self.clock.advance(4.9)
         self.assertNoResult(delivered)
@@ -443,7 +443,7 @@ class ThreadTests(SpoolerCase):
         self.assertNotIn("StartDocPrinter", self.windows.calls)
 
     def test_given_up(self) -> None:
-        """A caller that gives up a hanging call gets a verdict: nothing was sent, and nothing will be."""
+        """A caller that cancels a hanging call gets a verdict: nothing was sent, and nothing will be."""
         delivered = self.deliver()
         delivered.cancel()
         self.assertEqual(self.successResultOf(delivered).outcome, Outcome.NOT_PRINTED)
@@ -451,7 +451,7 @@ class ThreadTests(SpoolerCase):
         self.assertEqual(self.windows.jobs, {})
 
     def test_stuck_in_the_job(self) -> None:
-        """A call that hangs with a job begun: unknown; the rest of the job is held back when it comes back."""
+        """A call hangs during a job: unknown; when it returns, the rest is not sent."""
         job = b"x" * (CHUNK + 1)
         delivered = self.queue.deliver(job, "till/17", 5)
         self.windows.before["WritePrinter"] = lambda: self.clock.advance(5)
@@ -461,7 +461,7 @@ class ThreadTests(SpoolerCase):
         self.assertEqual(self.windows.jobs, {})
 
     def test_next_call(self) -> None:
-        """While a call hangs the next one waits its turn, is not begun, and says that nothing was sent."""
+        """While a call hangs, the next one waits, does not begin, and reports that nothing was sent."""
         self.assertNoResult(self.queue.state(60))
         delivered = self.deliver()
         self.clock.advance(5)
@@ -474,7 +474,7 @@ class ThreadTests(SpoolerCase):
         self.assertNoResult(delivered)
 
     def test_question_stuck(self) -> None:
-        """A question about a job that hangs leaves the job accepted, at the end of a set time."""
+        """A hanging query about a job leaves it accepted within the time limit."""
         delivered = self.deliver()
         self.calls.pop()()
         self.run_for(2.1)
@@ -487,29 +487,29 @@ class ThreadTests(SpoolerCase):
         self.assertEqual(self.successResultOf(withdrawn).outcome, Outcome.UNKNOWN)
 
     def test_withdrawal_that_never_begins(self) -> None:
-        """A withdrawal that does not get its turn leaves the job where it is: accepted."""
+        """A withdrawal that cannot begin leaves the job accepted."""
         self.assertNoResult(self.queue.state(60))
         withdrawn = Deferred.fromCoroutine(self.queue.withdraw(1))
         self.clock.advance(2)
         self.assertEqual(self.successResultOf(withdrawn).outcome, Outcome.ACCEPTED)
 
     def test_state_stuck(self) -> None:
-        """A question about the printer that hangs fails in time."""
+        """A hanging query about the printer fails in time."""
         asked = self.queue.state(2)
         self.clock.advance(2)
         self.failureResultOf(asked, Silent)
 
 
 class StateTests(SpoolerCase):
-    """What Windows says of the printer."""
+    """The state of the printer according to Windows."""
 
     def state(self, status: int, attributes: int = 0) -> QueueState:
-        """Ask with these bits set."""
+        """The state with these bits."""
         self.windows.status, self.windows.attributes = status, attributes
         return self.successResultOf(self.queue.state(5))
 
     def test_bits(self) -> None:
-        """Each status bit has its meaning; of several the cover counts first, then the paper; busy is well."""
+        """Each status bit has its meaning; of several the cover comes first, then the paper; busy is no error."""
         for status, condition, words in (
             (0, Condition.OK, ""),
             (0x400 | 0x200 | 0x4000, Condition.OK, ""),
@@ -523,11 +523,11 @@ class StateTests(SpoolerCase):
             self.assertEqual(self.state(status), QueueState(condition, words), hex(status))
 
     def test_work_offline(self) -> None:
-        """A queue that a person has set to work offline is offline, without any status bit."""
+        """A queue that is set to offline use is offline without any status bit."""
         self.assertEqual(self.state(0, 0x400 | 0x40), QueueState(Condition.OFFLINE, "set to offline use"))
 
     def test_fails(self) -> None:
-        """A question that the spooler refuses fails."""
+        """A query that the spooler refuses fails."""
         self.windows.failing["GetPrinter"] = SpoolerError(5, "GetPrinter", "Access is denied.")
         self.failureResultOf(self.queue.state(5), LineLost)
 
@@ -536,7 +536,7 @@ class ElsewhereTests(SynchronousTestCase):
     """Machines without pywin32."""
 
     def test_absent(self) -> None:
-        """Without pywin32 the module loads, and every use says what is missing."""
+        """Without pywin32 the module loads, and every use reports what is missing."""
         self.patch(sys, "modules", {**sys.modules, "win32print": None})
         self.assertRaises(NotReached, installed_spooler)
         queue = WindowsQueue(Clock(), execute, QUEUE)
@@ -550,7 +550,7 @@ class ElsewhereTests(SynchronousTestCase):
         self.assertIs(installed_spooler(), module)
 
     def test_threads_of_the_reactor(self) -> None:
-        """The calls of a queue of this machine are made in the reactor's threads, not in its own."""
+        """The calls of a queue run in the reactor's threads."""
 
         class Pool:
             """Counts."""

@@ -1,4 +1,4 @@
-"""Messages of the Internet Printing Protocol, with their meaning and where they come from."""
+"""Messages of the Internet Printing Protocol with their meaning and source."""
 
 from __future__ import annotations
 

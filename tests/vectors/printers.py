@@ -1,4 +1,4 @@
-"""Bytes of ESC/POS and Star line mode, each with its meaning and where it comes from."""
+"""Bytes of ESC/POS and Star line mode with their meaning and source."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ QR_TEXT = "https://cabinet.tax.gov.ua/cashregs/check?id=1&fn=4000000001&sm=25.50
 
 
 class InstructionVector(NamedTuple):
-    """Bytes for a printer, and what they tell it."""
+    """Bytes for a printer and their instructions."""
 
     id: str
-    told: tuple[Instruction, ...]
+    instructions: tuple[Instruction, ...]
     data: bytes
     source: str
 
 
-def _escpos(id: str, data: str, *told: Instruction, source: str = _ESCPOS) -> InstructionVector:
-    return InstructionVector(id, told, bytes.fromhex(data), source)
+def _escpos(id: str, data: str, *instructions: Instruction, source: str = _ESCPOS) -> InstructionVector:
+    return InstructionVector(id, instructions, bytes.fromhex(data), source)
 
 
 ESCPOS = (
@@ -105,8 +105,8 @@ ESCPOS = (
 """ESC/POS, both ways."""
 
 
-def _star(id: str, data: str, *told: Instruction) -> InstructionVector:
-    return InstructionVector(id, told, bytes.fromhex(data), _STAR)
+def _star(id: str, data: str, *instructions: Instruction) -> InstructionVector:
+    return InstructionVector(id, instructions, bytes.fromhex(data), _STAR)
 
 
 STAR = (
@@ -121,7 +121,7 @@ STAR = (
 
 
 class LettersVector(NamedTuple):
-    """A text in a code table."""
+    """A text in a code page."""
 
     id: str
     page: CodePage
@@ -156,7 +156,7 @@ LETTERS = (
 
 
 class AnswerVector(NamedTuple):
-    """Bytes from an ESC/POS printer, what had been asked, and what they say about it."""
+    """Bytes from an ESC/POS printer, the queries before them, and the resulting state."""
 
     id: str
     asked: int
@@ -190,7 +190,7 @@ ESCPOS_ANSWERS = (
 
 
 class StarVector(NamedTuple):
-    """The state of a Star printer, and how many documents it has counted (`None`: not told)."""
+    """The state of a Star printer and its document counter (`None`: absent)."""
 
     id: str
     data: bytes
