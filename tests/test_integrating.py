@@ -1,7 +1,7 @@
-"""The programs of `docs/integrating.md`, as they stand there, against a service that loses its first answers.
+"""The programs of `docs/integrating.md`, unchanged, against a service that loses its first answers.
 
-Between program and service stands a line that lets the request for a sale through and cuts the answer off; the
-tax service behind the register loses its answer as well. A program that is right sells once all the same.
+Between program and service a relay forwards the request for a sale and cuts off the answer; the tax service behind
+the register loses its answer too. A correct program sells once all the same.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.test_new_user import values
 from tests.test_service_process import HOME, HOST, RUN, Service
 
 PAGE = HOME / "docs" / "integrating.md"
+PROGRAMS = HOME / "docs" / "programs"
 PATIENCE = 60.0
 """Seconds for a program to be translated, to start, to sell and to end, on a machine that has other things to do."""
 
@@ -115,9 +116,8 @@ class ProgramTests(SynchronousTestCase):
         entries = json.loads(self.service.request("GET", f"{self.path}/ledger")[1])["entries"]
         return [entry for entry in entries if (entry["kind"], entry["status"]) == ("sale", "accepted")]
 
-    def program(self, info: str, port: int) -> str:
-        """The program ``info`` of the page, with our port and register in it."""
-        text = block(info)
+    def here(self, text: str, port: int) -> str:
+        """``text`` of the page with our port and register in it."""
         self.assertIn("localhost:3939", text)
         text = text.replace("localhost:3939", f"{HOST}:{port}")
         for quote in ('"', '\\"'):
@@ -125,12 +125,13 @@ class ProgramTests(SynchronousTestCase):
         self.assertIn(self.register, text)
         return text
 
-    def sells(self, info: str, name: str, *commands: Sequence[str]) -> None:
-        """The program ``info`` of the page, run twice by the last of ``commands``, sells once and says the number."""
+    def sells(self, name: str, *commands: Sequence[str]) -> None:
+        """The program ``name``, run twice by the last of ``commands``, sells once and prints the number."""
         for command in commands:
             if shutil.which(command[0]) is None:
                 raise SkipTest(f"there is no {command[0]} here")
-        (self.folder / name).write_text(self.program(info, self.line.port), "utf-8")
+        text = (PROGRAMS / name).read_text("utf-8")
+        (self.folder / name).write_text(self.here(text, self.line.port), "utf-8")
         environment = {**os.environ, "PYTHONPATH": str(HOME), "LC_ALL": "C.UTF-8"}
         for *first, last in (commands, commands[-1:]):
             for command in (*first, last):
@@ -145,25 +146,23 @@ class ProgramTests(SynchronousTestCase):
 
     def test_client(self) -> None:
         """Python, with our client."""
-        self.sells("python client", "till.py", [sys.executable, "till.py"])
+        self.sells("client.py", [sys.executable, "client.py"])
 
     def test_python(self) -> None:
         """Python, with nothing else."""
-        self.sells("python plain", "till.py", [sys.executable, "till.py"])
+        self.sells("till.py", [sys.executable, "till.py"])
 
     def test_javascript(self) -> None:
         """JavaScript."""
-        self.sells("javascript plain", "till.js", ["node", "till.js"])
+        self.sells("till.js", ["node", "till.js"])
 
     def test_php(self) -> None:
         """PHP."""
-        self.sells("php plain", "till.php", ["php", "till.php"])
+        self.sells("till.php", ["php", "till.php"])
 
     def test_java(self) -> None:
         """Java."""
-        self.sells(
-            "java plain", "Till.java", ["javac", "-encoding", "UTF-8", "Till.java"], ["java", "-cp", ".", "Till"]
-        )
+        self.sells("Till.java", ["javac", "-encoding", "UTF-8", "Till.java"], ["java", "-cp", ".", "Till"])
 
     def test_csharp(self) -> None:
         """C#, where there is a tool chain; where there is none, the page says that it was not executed."""
@@ -171,14 +170,14 @@ class ProgramTests(SynchronousTestCase):
             self.assertIn("not executed there", PAGE.read_text("utf-8"))
             return
         subprocess.run(["dotnet", "new", "console", "-o", "."], cwd=self.folder, check=True, capture_output=True)
-        self.sells("csharp plain", "Program.cs", ["dotnet", "run"])
+        self.sells("Program.cs", ["dotnet", "run"])
 
     def test_shell(self) -> None:
         """The first sale of the page, pasted into a shell, succeeds; pasted again it is found."""
         if shutil.which("curl") is None:
             raise SkipTest("there is no curl here")
         self.service.request("PUT", f"{self.path}/scenario", {"rules": []})
-        text = self.program("sh integrating", self.service.port)
+        text = self.here(block("sh integrating"), self.service.port)
         for status in (1, 2):
             done = subprocess.run(
                 ["sh", "-eu"], input=text.encode(), capture_output=True, timeout=PATIENCE, check=True
@@ -194,7 +193,7 @@ class PageTests(SynchronousTestCase):
     def test_scenarios(self) -> None:
         """Each rule of the table for trying is taken."""
         _, service = shared()
-        rules = re.findall(r"^\| `(\{\"on\".*?\})` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+        rules = re.findall(r"^\| *`(\{\"on\".*?\})` *\|", PAGE.read_text("utf-8"), re.MULTILINE)
         self.assertGreater(len(rules), 4)
         for rule in rules:
             path = f"{service.device()}/scenario"
@@ -202,6 +201,8 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(status, 200, body)
 
     def test_links(self) -> None:
-        """Every page that it names is there."""
-        for target in re.findall(r"\]\(([^)#]+)\)", PAGE.read_text("utf-8")):
+        """Every page and every program that it names is there, and it names every program."""
+        targets = re.findall(r"\]\(([^)#]+)", PAGE.read_text("utf-8"))
+        for target in targets:
             self.assertTrue((PAGE.parent / target).exists(), target)
+        self.assertEqual({f"programs/{file.name}" for file in PROGRAMS.iterdir()} - set(targets), set())
