@@ -1,6 +1,6 @@
 """Every step of batch mode with every fault: what the till hears, what terminal and register hold, what comes next.
 
-docs/batch.md has the same cells as a table and names these tests.
+docs/batch.md has the same faults as a table and names a test for each.
 """
 
 from __future__ import annotations

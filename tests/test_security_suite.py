@@ -1,6 +1,6 @@
 """Every rule of who gets in, on HTTP, and what a hostile page or a stranger on the network may try.
 
-The table of docs/security.md names these tests.
+docs/security.md lists what is tried.
 """
 
 from __future__ import annotations
