@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run dev check test lint docs site demo deep crash disk outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract fuzz soak bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -39,6 +39,9 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 
 site: $(VENV)/.documented        ## the pages as a site in build/site; a dead link or missing anchor stops it
 	$(BIN)/python -m tests.site
+
+changelog: $(VENV)/.documented   ## move the news fragments into CHANGELOG.md; VERSION=0.2.0
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 wheel:                           ## the package as one file in dist/, for any system that has Python
 	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

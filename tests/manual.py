@@ -153,8 +153,8 @@ class Page:
 
 @lru_cache(maxsize=1)
 def pages() -> dict[str, Page]:
-    """Every page, by its path: the README, what changed, and all of ``docs/``."""
-    names = ["README.md", "CHANGELOG.md"]
+    """Every page by its path: the README, the guide for contributors, the changelog, and all of ``docs/``."""
+    names = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
     names += sorted(path.relative_to(HOME).as_posix() for path in DOCS.rglob("*.md") if SITE not in path.parents)
     return {name: Page(name) for name in names}
 
@@ -172,8 +172,8 @@ class Part:
 def contents() -> list[Part]:
     """The contents of the site: no page that is not there; what nobody put anywhere is in the last part."""
     found = tomllib.loads((SITE / "navigation.toml").read_text("utf-8"))["part"]
-    there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {"readme", "changelog"}
-    there -= {"README", "CHANGELOG", "index"}
+    there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {"readme", "contributing", "changelog"}
+    there -= {"README", "CONTRIBUTING", "CHANGELOG", "index"}
     english = {name for name in there if not name.startswith("uk/")}
     named = {page for part in found for page in part["pages"]}
     parts = []

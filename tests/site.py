@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.manual import DOCS, HOME, SITE, contents, pages
 
-OUTSIDE = {"README.md": "readme", "CHANGELOG.md": "changelog"}
+OUTSIDE = {"README.md": "readme", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 """Pages that lie outside of ``docs/``, and their names in the site."""
 
 
@@ -34,7 +34,7 @@ def lay_out(folder: Path) -> None:
 def _turned(name: str, text: str) -> str:
     """``text`` with its links as they are within the site."""
     if name in OUTSIDE:
-        text = re.sub(r"\]\(docs/", "](", text)
+        text = re.sub(r"(\]\(|src=\")docs/", r"\1", text)
     for outside, inside in OUTSIDE.items():
         # A page of docs/ climbs out of docs/ to reach what lies outside; in the site that is one step less.
         text = re.sub(rf"\]\((?:\.\./)((?:\.\./)*){outside}", rf"](\1{inside}.md", text)
