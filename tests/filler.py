@@ -8,9 +8,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from dmtwisted.store.migrate import SQLITE, upgrade
+from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.sqlite.statements import VERBS
 from dmtwisted.store.sqlite.writer import connect
+from dmtwisted.store.urls import SQLITE
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 
 BEGIN = 1_700_000_000_000

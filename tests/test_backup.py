@@ -26,13 +26,16 @@ from dmtwisted.store.carry import backing_up, restoring, swapping
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks, state_files
 from dmtwisted.store.carry.swapping import PLAN, planned
-from dmtwisted.store.migrate import MOVING, head, upgrade
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.opening import open_rows
 from dmtwisted.store.restored import NAME as RESTORED
-from dmtwisted.store.rows import SCHEMA, CarryError, open_rows
+from dmtwisted.store.revisions import MOVING, head
+from dmtwisted.store.rows import SCHEMA, CarryError
 from dmtwisted.store.sqlite import rows as sqlite_rows
+from dmtwisted.store.sqlite.file import take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
 from dmtwisted.store.sqlite.statements import VERBS
-from dmtwisted.store.sqlite.writer import connect, take_lock
+from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.system import files
 from tests.filler import fill
 from tests.postgres_server import MISSING, PASSWORD, server

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from twisted.internet.defer import Deferred
 
-from dmtwisted.backups import Backups, Order, Progress
+from dmtwisted.backups import BackupProgress, Backups, Order
 from dmtwisted.config import BACKUPS as FOLDER
 from dmtwisted.store.carry.archive import FORMAT, Manifest, read_manifest, write_archive
 from tests.test_service_process import ProcessCase, until
@@ -144,8 +144,8 @@ class MakingTests(BackupCase):
         """How far it is goes out as events, noise does not; a second one meanwhile is refused."""
         self.backups.begin()
         self.heard(b"a library says hello")
-        self.heard(msgspec.json.encode(Progress("copy", 5, 10)))
-        self.assertEqual(self.backups.running, Progress("copy", 5, 10))
+        self.heard(msgspec.json.encode(BackupProgress("copy", 5, 10)))
+        self.assertEqual(self.backups.running, BackupProgress("copy", 5, 10))
         with self.assertRaisesRegex(Exception, "being made"):
             self.backups.begin()
         self.ended.callback(b"")

@@ -32,7 +32,7 @@ from dmtwisted.lab.bench.tax import tax_report
 from dmtwisted.lab.bench.tax import words as tax_words
 from dmtwisted.lab.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
 from dmtwisted.lab.load import Load
-from dmtwisted.store.migrate import ddl
+from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.sqlite.statements import conclude, reserve
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State

@@ -26,7 +26,9 @@ from dmtwisted.lab.crash.crew import Crew, Part, parts
 from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.lab.crash.shop import Shop
-from dmtwisted.store.migrate import head, sqlite_revision, upgrade
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.revisions import head
+from dmtwisted.store.sqlite.file import sqlite_revision
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]
 DEEDS = [

@@ -31,7 +31,7 @@ from dmtwisted.doctor.findings import Finding, Fix, Level
 from dmtwisted.doctor.service import Doctor, of_machine
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import KEY_FILE
-from dmtwisted.store.migrate import head
+from dmtwisted.store.revisions import head
 from tests.certificates import make_certificate, make_key, write_pair
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop

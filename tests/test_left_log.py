@@ -11,12 +11,12 @@ from shutil import copyfile
 from twisted.internet import reactor
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from dmtwisted.store.migrate import sqlite_revision
 from dmtwisted.store.sqlite import left_log
 from dmtwisted.store.sqlite import store as sqlite
+from dmtwisted.store.sqlite.file import sqlite_revision, take_lock
 from dmtwisted.store.sqlite.left_log import write_again
 from dmtwisted.store.sqlite.store import SqliteStore
-from dmtwisted.store.sqlite.writer import connect, take_lock
+from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import StoreFailed
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store.migrate import ddl
+from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite import lists, writer
 from dmtwisted.store.sqlite.lists import Lists, Question, is_list, open_for_lists
 from dmtwisted.store.sqlite.statements import VERBS

@@ -19,10 +19,11 @@ from alembic.script import ScriptDirectory
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store import migrate
-from dmtwisted.store.migrate import ddl, head, main, sqlite_revision, upgrade
-from dmtwisted.store.schema import metadata
-from dmtwisted.store.sqlite import writer
+from dmtwisted.store import migrate, revisions
+from dmtwisted.store.migrate import main, upgrade
+from dmtwisted.store.revisions import head
+from dmtwisted.store.schema import ddl, metadata
+from dmtwisted.store.sqlite.file import sqlite_revision, take_lock
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.verification import Flaw, Wrong, verify
 
@@ -142,12 +143,12 @@ class RevisionTests(_DatabaseCase):
     def test_one_line(self) -> None:
         """Revisions are one line without branches, counted from 0001; a file's name begins with its number."""
         config = Config()
-        config.set_main_option("script_location", str(migrate.HERE))
-        revisions = list(ScriptDirectory.from_config(config).walk_revisions())[::-1]
-        numbers = [revision.revision for revision in revisions]
-        self.assertEqual(numbers, [f"{n:04}" for n in range(1, len(revisions) + 1)])
-        self.assertEqual([revision.down_revision for revision in revisions], [None, *numbers[:-1]])
-        self.assertEqual([Path(revision.path).name.split("_")[0] for revision in revisions], numbers)
+        config.set_main_option("script_location", str(revisions.HERE))
+        line = list(ScriptDirectory.from_config(config).walk_revisions())[::-1]
+        numbers = [revision.revision for revision in line]
+        self.assertEqual(numbers, [f"{n:04}" for n in range(1, len(line) + 1)])
+        self.assertEqual([revision.down_revision for revision in line], [None, *numbers[:-1]])
+        self.assertEqual([Path(revision.path).name.split("_")[0] for revision in line], numbers)
         # Known without alembic, too, which the service does not load.
         self.assertEqual(head(), numbers[-1])
 
@@ -163,8 +164,8 @@ class RevisionTests(_DatabaseCase):
     def test_any_folder(self) -> None:
         """The program may be installed in a folder of any name."""
         here = self.folder / "100% %(here)s" / "migrations"
-        shutil.copytree(migrate.HERE, here, ignore=shutil.ignore_patterns("__pycache__"))
-        self.patch(migrate, "HERE", here)
+        shutil.copytree(revisions.HERE, here, ignore=shutil.ignore_patterns("__pycache__"))
+        self.patch(revisions, "HERE", here)
         upgrade(self.url)
         self.assertEqual(sqlite_revision(self.path), head())
 
@@ -188,14 +189,14 @@ class BrokenOffTests(_DatabaseCase):
     def setUp(self) -> None:
         """The revisions as they are."""
         super().setUp()
-        self.here, self.newest = migrate.HERE, head()
+        self.here, self.newest = revisions.HERE, head()
 
     def second(self, then: str) -> None:
         """Put a revision behind the newest one, in which ``then`` comes last."""
         folder = self.folder / f"migrations {len(list(self.folder.iterdir()))}"
         shutil.copytree(self.here, folder, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "versions" / "9001_half.py").write_text(SECOND.format(before=self.newest, then=then))
-        self.patch(migrate, "HERE", folder)
+        self.patch(revisions, "HERE", folder)
 
     def test_fails(self) -> None:
         """A revision that fails half way leaves nothing of itself, and can be run again when it is put right."""
@@ -290,18 +291,18 @@ class BrokenOffTests(_DatabaseCase):
         """Wherever the upgrade of such a journal was killed: it is as it was, or has all its seals, once."""
         self.before_seals("begin", 5)
         journal = self.journal()
-        revisions = []
+        reached = []
         for path in self.killed():
             self.path = path
-            revisions.append(sqlite_revision(self.path))
-            if revisions[-1] == "0001":
+            reached.append(sqlite_revision(self.path))
+            if reached[-1] == "0001":
                 self.assertEqual(self.ask("SELECT name FROM sqlite_master WHERE name IN ('seal', 'chain')"), [])
             upgrade(f"sqlite:///{self.path}")
             self.assertEqual(self.ask("SELECT operation_n FROM seal ORDER BY n"), [(1,), (3,), (4,), (5,)])
             self.assertEqual(self.journal(), journal)
             self.assertIs(self.flaw(), None)
-        self.assertEqual(revisions, sorted(revisions))
-        self.assertEqual((revisions[0], revisions[-1]), ("0001", head()))
+        self.assertEqual(reached, sorted(reached))
+        self.assertEqual((reached[0], reached[-1]), ("0001", head()))
 
 
 class MainTests(_DatabaseCase):
@@ -310,7 +311,7 @@ class MainTests(_DatabaseCase):
     def setUp(self) -> None:
         """Nobody has patience, and complaints are kept."""
         super().setUp()
-        self.patch(writer, "LOCK_PATIENCE", 0)
+        self.patch(migrate, "LOCK_PATIENCE", 0)
         self.complaints = io.StringIO()
         self.patch(sys, "stderr", self.complaints)
 
@@ -332,7 +333,7 @@ class MainTests(_DatabaseCase):
 
     def test_in_use(self) -> None:
         """While a service works with the file it is not touched; afterwards it is."""
-        with writer.take_lock(f"{self.path}.lock", 0):
+        with take_lock(f"{self.path}.lock", 0):
             self.assertEqual(self.complaint(self.url), "another service uses this database")
             self.assertFalse(self.path.exists())
         self.assertEqual(main(self.url), 0)
@@ -341,7 +342,7 @@ class MainTests(_DatabaseCase):
         """What is no URL is a clear line, which repeats nothing of it: it may be a password."""
         for url in ("tills.db", "u:sesame@h/d", "mysql://u@h:sesame/d", "mysql://u:open@sesame@h/d"):
             complaint = self.complaint(url)
-            self.assertIn("this is no URL of a database", complaint)
+            self.assertIn("this is not the URL of a database", complaint)
             self.assertNotIn("sesame", complaint)
 
     def test_no_driver(self) -> None:

@@ -26,16 +26,19 @@ from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, catch_up, move
 from dmtwisted.store.carry.upgrading import upgrade_to
-from dmtwisted.store.migrate import MOVING, head, sqlite_revision, upgrade
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.opening import open_rows
 from dmtwisted.store.postgres.rows import INDEXES, REFERENCES
 from dmtwisted.store.postgres.store import PostgresStore
-from dmtwisted.store.rows import NOTES, SCHEMA, Away, CarryError, open_rows
-from dmtwisted.store.schema import metadata
-from dmtwisted.store.shapes import Key, Row, Shape, Sum, all_tables, shapes
+from dmtwisted.store.revisions import MOVING, head
+from dmtwisted.store.rows import NOTES, SCHEMA, Away, CarryError
+from dmtwisted.store.schema import all_tables, metadata, shapes
+from dmtwisted.store.shapes import Key, Row, Shape, Sum
+from dmtwisted.store.sqlite.file import sqlite_revision, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
 from dmtwisted.store.sqlite.statements import VERBS
 from dmtwisted.store.sqlite.store import SqliteStore
-from dmtwisted.store.sqlite.writer import connect, take_lock
+from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import StoreFailed
 from tests import mssql_double
 from tests.filler import fill

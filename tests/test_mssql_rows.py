@@ -12,10 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.looking import look
 from dmtwisted.store.carry.moving import move
-from dmtwisted.store.migrate import MOVING, head, upgrade
+from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.mssql.store import MssqlStore
-from dmtwisted.store.rows import CarryError, open_rows
-from dmtwisted.store.shapes import shapes
+from dmtwisted.store.opening import open_rows
+from dmtwisted.store.revisions import MOVING, head
+from dmtwisted.store.rows import CarryError
+from dmtwisted.store.schema import shapes
 from dmtwisted.store.values import StoreFailed
 from tests import test_backup
 from tests.mssql_double import PREFIX, installed

@@ -19,12 +19,14 @@ from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
 from dmtwisted.store import opening, server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import head, upgrade
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.mssql import driver as mssql_driver
 from dmtwisted.store.mssql import sessions as mssql_sessions
-from dmtwisted.store.mssql.sessions import read_url
+from dmtwisted.store.mssql.driver import read_url
 from dmtwisted.store.mssql.store import MssqlStore
 from dmtwisted.store.mssql.texts import BODY, END, keep, kept
 from dmtwisted.store.opening import store_of
+from dmtwisted.store.revisions import head
 from dmtwisted.store.seals import GENESIS, link
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.values import Reserved, State, StoreFailed
@@ -531,7 +533,7 @@ class OpeningTests(SynchronousTestCase):
         """Without its driver there is one line that says what to install."""
         self.patch(opening, "find_spec", lambda name: None)
         error = self.assertRaises(ConfigError, store_of, self.config, reactor)
-        self.assertEqual(str(error), f"[database] url: {mssql_sessions.MISSING}")
+        self.assertEqual(str(error), f"[database] url: {mssql_driver.MISSING}")
 
 
 class StatementTests(SynchronousTestCase):

@@ -31,10 +31,11 @@ from dmtwisted.core import Core
 from dmtwisted.store import server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import head, upgrade
+from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import installation, store_of
 from dmtwisted.store.postgres.sessions import Session, Watched, read_url
 from dmtwisted.store.postgres.store import PostgresStore
+from dmtwisted.store.revisions import head
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
@@ -1207,9 +1208,9 @@ class OpeningTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """A database that there is no store for, or a URL that is none, is one line without a password."""
         for url, words in (
-            ("mssql://till:open@sesame@db/tills", "no URL of a database"),
+            ("mssql://till:open@sesame@db/tills", "not the URL of a database"),
             ("postgresql://till:sesame@db", "the name of a database is expected"),
-            ("postgresql://till:open@sesame@db/tills", "no URL of a database"),
+            ("postgresql://till:open@sesame@db/tills", "not the URL of a database"),
         ):
             error = self.assertRaises(ConfigError, store_of, self.config(url), reactor)
             self.assertTrue(str(error).startswith("[database] url: "), error)

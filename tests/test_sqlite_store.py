@@ -25,8 +25,10 @@ from twisted.trial.unittest import TestCase
 from zope.interface import directlyProvides
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import head, sqlite_revision, upgrade
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.revisions import head
 from dmtwisted.store.sqlite import store as sqlite
+from dmtwisted.store.sqlite.file import sqlite_revision
 from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from tests.retention_contract import RetentionContract

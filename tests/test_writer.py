@@ -14,8 +14,9 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import ddl
-from dmtwisted.store.sqlite import writer
+from dmtwisted.store.schema import ddl
+from dmtwisted.store.sqlite import file
+from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.lists import Question
 from dmtwisted.store.sqlite.statements import VERBS
 from dmtwisted.store.sqlite.wire import (
@@ -30,7 +31,7 @@ from dmtwisted.store.sqlite.wire import (
     frame,
     pack,
 )
-from dmtwisted.store.sqlite.writer import READS, Locked, connect, run_batch, take_lock
+from dmtwisted.store.sqlite.writer import READS, connect, run_batch
 from dmtwisted.store.values import (
     DeviceRow,
     DocumentQuery,
@@ -436,7 +437,7 @@ class TakeLockTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A clock that stands still."""
         self.time = _Time()
-        self.patch(writer, "time", self.time)
+        self.patch(file, "time", self.time)
         self.path = self.mktemp()
 
     def test_taken(self) -> None:
@@ -467,7 +468,7 @@ class TakeLockTests(SynchronousTestCase):
     def test_holder_killed(self) -> None:
         """The lock of a process that was killed is free."""
         script = (
-            "import sys, time; from dmtwisted.store.sqlite.writer import take_lock as t; lock = t(sys.argv[1], 0); "
+            "import sys, time; from dmtwisted.store.sqlite.file import take_lock as t; lock = t(sys.argv[1], 0); "
         )
         with subprocess.Popen(
             [sys.executable, "-c", f"{script}print(1, flush=True); time.sleep(60)", self.path],

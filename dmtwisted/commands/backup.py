@@ -82,7 +82,7 @@ def run(options: usage.Options) -> int:
 def backup(options: usage.Options) -> int:
     """Make a backup."""
     from dmtwisted.store.carry.backing_up import FOLDER, make_backup
-    from dmtwisted.store.rows import open_rows
+    from dmtwisted.store.opening import open_rows
 
     config = configuration(options)
     now = int(time.time() * 1000)
@@ -104,7 +104,7 @@ def restore(options: usage.Options) -> int:
     from dmtwisted.store.carry.archive import read_manifest
     from dmtwisted.store.carry.restoring import restore_file, restore_rows
     from dmtwisted.store.carry.upgrading import upgrade_to
-    from dmtwisted.store.rows import open_rows
+    from dmtwisted.store.opening import open_rows
 
     config = configuration(options)
     path = Path(options["file"])

@@ -13,7 +13,7 @@ from twisted.python import usage
 from dmtwisted.clock import kyiv
 from dmtwisted.commands.progress import Progress
 from dmtwisted.config import Config, ConfigError, Overrides, load
-from dmtwisted.store.migrate import SQLITE
+from dmtwisted.store.urls import SQLITE
 
 PLACE: list[list[object]] = [
     ["config", "c", None, "The configuration file (TOML)."],
@@ -135,7 +135,7 @@ def status(options: usage.Options) -> int:
     from dataclasses import asdict
 
     from dmtwisted.store.carry.looking import fitness, look
-    from dmtwisted.store.rows import open_rows
+    from dmtwisted.store.opening import open_rows
 
     with open_rows(url_of(configuration(options)), reading=True) as rows:
         found = look(rows)
@@ -164,7 +164,7 @@ def _moment(at: int) -> str:
 def check(options: usage.Options) -> int:
     """Read every row."""
     from dmtwisted.store.carry.checking import check as check_rows
-    from dmtwisted.store.rows import open_rows
+    from dmtwisted.store.opening import open_rows
 
     progress = Progress()
     with open_rows(url_of(configuration(options)), reading=True) as rows:
@@ -183,7 +183,8 @@ def upgrade(options: usage.Options) -> int:
     """Bring the database up to date."""
     from dmtwisted.store.carry.looking import expect_nothing_pending, fitness
     from dmtwisted.store.carry.upgrading import due, upgrade_to
-    from dmtwisted.store.rows import CarryError, open_rows
+    from dmtwisted.store.opening import open_rows
+    from dmtwisted.store.rows import CarryError
 
     config = configuration(options)
     url = url_of(config)
@@ -220,7 +221,7 @@ def move(options: usage.Options) -> int:
     from dmtwisted.store.carry import moving
     from dmtwisted.store.carry.looking import expect_nothing_pending
     from dmtwisted.store.carry.upgrading import upgrade_to
-    from dmtwisted.store.rows import open_rows
+    from dmtwisted.store.opening import open_rows
 
     config = configuration(options)
     to = sys.stdin.readline().strip() if options["to"] == "-" else str(options["to"])

@@ -149,7 +149,8 @@ def _database(config: Config) -> list[Finding]:
     if config.sqlite_file is not None:
         return database.look(config.sqlite_file)
     from dmtwisted.store.carry.looking import look
-    from dmtwisted.store.rows import CarryError, open_rows
+    from dmtwisted.store.opening import open_rows
+    from dmtwisted.store.rows import CarryError
 
     try:
         with open_rows(url_of(config), reading=True) as rows:

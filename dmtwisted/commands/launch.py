@@ -15,6 +15,7 @@ from twisted.python import usage
 from dmtwisted.config import Config, ConfigError, Overrides, load
 from dmtwisted.store.carry.swapping import carry_out, planned
 from dmtwisted.store.opening import check_database
+from dmtwisted.store.sqlite.file import Locked, take_lock
 
 
 class LaunchOptions(usage.Options):
@@ -59,8 +60,6 @@ def finish_restore(config: Config) -> None:
     """
     if not planned(config.state):
         return
-    from dmtwisted.store.sqlite.writer import Locked, take_lock
-
     file = config.sqlite_file or config.state / "restore"
     try:
         with take_lock(f"{file}.lock", 0):

@@ -10,7 +10,7 @@ from twisted.scripts import twistd
 
 from dmtwisted.commands.launch import LaunchOptions
 from dmtwisted.config import Config, ConfigError
-from dmtwisted.store.migrate import POSTGRES
+from dmtwisted.store.urls import POSTGRES
 
 
 def run(options: LaunchOptions, platform: str = sys.platform) -> int:

@@ -12,7 +12,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
 from dmtwisted.results import Text
 from dmtwisted.store.facts import Facts, facts_of_file
-from dmtwisted.store.migrate import head, unfit
+from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sqlite.damage import open_for_reading, quick_look
 from dmtwisted.store.values import StoreFailed
 

@@ -157,26 +157,3 @@ class Rows(ABC):
         """How many rows there are."""
         [(found,)] = self.ask(f'SELECT count(*) FROM "{shape.name}"')
         return int(found)
-
-
-def open_rows(url: str, reading: bool = False) -> Rows:
-    """The database that ``url`` names.
-
-    :param reading: for looking at one moment of it, as may be done while a service works with it.
-    :raises CarryError: when it cannot be reached, or there is none of that kind.
-    """
-    from dmtwisted.store.migrate import MSSQL, POSTGRES, SQLITE
-
-    if url.startswith(SQLITE):
-        from dmtwisted.store.sqlite.rows import SqliteRows
-
-        return SqliteRows(url.removeprefix(SQLITE), reading)
-    if url.startswith(POSTGRES):
-        from dmtwisted.store.postgres.rows import PostgresRows
-
-        return PostgresRows(url, reading)
-    if url.startswith(MSSQL):
-        from dmtwisted.store.mssql.rows import MssqlRows
-
-        return MssqlRows(url, reading)
-    raise CarryError("this is no URL of a database that there is a store for")

@@ -1,10 +1,12 @@
 """The one schema of every database, as SQLAlchemy tables; alembic revisions carry it forward.
 
-Only migrations import this: the service itself speaks SQL that is written out in
-:mod:`dmtwisted.store.sqlite.statements`, so that neither of its processes carries SQLAlchemy in memory.
+Migrations and commands import this. The service does not: its SQL is written out (for example in
+:mod:`dmtwisted.store.sqlite.statements`), so that neither of its processes loads SQLAlchemy.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 from sqlalchemy import (
     NVARCHAR,
@@ -21,6 +23,10 @@ from sqlalchemy import (
     Table,
     text,
 )
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from dmtwisted.store.shapes import Shape
 
 metadata = MetaData()
 
@@ -221,3 +227,45 @@ claim = Table(
     Column("released", Boolean, nullable=False, comment="whether that service let go of it in order"),
     Column("turn", BigInteger, nullable=False, comment="how often it was taken, by whomever"),
 )
+
+OWN_BUSINESS = frozenset({"claim"})
+"""Tables that say which service works with what at this moment: that is not carried anywhere."""
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Every table that holds something of the shop's, each after those that its rows refer to."""
+    found = []
+    for table in metadata.sorted_tables:
+        if table.name in OWN_BUSINESS:
+            continue
+        key = tuple(column.name for column in table.primary_key)
+        found.append(
+            Shape(
+                table.name,
+                tuple(column.name for column in table.columns),
+                tuple(column.type.python_type for column in table.columns),
+                tuple(column.type.__visit_name__ == "big_integer" for column in table.columns),
+                key,
+                # SQLAlchemy's own default is "auto", which means yes for the one number of a key.
+                len(key) == 1 and table.columns[key[0]].autoincrement is True,
+            )
+        )
+    return tuple(found)
+
+
+def all_tables() -> frozenset[str]:
+    """The names of all tables of the schema."""
+    return frozenset(shape.name for shape in shapes()) | OWN_BUSINESS
+
+
+@cache
+def ddl() -> tuple[str, ...]:
+    """The statements that make the whole schema in an empty SQLite database."""
+    dialect = sqlite.dialect()
+    statements = []
+    for table in metadata.sorted_tables:
+        statements.append(str(CreateTable(table).compile(dialect=dialect)))
+        indexes = sorted(table.indexes, key=lambda index: str(index.name))
+        statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
+    return tuple(statements)

@@ -21,8 +21,9 @@ from twisted.logger import Logger
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
 from dmtwisted.store.client import Verbs
-from dmtwisted.store.migrate import URL_VARIABLE, head, unfit
+from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
+from dmtwisted.store.urls import URL_VARIABLE
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.system.environment import environment
 

@@ -1,11 +1,10 @@
-"""What the tables hold, as whoever carries their rows has to know it: taken from the one schema."""
+"""Rows as they are copied between databases: the shape of a table, and the sum over its rows."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,9 +14,6 @@ Row = tuple[Any, ...]
 
 Key = tuple[Any, ...]
 """The values of a row's primary key."""
-
-OWN_BUSINESS = frozenset({"claim"})
-"""Tables that say which service works with what at this moment: that is not carried anywhere."""
 
 _SPACE = 1 << 256
 
@@ -44,35 +40,6 @@ class Shape:
     def name_of(self, key: Key) -> str:
         """A row as it is told to people: ``operation n=17``."""
         return f"{self.name} {' '.join(f'{name}={value}' for name, value in zip(self.key, key, strict=True))}"
-
-
-@cache
-def shapes() -> tuple[Shape, ...]:
-    """Every table that holds something of the shop's, each after those that its rows refer to."""
-    from dmtwisted.store.schema import metadata
-
-    found = []
-    for table in metadata.sorted_tables:
-        if table.name in OWN_BUSINESS:
-            continue
-        key = tuple(column.name for column in table.primary_key)
-        found.append(
-            Shape(
-                table.name,
-                tuple(column.name for column in table.columns),
-                tuple(column.type.python_type for column in table.columns),
-                tuple(column.type.__visit_name__ == "big_integer" for column in table.columns),
-                key,
-                # SQLAlchemy's own default is "auto", which means yes for the one number of a key.
-                len(key) == 1 and table.columns[key[0]].autoincrement is True,
-            )
-        )
-    return tuple(found)
-
-
-def all_tables() -> frozenset[str]:
-    """The names of all tables of the schema."""
-    return frozenset(shape.name for shape in shapes()) | OWN_BUSINESS
 
 
 _encode = msgspec.msgpack.Encoder().encode

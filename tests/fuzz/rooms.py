@@ -34,7 +34,7 @@ from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.service_settings import Settings, _changed, _read
 from dmtwisted.store.carry.archive import read_rows, unpack
 from dmtwisted.store.rows import CarryError
-from dmtwisted.store.shapes import shapes
+from dmtwisted.store.schema import shapes
 from dmtwisted.store.sqlite import wire
 from dmtwisted.store.values import NameTaken, StoreFailed
 from protocols.simulators.scenario import Scenario, ScenarioError

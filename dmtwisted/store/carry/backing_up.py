@@ -31,9 +31,10 @@ from dmtwisted.store.carry.archive import (
 from dmtwisted.store.carry.looking import expect_fit, expect_nothing_pending
 from dmtwisted.store.carry.moving import Report
 from dmtwisted.store.rows import CarryError, Rows
-from dmtwisted.store.shapes import Shape, Sum, shapes
+from dmtwisted.store.schema import shapes
+from dmtwisted.store.shapes import Shape, Sum
+from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
-from dmtwisted.store.sqlite.writer import Locked, take_lock
 from dmtwisted.system.files import replace
 
 FOLDER = BACKUPS

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from dmtwisted.store.carry.looking import expect_fit
 from dmtwisted.store.carry.moving import Report
 from dmtwisted.store.rows import Away, CarryError, Rows
+from dmtwisted.store.schema import shapes
 from dmtwisted.store.seals import DOCUMENT_COLUMNS, OPERATION_COLUMNS, content_hash
-from dmtwisted.store.shapes import Key, Row, Shape, Sum, shapes
+from dmtwisted.store.shapes import Key, Row, Shape, Sum
 from dmtwisted.store.values import ChainRow, SealRow
 from dmtwisted.store.verification import Flaw, Walk, Wrong
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dmtwisted.store.carry.swapping import planned
-from dmtwisted.store.migrate import head, unfit
+from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.rows import CarryError, Rows
-from dmtwisted.store.shapes import shapes
+from dmtwisted.store.schema import shapes
 
 UNFINISHED = (
     'SELECT d.name, o.kind, o."key", o.state, o.at FROM operation o LEFT JOIN device d ON d.n = o.device_n '

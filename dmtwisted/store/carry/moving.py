@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.looking import expect_fit, fitness
-from dmtwisted.store.migrate import MOVING, head
+from dmtwisted.store.revisions import MOVING, head
 from dmtwisted.store.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
-from dmtwisted.store.shapes import Key, Row, Shape, Sum, all_tables, shapes
+from dmtwisted.store.schema import all_tables, shapes
+from dmtwisted.store.shapes import Key, Row, Shape, Sum
 
 PATIENCE = 10.0
 """Seconds to wait for whoever is just ending: a killed run of our own, at a server that has not noticed."""

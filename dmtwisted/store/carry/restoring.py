@@ -17,12 +17,14 @@ from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, Table
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
 from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
-from dmtwisted.store.migrate import MOVING, SQLITE, head
 from dmtwisted.store.restored import NAME, Restored
+from dmtwisted.store.revisions import MOVING, head
 from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
-from dmtwisted.store.shapes import Row, pages, shapes
+from dmtwisted.store.schema import shapes
+from dmtwisted.store.shapes import Row, pages
+from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
-from dmtwisted.store.sqlite.writer import Locked, take_lock
+from dmtwisted.store.urls import SQLITE
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from dmtwisted.store import migrate
+from dmtwisted.store.revisions import revisions
 from dmtwisted.store.rows import CarryError
 
 
 def due(revision: str | None) -> list[str]:
     """The revisions after this one, oldest first."""
-    names = (migrate.HERE / "versions").glob("[0-9]*.py")
-    known = sorted(match[0] for name in names if (match := re.match(r"\d+", name.name)))
-    return [step for step in known if revision is None or step > revision]
+    return [step for step in revisions() if revision is None or step > revision]
 
 
 def upgrade_to(url: str, revision: str) -> None:

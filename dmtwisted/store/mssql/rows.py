@@ -6,11 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
-from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP, load_driver, read_url, told_words
+from dmtwisted.store.mssql.driver import load_driver, read_url, told_words
+from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
 from dmtwisted.store.mssql.texts import BODY, keep, kept
+from dmtwisted.store.revisions import MOVING
 from dmtwisted.store.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
-from dmtwisted.store.shapes import Key, Row, Shape, shapes
+from dmtwisted.store.schema import shapes
+from dmtwisted.store.shapes import Key, Row, Shape
+from dmtwisted.store.urls import CONNECT_WAIT
 from dmtwisted.store.values import StoreFailed
 
 AT_ONCE = 100

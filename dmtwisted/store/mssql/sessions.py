@@ -14,31 +14,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from twisted.enterprise import adbapi
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
+from dmtwisted.store.mssql.driver import DRIVER, LOST_NUMBERS, load_driver, number_of, told_words, words_of
 from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
 from dmtwisted.store.values import NameTaken, StoreFailed
 
 T = TypeVar("T")
 
-SCHEME = "mssql://"
-DRIVER = "pymssql"
-MISSING = "the driver of MS SQL is not installed: pip install 'dmtwisted[mssql]'"
-
 WATCH = 5.0
 """Seconds after which a session that nobody asks looks whether it is still there; a takeover waits longer."""
-
-PORT = 1433
-
-LOST_NUMBERS = frozenset(
-    {0, 596, 6005, 18456, 20002, 20003, 20004, 20006, 20009, 20017, 20019, 20047},
-)
-"""What DB-Library says when there is no connection, or an answer is overdue, and a server that shuts down."""
 
 DEADLOCK = 1205
 """The server gave our transaction up for another one's sake: all of it is undone, and it may be tried at once."""
@@ -74,84 +63,6 @@ IN_USE = "dmtwisted in use"
 """The lock that sessions of services share, and that a command which changes everything has alone."""
 
 UNLOCK = "EXEC sp_releaseapplock @Resource = %s, @LockOwner = 'Session'"
-
-
-def load_driver() -> Any:
-    """The driver.
-
-    :raises StoreFailed: when it is not installed.
-    """
-    try:
-        import pymssql
-    except ImportError:
-        raise StoreFailed(MISSING) from None
-    return pymssql
-
-
-def read_url(url: str) -> dict[str, str]:
-    """The parts of a ``mssql://`` URL: ``server``, ``port``, ``user``, ``password``, ``database``, ``encryption``.
-
-    :raises ValueError: when it is none; the text repeats nothing of it, for it may hold a password.
-    """
-    wrong = "this is no URL of a database; write signs in names and passwords as %40 and the like"
-    try:
-        parts = urlsplit(url)
-        port = parts.port or PORT
-    except ValueError:
-        raise ValueError(wrong) from None
-    database = unquote(parts.path.removeprefix("/"))
-    if not url.startswith(SCHEME) or not parts.hostname or parts.netloc.count("@") > 1 or parts.fragment:
-        raise ValueError(wrong)
-    if not database or "/" in database:
-        raise ValueError("the name of a database is expected at the end of the URL")
-    options = dict(parse_qsl(parts.query))
-    encryption = options.pop("encryption", "request")
-    if options or encryption not in ("off", "request", "require"):
-        raise ValueError("after the name of the database only ?encryption=off, request or require is expected")
-    return {
-        "server": unquote(parts.hostname),
-        "port": str(port),
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-        "database": database,
-        "encryption": encryption,
-    }
-
-
-def migrating_connection(url: str, patience: int) -> Any:
-    """A connection for migrations, whose transactions the driver begins; ``patience`` is the seconds to connect.
-
-    :raises ImportError: when the driver is not installed.
-    """
-    import pymssql
-
-    parameters: dict[str, Any] = {**read_url(url), "charset": "UTF-8", "login_timeout": patience}
-    return pymssql.connect(**parameters)
-
-
-def number_of(error: BaseException) -> int:
-    """The number of a complaint of server or driver; 0 when it has none."""
-    first: Any = error.args[0] if error.args else 0
-    while isinstance(first, tuple) and first:
-        first = first[0]
-    return first if isinstance(first, int) else 0
-
-
-def words_of(error: BaseException) -> str:
-    """The first line of a complaint, without its number."""
-    last: Any = error.args[-1] if error.args else ""
-    while isinstance(last, tuple) and last:
-        last = last[-1]
-    text = last.decode(errors="replace") if isinstance(last, bytes) else str(last)
-    # What the server says, if it says anything, comes before what the driver makes of it, on the same line.
-    said, _, made = text.strip().partition("DB-Lib error message")
-    lines = said.strip().splitlines() or made.splitlines()[1:] or made.splitlines()
-    return lines[0].strip() if lines else type(error).__name__
-
-
-def told_words(error: BaseException) -> str:
-    """What of a complaint may be told: the values of a row, which the server quotes, stay out."""
-    return words_of(error).partition(" The duplicate key value is")[0]
 
 
 class Duplicate(Exception):

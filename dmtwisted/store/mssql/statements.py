@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.mssql.driver import told_words
 from dmtwisted.store.mssql.retention import aged, cut, forget_codes
 from dmtwisted.store.mssql.seals import chains, concluded, seal, seals
-from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link, told_words
+from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link
 from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
 from dmtwisted.store.sessions import Attempt
 from dmtwisted.store.values import (

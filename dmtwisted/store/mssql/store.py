@@ -10,7 +10,8 @@ from zope.interface import implementer
 
 from dmtwisted.store.claims import Owner
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session, read_url
+from dmtwisted.store.mssql.driver import read_url
+from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session
 from dmtwisted.store.mssql.statements import VERBS
 from dmtwisted.store.server_store import POOL, ServerStore
 from dmtwisted.store.sessions import Attempt, Patience

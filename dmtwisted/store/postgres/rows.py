@@ -11,10 +11,12 @@ from typing import Any
 
 import psycopg2
 
-from dmtwisted.store.migrate import CONNECT_WAIT, MOVING
 from dmtwisted.store.postgres.sessions import first_line, read_url
+from dmtwisted.store.revisions import MOVING
 from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, Away, CarryError, Rows
-from dmtwisted.store.shapes import Key, Row, Shape, all_tables, shapes
+from dmtwisted.store.schema import all_tables, shapes
+from dmtwisted.store.shapes import Key, Row, Shape
+from dmtwisted.store.urls import CONNECT_WAIT
 
 SESSION = "dmtwisted-db"
 """The name of our sessions at the server; those of a service begin with ``dmtwisted`` and a blank."""

@@ -22,6 +22,7 @@ from txpostgres.reconnection import ConnectionDead, DeadConnectionDetector
 from txpostgres.txpostgres import Connection, Cursor
 
 from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
+from dmtwisted.store.urls import NOT_A_URL
 from dmtwisted.store.values import StoreFailed
 
 # Durable means on the disk of the server before the answer; a stronger setting of the server's stays.
@@ -59,7 +60,7 @@ def read_url(url: str) -> dict[str, str]:
         found = {}
     # An @ within a password makes its end part of the host, which would be told in complaints.
     if not found or "@" in found.get("host", ""):
-        raise ValueError("this is no URL of a database; write signs in names and passwords as %40 and the like")
+        raise ValueError(NOT_A_URL)
     if not found.get("dbname"):
         raise ValueError("the name of a database is expected at the end of the URL")
     return found

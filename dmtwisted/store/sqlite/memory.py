@@ -10,6 +10,7 @@ from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite.wire import BY_NAME, Deframer, Verb, frame
 from dmtwisted.store.sqlite.writer import READS, run_batch
 from dmtwisted.store.values import StoreFailed
@@ -26,8 +27,6 @@ class MemoryStore(Verbs):
     async def open(self) -> None:
         """Make an empty database, unless there is one from before a `close`."""
         if self._db is None:
-            from dmtwisted.store.migrate import ddl
-
             self._db = sqlite3.connect(":memory:", isolation_level=None)
             for statement in ddl():
                 self._db.execute(statement)

@@ -9,10 +9,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dmtwisted.store.migrate import MOVING, sqlite_revision
+from dmtwisted.store.revisions import MOVING
 from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, CarryError, Rows
-from dmtwisted.store.shapes import Key, Row, Shape, shapes
-from dmtwisted.store.sqlite.writer import Locked, take_lock
+from dmtwisted.store.schema import shapes
+from dmtwisted.store.shapes import Key, Row, Shape
+from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock
 
 COPY_PAGES, COPY_PAUSE = 2000, 0.002
 """Pages that are copied at once, some megabytes, and seconds of rest after them."""

@@ -25,14 +25,19 @@ from zope.interface import implementer
 
 from dmtwisted.store.client import Verbs
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.migrate import SQLITE, head, sqlite_revision, unfit
+from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sqlite.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
+from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock, true_lock
 from dmtwisted.store.sqlite.left_log import write_again
 from dmtwisted.store.sqlite.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
-from dmtwisted.store.sqlite.writer import READS, Locked, take_lock, true_lock
+from dmtwisted.store.sqlite.writer import READS
+from dmtwisted.store.urls import SQLITE
 from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
 from dmtwisted.system.environment import environment
 from dmtwisted.system.processes import start
+
+if sys.platform == "linux":
+    import fcntl
 
 RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
@@ -357,10 +362,7 @@ class _Writer(ProcessProtocol):
 
 
 def _widen(transport: Any) -> None:
-    """Let more questions wait in the pipe, where the system can."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(transport.pipes[0].fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
-    except (ImportError, AttributeError, KeyError, OSError, ProcessExitedAlready):
-        pass
+    """Let more questions wait in the pipe, where the system allows it."""
+    if sys.platform == "linux":
+        with suppress(AttributeError, KeyError, OSError, ProcessExitedAlready):
+            fcntl.fcntl(transport.pipes[0].fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)

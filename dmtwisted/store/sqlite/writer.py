@@ -14,7 +14,6 @@ import os
 import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from threading import Lock
@@ -22,12 +21,12 @@ from typing import IO, NoReturn
 
 from dmtwisted.crash_points import reached
 from dmtwisted.store.sqlite.damage import SMALL, open_for_reading, quick_look
+from dmtwisted.store.sqlite.file import LOCK_PATIENCE, Locked, take_lock
 from dmtwisted.store.sqlite.left_log import write_again
 from dmtwisted.store.sqlite.lists import Lists, Question, is_list
 from dmtwisted.store.sqlite.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 from dmtwisted.store.sqlite.write_back import LONGEST, WriteBack
 from dmtwisted.store.values import NameTaken
-from dmtwisted.system.files import lock_file
 
 READS = frozenset(
     {
@@ -49,9 +48,6 @@ READS = frozenset(
 )
 """Verbs that change nothing; they are served even when the disk takes no more writes."""
 
-LOCK_PATIENCE = 10.0
-"""Seconds to wait for a writer of a killed service to finish its last batch and let go of the file."""
-
 PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     # FULL: the log is on the disk before a commit returns. NORMAL would lose answered receipts with the power.
@@ -64,10 +60,6 @@ PRAGMAS = (
 )
 
 _output = Lock()
-
-
-class Locked(Exception):
-    """Another process works with this file."""
 
 
 def main(path: str, reading: bool = False) -> int:
@@ -193,30 +185,6 @@ def connect(path: str) -> sqlite3.Connection:
     for pragma in PRAGMAS:
         db.execute(pragma).fetchall()
     return db
-
-
-def true_lock(path: str) -> str:
-    """The lock beside a file's true name, whatever link the file is called by."""
-    file = path.removesuffix(".lock")
-    return os.path.realpath(file) + path[len(file) :]
-
-
-def take_lock(path: str, patience: float) -> IO[str]:
-    """The lock of a database file, held while the returned file is open.
-
-    :raises Locked: when another process still has it after ``patience`` seconds.
-    """
-    held = open(true_lock(path), "a+", encoding="utf-8")  # noqa: SIM115 - the open file is the lock
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            lock_file(held.fileno())
-            return held
-        except OSError:
-            if time.monotonic() >= deadline:
-                held.close()
-                raise Locked("another service uses this database") from None
-            time.sleep(0.02)
 
 
 def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False) -> list[bytes]:
