@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
-from zope.interface.verify import verifyObject
 
 from dmtwisted.access.login import Access
 from dmtwisted.clock import ServiceClock
@@ -48,7 +47,6 @@ class Core:
     log = Logger()
 
     def __init__(self, config: Config, store: IStore, reactor: Any, state: Path | None) -> None:
-        verifyObject(IStore, store)
         self.config, self.store, self.reactor, self.state = config, store, reactor, state
         self.clock = ServiceClock(reactor)
         self.log_lines: Iterable[str] = ()

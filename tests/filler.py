@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dmtwisted.store.migrate import upgrade
-from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.wire import FUNCTIONS
 from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.urls import SQLITE
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
@@ -29,8 +29,8 @@ def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, docu
         db.execute("PRAGMA synchronous=OFF")
         db.execute("BEGIN")
         for n in range(1, registers + 1):
-            VERBS["add_device"](db, f"id-{n}", f"Каса {n}", "register", "training", b"{}")
-        VERBS["change_settings"](db, {"language": b'"uk"', "retention": b"40"})
+            FUNCTIONS["add_device"](db, f"id-{n}", f"Каса {n}", "register", "training", b"{}")
+        FUNCTIONS["change_settings"](db, {"language": b'"uk"', "retention": b"40"})
         for number in range(receipts):
             register = number % registers + 1
             local = number // registers + 1
@@ -39,9 +39,9 @@ def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, docu
             paper = DocumentIntent(local, "sale", local // 500 + 1, at, 12550, body, made.randbytes(90))
             key = f"{made.getrandbits(128):032x}"
             intent = Intent(register, "fiscal", 1, key, made.randbytes(16), at, [paper], b"{}")
-            reserved = VERBS["reserve"](db, intent)
+            reserved = FUNCTIONS["reserve"](db, intent)
             if number % 997 == 996:
-                VERBS["conclude"](db, Outcome(reserved.n, register, State.REFUSED, at + 300, 1037, b"", {}, None))
+                FUNCTIONS["conclude"](db, Outcome(reserved.n, register, State.REFUSED, at + 300, 1037, b"", {}, None))
                 continue
             told = (made.randbytes(answer // 4).hex() + "0" * (answer // 2)).encode()
             numbers = {local: f"TEST_{register}_{local}"}
@@ -50,7 +50,7 @@ def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, docu
             outcome = Outcome(
                 reserved.n, register, State.DONE, at + 300, 0, told, numbers, state, local // 500 + 1, sold
             )
-            VERBS["conclude"](db, outcome)
+            FUNCTIONS["conclude"](db, outcome)
             if number % PORTION == PORTION - 1:
                 db.execute("COMMIT")
                 db.execute("BEGIN")

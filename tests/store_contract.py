@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
-from zope.interface.verify import verifyObject
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import GENESIS
@@ -172,7 +171,7 @@ class StoreContract(StoreCase):
     async def test_empty(self) -> None:
         """A new store has every verb of the interface, knows of nothing, and says so in the shape of each."""
         store = await self.opened()
-        self.assertTrue(verifyObject(IStore, store))
+        self.assertIsInstance(store, IStore)
         self.assertEqual(await store.devices(), [])
         self.assertEqual(await store.settings(), {})
         self.assertIs(await store.find(TILL, "fiscal", "a"), None)

@@ -34,7 +34,7 @@ from dmtwisted.store.rows import SCHEMA, CarryError
 from dmtwisted.store.sqlite import rows as sqlite_rows
 from dmtwisted.store.sqlite.file import take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
-from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.wire import FUNCTIONS
 from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.system import files
 from tests.filler import fill
@@ -214,7 +214,7 @@ class MakeTests(BackupCase):
                     if ended.is_set():
                         return
                     db.execute("BEGIN IMMEDIATE")
-                    sold.append(VERBS["reserve"](db, intent(TILL, f"new {number}", paper(10**6 + number))).n)
+                    sold.append(FUNCTIONS["reserve"](db, intent(TILL, f"new {number}", paper(10**6 + number))).n)
                     db.execute("COMMIT")
 
         till = threading.Thread(target=sell)
@@ -313,7 +313,7 @@ class RestoreTests(BackupCase):
         before = self.marks()
         self.backup()
         with closing(connect(str(self.path))) as db:
-            VERBS["remove_device"](db, 1)
+            FUNCTIONS["remove_device"](db, 1)
         later = self.marks()
         (self.state / "secret.key").write_text("another key")
         (self.state / "new.txt").write_text("new")
@@ -548,7 +548,7 @@ class RestoreTests(BackupCase):
         (self.state / "secret.key").write_text(KEY)
         self.backup()
         with closing(connect(str(self.path))) as db:
-            VERBS["change_settings"](db, {"later": b""})
+            FUNCTIONS["change_settings"](db, {"later": b""})
         (self.state / "secret.key").write_text("later")
         copies = self.folder / "copies"
         copies.mkdir()

@@ -404,8 +404,8 @@ class HungUpTests(_Devices):
         self.holding = False
         ask = self.shop.store._ask
 
-        def held(verb: str, *arguments: Any) -> Deferred[Any]:
-            answer = ask(verb, *arguments)
+        def held(verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
+            answer = ask(verb, arguments)
             if not self.holding:
                 return answer
             due: Deferred[Any] = Deferred()

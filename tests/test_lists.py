@@ -16,12 +16,12 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.store.interface import READS
 from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite import lists, writer
 from dmtwisted.store.sqlite.lists import Lists, Question, is_list, open_for_lists
-from dmtwisted.store.sqlite.statements import VERBS
-from dmtwisted.store.sqlite.wire import BY_NAME, DONE, FAILED, READY, Deframer, failure, frame, pack
-from dmtwisted.store.sqlite.writer import READS, connect, run_batch, serve_batch
+from dmtwisted.store.sqlite.wire import BY_NAME, DONE, FAILED, FUNCTIONS, READY, Deframer, failure, frame, pack
+from dmtwisted.store.sqlite.writer import connect, run_batch, serve_batch
 from dmtwisted.store.values import DocumentQuery, OperationQuery, State
 from tests.store_contract import ARGUMENTS, TILL, intent, outcome, paper
 from tests.test_writer import ask
@@ -123,7 +123,7 @@ class BesideTests(_FileCase):
         """A list shows nothing that a crash could still take away."""
         self.sold(1)
         self.database.execute("BEGIN IMMEDIATE")
-        VERBS["reserve"](self.database, intent(TILL, "not yet", paper(2)))
+        FUNCTIONS["reserve"](self.database, intent(TILL, "not yet", paper(2)))
         self.lists.ask(ask(9, "find_operations", ALL))
         self.verbs[9] = BY_NAME["find_operations"]
         self.assertEqual(self.answers()[9].total, 1)
@@ -174,7 +174,7 @@ class ReaderTests(_FileCase):
         with closing(open_for_lists(str(self.path))) as database:
             for name, arguments in ARGUMENTS.items():
                 if name not in READS:
-                    self.assertRaises(sqlite3.OperationalError, VERBS[name], database, *arguments)
+                    self.assertRaises(sqlite3.OperationalError, FUNCTIONS[name], database, *arguments)
 
     def test_nothing_kept(self) -> None:
         """When nobody asks for lists any more their connection is closed; the next one opens it again."""
@@ -263,9 +263,9 @@ class TotalTests(_FileCase):
                     "find_documents": DocumentQuery(limit=limit, offset=offset),
                 }
                 for verb, query in asked.items():
-                    self.assertEqual(VERBS[verb](self.database, query).total, 5, f"{verb} {limit} {offset}")
+                    self.assertEqual(FUNCTIONS[verb](self.database, query).total, 5, f"{verb} {limit} {offset}")
         for none in (OperationQuery([TILL + 1]), OperationQuery([TILL + 1], offset=5)):
-            self.assertEqual(VERBS["find_operations"](self.database, none).total, 0)
+            self.assertEqual(FUNCTIONS["find_operations"](self.database, none).total, 0)
 
     def test_counted_when_needed(self) -> None:
         """Of a page with room left nothing is counted: it tells by itself where the list ends."""
@@ -275,8 +275,8 @@ class TotalTests(_FileCase):
         self.database.set_trace_callback(statements.append)
         for limit, offset, counts in ((3, 0, 2), (4, 0, 0), (2, 2, 0), (2, 4, 2)):
             statements.clear()
-            VERBS["find_operations"](self.database, OperationQuery(limit=limit, offset=offset))
-            VERBS["find_documents"](self.database, DocumentQuery(limit=limit, offset=offset))
+            FUNCTIONS["find_operations"](self.database, OperationQuery(limit=limit, offset=offset))
+            FUNCTIONS["find_documents"](self.database, DocumentQuery(limit=limit, offset=offset))
             self.assertEqual(sum("count(*)" in each for each in statements), counts, f"{limit} {offset}")
 
 

@@ -36,8 +36,8 @@ from dmtwisted.store.schema import all_tables, metadata, shapes
 from dmtwisted.store.shapes import Key, Row, Shape, Sum
 from dmtwisted.store.sqlite.file import sqlite_revision, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
-from dmtwisted.store.sqlite.statements import VERBS
 from dmtwisted.store.sqlite.store import SqliteStore
+from dmtwisted.store.sqlite.wire import FUNCTIONS
 from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import StoreFailed
 from tests import mssql_double
@@ -130,11 +130,11 @@ class MoveCase(SynchronousTestCase):
         fill(self.path, receipts, answer=200, document=100)
         with closing(connect(str(self.path))) as db:
             for n, text in enumerate(ODD_TEXTS):
-                VERBS["add_device"](db, f"odd-{n}", text, "printer", "training", b"\x00\xff")
-                VERBS["reserve"](db, intent(TILL, text, paper(10**9 + n)))
-            VERBS["reserve"](db, intent(TILL, "long", paper(10**12, value=MEGABYTE)))
+                FUNCTIONS["add_device"](db, f"odd-{n}", text, "printer", "training", b"\x00\xff")
+                FUNCTIONS["reserve"](db, intent(TILL, text, paper(10**9 + n)))
+            FUNCTIONS["reserve"](db, intent(TILL, "long", paper(10**12, value=MEGABYTE)))
             # The newest row is gone: its number must not be given once more.
-            VERBS["remove_device"](db, VERBS["add_device"](db, "gone", "gone", "printer", "training", b"").n)
+            FUNCTIONS["remove_device"](db, FUNCTIONS["add_device"](db, "gone", "gone", "printer", "training", b"").n)
 
     def other(self) -> str:
         """The URL of another file."""
@@ -270,7 +270,7 @@ class FileTests(MoveCase):
         """A source with a broken index, by which rows would be passed over, is not moved; why is one line."""
         self.fill(5)
         with closing(connect(str(self.path))) as db:
-            VERBS["change_settings"](db, {"a": b"1", "b": b"2"})
+            FUNCTIONS["change_settings"](db, {"a": b"1", "b": b"2"})
             (root,) = db.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_setting_1'"
             ).fetchone()
@@ -495,7 +495,7 @@ class ServerTests(MoveCase):
         """A text that PostgreSQL cannot keep is told with its row."""
         self.fill(5)
         with closing(connect(str(self.path))) as db:
-            VERBS["change_settings"](db, {"a\0b": b""})
+            FUNCTIONS["change_settings"](db, {"a\0b": b""})
         complaint = self.refused(self.url, self.postgres())
         self.assertIn("setting name=a", complaint)
         self.assertIn("the sign NUL", complaint)
@@ -545,7 +545,7 @@ class MssqlTests(MoveCase):
         """Every row arrives as it was, broken off on the way, is backed up, and comes back; numbers go on."""
         self.fill(30)
         with closing(connect(str(self.path))) as db:
-            VERBS["remove_device"](db, 1)
+            FUNCTIONS["remove_device"](db, 1)
         name = f"moved{next(_names)}"
         real, back = f"{mssql_double.PREFIX}{name}", self.other()
         server().run(f"CREATE DATABASE {real}")

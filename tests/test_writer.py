@@ -7,22 +7,25 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from inspect import iscoroutinefunction, signature
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.store.interface import IStore
+from dmtwisted.store.interface import READS, VERBS, IStore
+from dmtwisted.store.mssql import store as mssql
+from dmtwisted.store.postgres import store as postgres
 from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite import file
 from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.lists import Question
-from dmtwisted.store.sqlite.statements import VERBS
 from dmtwisted.store.sqlite.wire import (
     BY_NAME,
     DONE,
     FAILED,
+    FUNCTIONS,
     READY,
     TABLE,
     TAKEN,
@@ -31,7 +34,7 @@ from dmtwisted.store.sqlite.wire import (
     frame,
     pack,
 )
-from dmtwisted.store.sqlite.writer import READS, connect, run_batch
+from dmtwisted.store.sqlite.writer import connect, run_batch
 from dmtwisted.store.values import (
     DeviceRow,
     DocumentQuery,
@@ -308,9 +311,9 @@ class NoWritingTests(_DatabaseCase):
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as database:
             for name, arguments in ARGUMENTS.items():
                 if name in READS:
-                    VERBS[name](database, *arguments)
+                    FUNCTIONS[name](database, *arguments)
                 else:
-                    self.assertRaises(sqlite3.OperationalError, VERBS[name], database, *arguments)
+                    self.assertRaises(sqlite3.OperationalError, FUNCTIONS[name], database, *arguments)
 
 
 class EffortTests(SynchronousTestCase):
@@ -327,9 +330,9 @@ class EffortTests(SynchronousTestCase):
         kinds = [*["sale"] * sales, "z"] * 3
         for number, kind in enumerate(kinds, -len(kinds)):
             meant = paper(number, kind=kind, shift=number // (sales + 1), at=number)
-            n = VERBS["reserve"](database, intent(TILL, f"tag {number}", meant)).n
-            VERBS["conclude"](database, outcome(n, answer=b"{}", fiscal_numbers={number: f"F{number}"}))
-        VERBS["reserve"](database, intent(TILL, "open", paper(0)))
+            n = FUNCTIONS["reserve"](database, intent(TILL, f"tag {number}", meant)).n
+            FUNCTIONS["conclude"](database, outcome(n, answer=b"{}", fiscal_numbers={number: f"F{number}"}))
+        FUNCTIONS["reserve"](database, intent(TILL, "open", paper(0)))
         return database
 
     def effort(self, database: sqlite3.Connection, verb: str, *arguments: Any) -> int:
@@ -342,10 +345,10 @@ class EffortTests(SynchronousTestCase):
 
         # Once before, for what is prepared only once.
         database.execute("SAVEPOINT before")
-        VERBS[verb](database, *arguments)
+        FUNCTIONS[verb](database, *arguments)
         database.execute("ROLLBACK TO before")
         database.set_progress_handler(step, 1)
-        VERBS[verb](database, *arguments)
+        FUNCTIONS[verb](database, *arguments)
         database.set_progress_handler(None, 1)
         return steps
 
@@ -364,7 +367,7 @@ class EffortTests(SynchronousTestCase):
         for verb in ("accept_document", "conclude"):
             efforts = []
             for database in (self.few, self.many):
-                n = VERBS["unresolved"](database, TILL)[-1].n
+                n = FUNCTIONS["unresolved"](database, TILL)[-1].n
                 done = (n, 1, "F") if verb == "accept_document" else (outcome(n, fiscal_numbers={1: "F"}),)
                 efforts.append(self.effort(database, verb, *done))
             self.assertLessEqual(efforts[1], 1.2 * efforts[0], verb)
@@ -572,22 +575,28 @@ class FrameTests(SynchronousTestCase):
             self.assertEqual(list(one_by_one.feed(stream[cut - 1 : cut])), whole[-1:] if cut in ends else [])
 
 
-NO_VERBS = ("open", "open_damaged", "close", "damage", "intents")
-"""What of the interface is not asked of the writer."""
-
-
 class VerbTests(_DatabaseCase):
     """The verbs on the wire."""
 
     def test_whole_interface(self) -> None:
-        """Every verb of the interface but opening and closing can be asked, by a number that fits into a byte."""
-        verbs = {name for name in IStore.names() if name not in NO_VERBS}
-        self.assertEqual((set(VERBS), set(BY_NAME), set(ARGUMENTS)), (verbs, verbs, verbs))
+        """Every verb of the interface can be sent, by a number that fits into a byte."""
+        names = {name for name, member in vars(IStore).items() if iscoroutinefunction(member)}
+        verbs = names - {"open", "open_damaged", "close"}
+        self.assertEqual((set(VERBS), set(FUNCTIONS), set(BY_NAME), set(ARGUMENTS)), (verbs, verbs, verbs, verbs))
         self.assertTrue(set(READS) < verbs)
         self.assertEqual([verb.index for verb in TABLE], list(range(len(verbs))))
         self.assertLess(len(TABLE), 256)
         for name, verb in BY_NAME.items():
             self.assertEqual((verb.name, TABLE[verb.index]), (name, verb))
+
+    def test_signatures(self) -> None:
+        """Each store carries a verb out with the arguments and the value that the interface declares."""
+        for functions, own in ((FUNCTIONS, 1), (postgres.FUNCTIONS, 2), (mssql.FUNCTIONS, 2)):
+            for name, function in functions.items():
+                declared, written = signature(getattr(IStore, name)), signature(function)
+                wanted = [(each.name, each.annotation) for each in declared.parameters.values()][1:]
+                found = [(each.name, each.annotation) for each in written.parameters.values()][own:]
+                self.assertEqual((found, written.return_annotation), (wanted, declared.return_annotation), name)
 
     def test_states(self) -> None:
         """A state arrives as a member, not as a text that looks like one."""

@@ -1,18 +1,27 @@
-"""What the rooms above ask of a database.
+"""What the rooms above ask of a database: each verb is declared once, here.
 
-Every implementation keeps the same promises, and one contract suite holds all of them to it:
+Every store keeps the same promises, and one contract suite checks them:
 
-* a verb that returned is durable: it outlives the process and, where the disk is honest, the power;
+* a verb that returned is durable: it outlives the process and, if the disk is honest, a power cut;
 * a verb is one transaction: all of it or nothing;
-* a verb that fails with `StoreFailed` may or may not have happened; whoever needs to know reads again;
-* an operation that has an outcome is sealed (`dmtwisted.store.seals`) by the verb that gives it one, and anew by each
-  verb that changes it afterwards;
-* what a verb returns is committed: nobody is told of a row that a crash could still take away.
+* a verb that fails with `StoreFailed` may or may not have happened; the caller reads again to find out;
+* a verb that gives an operation its outcome also seals it (`dmtwisted.store.seals`), and so does each verb that
+  changes the operation afterwards;
+* what a verb returns is committed: no caller sees a row that a crash could still take away.
 """
+
+# The declaration of a verb has no body: its decorator adds one that sends it.
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: B027
 
 from __future__ import annotations
 
-from zope.interface import Attribute, Interface
+from abc import ABC, abstractmethod
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from types import ModuleType
+from typing import Any, TypeVar, TypeVarTuple
 
 from dmtwisted.store.values import (
     AgedRow,
@@ -29,112 +38,195 @@ from dmtwisted.store.values import (
     Outcome,
     Reserved,
     SealRow,
+    StoreFailed,
 )
 
+VERBS: list[str] = []
+"""The names of all verbs."""
 
-class IStore(Interface):
+READS: set[str] = set()
+"""Verbs that change nothing; they work even when the disk takes no more writes."""
+
+Ts = TypeVarTuple("Ts")
+V = TypeVar("V")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _named(declared: F) -> F:
+    """Declare a verb that has a body of its own."""
+    VERBS.append(declared.__name__)
+    return declared
+
+
+def _writes(
+    declared: Callable[[IStore, *Ts], Coroutine[Any, Any, V]],
+) -> Callable[[IStore, *Ts], Coroutine[Any, Any, V]]:
+    """Declare a verb. Its arguments are positional."""
+    name = declared.__name__
+
+    @_named
+    @wraps(declared)
+    async def send(self: IStore, *arguments: *Ts) -> V:
+        value: V = await self._ask(name, arguments)
+        return value
+
+    return send
+
+
+def _reads(
+    declared: Callable[[IStore, *Ts], Coroutine[Any, Any, V]],
+) -> Callable[[IStore, *Ts], Coroutine[Any, Any, V]]:
+    """Declare a verb that changes nothing."""
+    READS.add(declared.__name__)
+    return _writes(declared)
+
+
+def functions_of(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
+    """The function for each verb: the one of that name in ``modules``."""
+    found = ChainMap(*map(vars, modules))
+    return {name: found[name] for name in VERBS}
+
+
+class IStore(ABC):
     """A database."""
 
-    damage = Attribute("Why the database can be read at best; empty while all is well.")
-    intents = Attribute("How many intents it was asked to keep: who works beside the tills sees that they sell.")
+    damage = ""
+    """Why the database can only be read; empty when it is in order."""
 
-    async def open() -> None:
+    intents = 0
+    """How many intents the store was asked to keep: background work sees by it that tills sell."""
+
+    @abstractmethod
+    def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Awaitable[Any]:
+        """Send a verb to the database."""
+
+    @abstractmethod
+    async def open(self) -> None:
         """Make the store ready: schema brought up to date, file or server reachable.
 
-        :raises StoreDamaged: when it is there and cannot be worked with.
-        :raises StoreFailed: when it cannot be.
+        :raises StoreDamaged: when the database is there but unusable.
+        :raises StoreFailed: when the store cannot be opened for another reason.
         """
 
-    async def open_damaged(damage: str) -> None:
+    async def open_damaged(self, damage: str) -> None:
         """Serve what can be read after `open` has raised `StoreDamaged`; verbs that write fail with ``damage``."""
+        raise StoreFailed(damage)
 
-    async def close() -> None:
-        """Finish what is under way and let go of the database."""
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what is under way and release the database."""
 
-    async def devices() -> list[DeviceRow]:
+    @_reads
+    async def devices(self) -> list[DeviceRow]:
         """Every device, oldest first."""
 
-    async def add_device(dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
+    @_writes
+    async def add_device(self, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
         """Keep a new device.
 
-        :raises NameTaken: when another one has the name.
+        :raises NameTaken: when another device has the name.
         """
 
-    async def change_device(n: int, name: str, settings: bytes) -> None:
+    @_writes
+    async def change_device(self, n: int, name: str, settings: bytes) -> None:
         """Change name and settings of a device.
 
-        :raises NameTaken: when another one has the name.
+        :raises NameTaken: when another device has the name.
         """
 
-    async def remove_device(n: int) -> None:
-        """Forget a device; its history stays."""
+    @_writes
+    async def remove_device(self, n: int) -> None:
+        """Remove a device; its history stays."""
 
-    async def settings() -> dict[str, bytes]:
+    @_reads
+    async def settings(self) -> dict[str, bytes]:
         """The settings of the service, by name."""
 
-    async def change_settings(changes: dict[str, bytes]) -> None:
-        """Set each of ``changes``; others stay as they were."""
+    @_writes
+    async def change_settings(self, changes: dict[str, bytes]) -> None:
+        """Set each of ``changes``; other settings stay as they are."""
 
-    async def reserve(intent: Intent) -> Reserved:
+    @_named
+    async def reserve(self, intent: Intent) -> Reserved:
         """Keep an intent before its effect, unless its device has an operation of that kind and key already.
 
         Refused operations do not count: their key is free again.
         """
+        self.intents += 1
+        reserved: Reserved = await self._ask("reserve", (intent,))
+        return reserved
 
-    async def conclude(outcome: Outcome) -> None:
-        """Keep what became of an operation, with its documents and the state of its register."""
+    @_writes
+    async def conclude(self, outcome: Outcome) -> None:
+        """Keep the outcome of an operation, with its documents and the state of its register."""
 
-    async def accept_document(n: int, number: int, fiscal_number: str) -> None:
+    @_writes
+    async def accept_document(self, n: int, number: int, fiscal_number: str) -> None:
         """Keep that one of several documents of the operation ``n`` was accepted."""
 
-    async def find(device_n: int, kind: str, key: str) -> OperationRow | None:
+    @_reads
+    async def find(self, device_n: int, kind: str, key: str) -> OperationRow | None:
         """The latest operation of that kind with that key that is done."""
 
-    async def unresolved(device_n: int | None) -> list[OperationRow]:
+    @_reads
+    async def unresolved(self, device_n: int | None) -> list[OperationRow]:
         """Operations intended or unknown, oldest first, of one device or of all, with their documents."""
 
-    async def note(n: int, request: bytes) -> None:
-        """Keep how far the operation ``n`` came, in place of what was kept of its request."""
+    @_writes
+    async def note(self, n: int, request: bytes) -> None:
+        """Keep how far the operation ``n`` came: replaces its request."""
 
-    async def latest(device_n: int, kind: str, key: str) -> OperationRow | None:
-        """The latest operation of that kind with that key, whatever became of it; of all keys when it is empty."""
+    @_reads
+    async def latest(self, device_n: int, kind: str, key: str) -> OperationRow | None:
+        """The latest operation of that kind with that key, whatever its outcome; of all keys when it is empty."""
 
-    async def find_operations(query: OperationQuery) -> FoundOperations:
+    @_reads
+    async def find_operations(self, query: OperationQuery) -> FoundOperations:
         """Operations, newest first, without their documents."""
 
-    async def find_documents(query: DocumentQuery) -> FoundDocuments:
+    @_reads
+    async def find_documents(self, query: DocumentQuery) -> FoundDocuments:
         """Accepted documents, by their time."""
 
-    async def sent_documents(device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
+    @_reads
+    async def sent_documents(self, device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
         """Local numbers and exact bytes of accepted documents, from a local number on, in their order."""
 
-    async def sold_codes(device_n: int, shift: int) -> dict[str, int]:
+    @_reads
+    async def sold_codes(self, device_n: int, shift: int) -> dict[str, int]:
         """The item codes that a shift has sold, with their tax groups."""
 
-    async def register_state(device_n: int) -> bytes | None:
+    @_reads
+    async def register_state(self, device_n: int) -> bytes | None:
         """The state of a register as its last operation left it."""
 
-    # What tells whether somebody else has written in it
+    # Verification: was the journal changed from outside?
 
-    async def chains() -> list[ChainRow]:
+    @_reads
+    async def chains(self) -> list[ChainRow]:
         """The chain of seals of each device that has one."""
 
-    async def seals(after: int, limit: int) -> list[SealRow]:
-        """The next seals after the number ``after``, in their order, with what they stand for."""
+    @_reads
+    async def seals(self, after: int, limit: int) -> list[SealRow]:
+        """The next seals after the number ``after``, in their order, with what they seal."""
 
-    async def concluded(after: int, limit: int) -> list[ConcludedRow]:
+    @_reads
+    async def concluded(self, after: int, limit: int) -> list[ConcludedRow]:
         """The next operations after the number ``after`` that have an outcome, in their order."""
 
-    # What grows old
+    # Retention
 
-    async def aged(after: int, limit: int) -> list[AgedRow]:
+    @_reads
+    async def aged(self, after: int, limit: int) -> list[AgedRow]:
         """The next operations after the number ``after``, in their order, as retention sees them."""
 
-    async def cut(step: Cut) -> float | None:
-        """Remove what has grown old, and tell for how many seconds that kept the database.
+    @_writes
+    async def cut(self, step: Cut) -> float | None:
+        """Remove what has grown old; return for how many seconds that blocked the database.
 
-        `None`, and nothing is removed, when the chain does not begin where it did.
+        `None`, and nothing is removed, when the chain begins elsewhere by now.
         """
 
-    async def forget_codes(device_n: int, shift: int) -> int:
-        """Forget the item codes of the oldest shift before ``shift``; how many there were, 0 when none is left."""
+    @_writes
+    async def forget_codes(self, device_n: int, shift: int) -> int:
+        """Remove the item codes of the oldest shift before ``shift``; return how many, 0 when none is left."""

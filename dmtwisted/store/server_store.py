@@ -20,7 +20,7 @@ from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
-from dmtwisted.store.client import Verbs
+from dmtwisted.store.interface import IStore
 from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.urls import URL_VARIABLE
@@ -34,7 +34,7 @@ AFTERWARDS = frozenset({"conclude", "accept_document", "note"})
 """Verbs that tell of what has happened: they wait for a server that is away, for there is no way back."""
 
 
-class ServerStore(Verbs, Generic[S]):
+class ServerStore(IStore, Generic[S]):
     """The store in the database that ``url`` names; a kind of server says how it is asked.
 
     :param installation: the name by which other services on the same database know this one; the same after each
@@ -159,7 +159,7 @@ class ServerStore(Verbs, Generic[S]):
             last = complaint.decode(errors="replace").strip().splitlines()[-1:]
             raise StoreFailed(last[0] if last else "the database could not be brought up to date")
 
-    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+    def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
         """The value of a verb. Who cancels it waits no longer; what was asked goes on."""
         due: Deferred[Any] = Deferred(lambda _: None)
         self._running += 1

@@ -33,7 +33,7 @@ from dmtwisted.lab.children import (
 from dmtwisted.lab.load import Load, percentile, sale_body
 from dmtwisted.registers import totals
 from dmtwisted.service_settings import Settings
-from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.sqlite.wire import FUNCTIONS
 from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 
@@ -187,7 +187,7 @@ class History:
         (self._stored,) = db.execute("SELECT state FROM register WHERE device_n = ?", (first[0],)).fetchone()
         self._devices = [first[0]]
         for n in range(1, REGISTERS):
-            added = VERBS["add_device"](db, f"history-{n}", f"history-{n}", "register", *first[1:])
+            added = FUNCTIONS["add_device"](db, f"history-{n}", f"history-{n}", "register", *first[1:])
             self._devices.append(added.n)
         begun = totals.decode(self._stored)
         self._numbers = [begun.next_number] + [1] * (REGISTERS - 1)
@@ -233,8 +233,8 @@ class History:
         intent = Intent(
             device_n, sample[0], sample[1], tag or f"z {numbers}", sample[2], at, papers, sample[3] or b""
         )
-        n = VERBS["reserve"](self._db, intent).n
-        VERBS["conclude"](self._db, Outcome(n, device_n, State.DONE, at + 20, 0, sample[4], numbers, None))
+        n = FUNCTIONS["reserve"](self._db, intent).n
+        FUNCTIONS["conclude"](self._db, Outcome(n, device_n, State.DONE, at + 20, 0, sample[4], numbers, None))
 
 
 # Asking

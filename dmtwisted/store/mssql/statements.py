@@ -8,13 +8,12 @@ service that was cut off changes nothing once another one has the device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.mssql.driver import told_words
-from dmtwisted.store.mssql.retention import aged, cut, forget_codes
-from dmtwisted.store.mssql.seals import chains, concluded, seal, seals
+from dmtwisted.store.mssql.seals import seal
 from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link
 from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
 from dmtwisted.store.sessions import Attempt
@@ -429,35 +428,3 @@ class _Conditions:
 
 def _marks(values: Iterable[Any]) -> str:
     return ", ".join("%s" for _ in values)
-
-
-VERBS: dict[str, Callable[..., Any]] = {
-    verb.__name__: verb
-    for verb in (
-        devices,
-        add_device,
-        change_device,
-        remove_device,
-        settings,
-        change_settings,
-        reserve,
-        conclude,
-        accept_document,
-        find,
-        note,
-        latest,
-        find_operations,
-        find_documents,
-        sent_documents,
-        sold_codes,
-        unresolved,
-        register_state,
-        chains,
-        seals,
-        concluded,
-        aged,
-        cut,
-        forget_codes,
-    )
-}
-"""The verbs by their name."""

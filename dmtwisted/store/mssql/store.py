@@ -6,16 +6,18 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from twisted.internet.task import deferLater
-from zope.interface import implementer
 
 from dmtwisted.store.claims import Owner
-from dmtwisted.store.interface import IStore
+from dmtwisted.store.interface import functions_of
+from dmtwisted.store.mssql import retention, seals, statements
 from dmtwisted.store.mssql.driver import read_url
 from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session
-from dmtwisted.store.mssql.statements import VERBS
 from dmtwisted.store.server_store import POOL, ServerStore
 from dmtwisted.store.sessions import Attempt, Patience
 from dmtwisted.store.values import StoreFailed
+
+FUNCTIONS = functions_of(statements, seals, retention)
+"""The verbs by their names."""
 
 REVISION = "SELECT OBJECT_ID('alembic_version')"
 VERSION = "SELECT version_num FROM alembic_version"
@@ -88,7 +90,6 @@ async def _locked(session: Session, resource: str) -> bool:
     return bool(got >= 0)
 
 
-@implementer(IStore)
 class MssqlStore(ServerStore[Session]):
     """The store in the MS SQL database that ``url`` names.
 
@@ -116,4 +117,4 @@ class MssqlStore(ServerStore[Session]):
         return [row[0] for row in await session.ask(VERSION)] if known is not None else []
 
     async def _run(self, session: Session, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
-        return await session.run(lambda link: VERBS[verb](link, attempt, *arguments))
+        return await session.run(lambda link: FUNCTIONS[verb](link, attempt, *arguments))

@@ -10,12 +10,10 @@ it that was held up on its way, changes nothing once another service has taken t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dmtwisted.store.claims import ClaimedElsewhere
-from dmtwisted.store.postgres.retention import aged, cut, forget_codes
-from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS, chains, concluded, seals
+from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS
 from dmtwisted.store.postgres.sessions import Session
 from dmtwisted.store.sessions import Attempt, Rows
 from dmtwisted.store.values import (
@@ -435,35 +433,3 @@ def _rows(rows: Any, width: int) -> str:
 
 def _flat(rows: Any) -> list[Any]:
     return [value for row in rows for value in row]
-
-
-VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
-    verb.__name__: verb
-    for verb in (
-        devices,
-        add_device,
-        change_device,
-        remove_device,
-        settings,
-        change_settings,
-        reserve,
-        conclude,
-        accept_document,
-        find,
-        note,
-        latest,
-        find_operations,
-        find_documents,
-        sent_documents,
-        sold_codes,
-        unresolved,
-        register_state,
-        chains,
-        seals,
-        concluded,
-        aged,
-        cut,
-        forget_codes,
-    )
-}
-"""The verbs by their name."""

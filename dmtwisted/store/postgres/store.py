@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from zope.interface import implementer
-
-from dmtwisted.store.interface import IStore
+from dmtwisted.store.interface import functions_of
+from dmtwisted.store.postgres import retention, seals, statements
 from dmtwisted.store.postgres.claims import PostgresWords
 from dmtwisted.store.postgres.sessions import Session, read_url
-from dmtwisted.store.postgres.statements import VERBS
 from dmtwisted.store.server_store import POOL, ServerStore
 from dmtwisted.store.sessions import Attempt, Patience
+
+FUNCTIONS = functions_of(statements, seals, retention)
+"""The verbs by their names."""
 
 REVISION = "SELECT to_regclass('alembic_version') IS NOT NULL"
 VERSION = "SELECT version_num FROM alembic_version"
 
 
-@implementer(IStore)
 class PostgresStore(ServerStore[Session]):
     """The store in the PostgreSQL database that ``url`` names.
 
@@ -44,4 +44,4 @@ class PostgresStore(ServerStore[Session]):
         return [row[0] for row in await session.ask(VERSION)] if known else []
 
     async def _run(self, session: Session, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
-        return await VERBS[verb](session, attempt, *arguments)
+        return await FUNCTIONS[verb](session, attempt, *arguments)

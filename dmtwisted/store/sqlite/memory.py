@@ -6,18 +6,15 @@ import sqlite3
 from typing import Any
 
 from twisted.internet.defer import Deferred, execute, fail
-from zope.interface import implementer
 
-from dmtwisted.store.client import Verbs
-from dmtwisted.store.interface import IStore
+from dmtwisted.store.interface import READS, IStore
 from dmtwisted.store.schema import ddl
 from dmtwisted.store.sqlite.wire import BY_NAME, Deframer, Verb, frame
-from dmtwisted.store.sqlite.writer import READS, run_batch
+from dmtwisted.store.sqlite.writer import run_batch
 from dmtwisted.store.values import StoreFailed
 
 
-@implementer(IStore)
-class MemoryStore(Verbs):
+class MemoryStore(IStore):
     """For tests and for trying things out; ``broken`` makes every verb fail, as a full disk would."""
 
     def __init__(self) -> None:
@@ -34,7 +31,7 @@ class MemoryStore(Verbs):
     async def close(self) -> None:
         """Nothing is under way; what is in memory stays for the next `open`."""
 
-    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+    def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
         assert self._db is not None, "the store is not open"
         if self.damage and verb not in READS:
             return fail(StoreFailed(self.damage))

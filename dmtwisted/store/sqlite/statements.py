@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -504,35 +504,3 @@ def forget_codes(db: sqlite3.Connection, device_n: int, shift: int) -> int:
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
     return OperationRow(*(*row[:-1], [DocumentRow(*paper) for paper in papers], row[-1]))
-
-
-VERBS: dict[str, Callable[..., Any]] = {
-    verb.__name__: verb
-    for verb in (
-        devices,
-        add_device,
-        change_device,
-        remove_device,
-        settings,
-        change_settings,
-        reserve,
-        conclude,
-        accept_document,
-        find,
-        note,
-        latest,
-        find_operations,
-        find_documents,
-        sent_documents,
-        sold_codes,
-        unresolved,
-        register_state,
-        chains,
-        seals,
-        concluded,
-        aged,
-        cut,
-        forget_codes,
-    )
-}
-"""The verbs by their name, as the writer process looks them up."""

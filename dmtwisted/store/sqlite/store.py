@@ -21,16 +21,13 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
-from dmtwisted.store.client import Verbs
-from dmtwisted.store.interface import IStore
+from dmtwisted.store.interface import READS, IStore
 from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sqlite.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock, true_lock
 from dmtwisted.store.sqlite.left_log import write_again
 from dmtwisted.store.sqlite.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
-from dmtwisted.store.sqlite.writer import READS
 from dmtwisted.store.urls import SQLITE
 from dmtwisted.store.values import NameTaken, StoreDamaged, StoreFailed
 from dmtwisted.system.environment import environment
@@ -52,8 +49,7 @@ PIPE_SIZE = 1 << 20
 """Bytes that may wait in the pipe to the writer, where the system lets us choose."""
 
 
-@implementer(IStore)
-class SqliteStore(Verbs):
+class SqliteStore(IStore):
     """The store in the file ``path``, owned by a writer process of its own."""
 
     log = Logger()
@@ -236,7 +232,7 @@ class SqliteStore(Verbs):
                 self.log.error("the writer does not start: {why}", why=str(error))
                 self._restart_after(RESTART_PAUSE * 10)
 
-    def _ask(self, verb: str, *arguments: Any) -> Deferred[Any]:
+    def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
         if self._writer is None:
             return fail(StoreFailed("the database is being opened again"))
         if self.damage:

@@ -8,12 +8,13 @@ the types that the verb's own signature names, so a verb is declared once.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
 import msgspec
 
-from dmtwisted.store.sqlite.statements import VERBS
+from dmtwisted.store.interface import functions_of
+from dmtwisted.store.sqlite import statements
 from dmtwisted.store.values import NameTaken, StoreFailed
 
 _HEAD = struct.Struct(">IIB")
@@ -33,11 +34,11 @@ _encode = msgspec.msgpack.Encoder().encode
 class Verb:
     """One verb of the store with the types of its arguments and of its value."""
 
-    def __init__(self, index: int, name: str) -> None:
-        hints = get_type_hints(VERBS[name])
+    def __init__(self, index: int, name: str, run: Callable[..., Any]) -> None:
+        hints = get_type_hints(run)
         hints.pop("db")
         result = hints.pop("return")
-        self.index, self.name, self.run = index, name, VERBS[name]
+        self.index, self.name, self.run = index, name, run
         arguments = tuple[tuple(hints.values())] if hints else tuple[()]  # type: ignore[misc]
         self.decode_arguments = msgspec.msgpack.Decoder(arguments).decode
         self.decode_value = msgspec.msgpack.Decoder(result).decode
@@ -66,7 +67,10 @@ class Verb:
             raise StoreFailed(f"{self.name}: a damaged row: {error}") from error
 
 
-TABLE = [Verb(index, name) for index, name in enumerate(VERBS)]
+FUNCTIONS = functions_of(statements)
+"""The verbs by their names."""
+
+TABLE = [Verb(index, name, run) for index, (name, run) in enumerate(FUNCTIONS.items())]
 BY_NAME = {verb.name: verb for verb in TABLE}
 
 

@@ -20,6 +20,7 @@ from threading import Lock
 from typing import IO, NoReturn
 
 from dmtwisted.crash_points import reached
+from dmtwisted.store.interface import READS
 from dmtwisted.store.sqlite.damage import SMALL, open_for_reading, quick_look
 from dmtwisted.store.sqlite.file import LOCK_PATIENCE, Locked, take_lock
 from dmtwisted.store.sqlite.left_log import write_again
@@ -27,26 +28,6 @@ from dmtwisted.store.sqlite.lists import Lists, Question, is_list
 from dmtwisted.store.sqlite.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 from dmtwisted.store.sqlite.write_back import LONGEST, WriteBack
 from dmtwisted.store.values import NameTaken
-
-READS = frozenset(
-    {
-        "devices",
-        "settings",
-        "find",
-        "latest",
-        "find_operations",
-        "find_documents",
-        "sent_documents",
-        "sold_codes",
-        "unresolved",
-        "register_state",
-        "chains",
-        "seals",
-        "concluded",
-        "aged",
-    }
-)
-"""Verbs that change nothing; they are served even when the disk takes no more writes."""
 
 PRAGMAS = (
     "PRAGMA journal_mode=WAL",
