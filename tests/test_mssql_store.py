@@ -171,7 +171,7 @@ class LostAnswerTests(MssqlCase, TestCase):
         """A tag that somebody else had before stays known when the answer to that was lost."""
         store = await self.opened_mssql(size=2)
         n = await self.operation(store, "a", State.DONE, paper(1))
-        self.faults.lose_answer = "o.[key]"
+        self.faults.lose_answer = 'o."key"'
         reserved = await store.reserve(intent(TILL, "a", paper(2)))
         assert reserved.known is not None
         self.assertEqual((reserved.n, reserved.known.answer, self.faults.happened), (n, b"{}", 1))

@@ -8,19 +8,28 @@ service that was cut off changes nothing once another one has the device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
+
+from msgspec.structs import astuple
 
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.mssql.driver import told_words
 from dmtwisted.store.mssql.seals import seal
 from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link
 from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
+from dmtwisted.store.queries import (
+    OPERATION,
+    PAPER,
+    Conditions,
+    documents_wanted,
+    operations_wanted,
+    read_operation,
+    read_operations,
+)
 from dmtwisted.store.sessions import Attempt
 from dmtwisted.store.values import (
     DeviceRow,
     DocumentQuery,
-    DocumentRow,
     FoundDocument,
     FoundDocuments,
     FoundOperations,
@@ -36,12 +45,9 @@ from dmtwisted.store.values import (
 
 TAG_INDEX = "operation_fiscal_tag"
 
-_OPERATION = (
-    "o.n, o.device_n, o.kind, o.task, o.[key], o.fingerprint, o.state, o.at, o.res, "
-    f"COALESCE(o.answer, {EMPTY}), COALESCE(o.request, {EMPTY})"
-)
-_WIDTH = 11
-_PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
+Query = OperationQuery | DocumentQuery
+
+_OPERATION = OPERATION.format(empty=EMPTY)
 
 
 def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
@@ -149,35 +155,17 @@ def _expect_ours(link: Link, attempt: Attempt, device_n: int) -> None:
 
 
 def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
+    device_n, kind, task, key, fingerprint, at, documents, request = astuple(intent)
     [(n,)] = link.ask(
         "INSERT INTO operation (device_n, kind, task, [key], fingerprint, state, at, request, token) "
         f"OUTPUT inserted.n VALUES (%s, %s, %s, %s, {BODY}, 'intended', %s, {BODY}, {BODY})",
-        (
-            intent.device_n,
-            intent.kind,
-            intent.task,
-            keep(intent.key),
-            intent.fingerprint,
-            intent.at,
-            intent.request or None,
-            attempt.token,
-        ),
+        (device_n, kind, task, keep(key), fingerprint, at, request or None, attempt.token),
     )
-    for paper in intent.documents:
+    for paper in documents:
         link.ask(
             "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
             f"VALUES (%s, %s, %s, %s, %s, %s, %s, 'intended', {BODY}, {BODY})",
-            (
-                n,
-                intent.device_n,
-                paper.number,
-                paper.kind,
-                paper.shift,
-                paper.at,
-                paper.sum,
-                paper.value,
-                paper.sent,
-            ),
+            (n, device_n, *astuple(paper)),
         )
     return int(n)
 
@@ -280,45 +268,25 @@ def unresolved(link: Link, attempt: Attempt, device_n: int | None) -> list[Opera
 
 def find_operations(link: Link, attempt: Attempt, query: OperationQuery) -> FoundOperations:
     """:meth:`IStore.find_operations`"""
-    found = _Conditions()
-    found.among("device_n", query.devices)
-    found.among("kind", query.kinds)
-    found.among("state", [state.value for state in query.states])
-    found.when("[key] = %s", keep(query.key) or None)
-    found.when("n = %s", query.n)
-    found.when("at >= %s", query.at_from)
-    found.when("at <= %s", query.at_to)
-    total, rows = found.page(
-        link, f"SELECT {_OPERATION} FROM", "operation", "o", "", "n DESC", query.limit, query.offset
-    )
-    return FoundOperations(total, [_operation(row, []) for row in rows])
+    found = operations_wanted(query, "%s", keep)
+    total, rows = _page(link, found, query, f"SELECT {_OPERATION} FROM", "operation", "n DESC", "")
+    return FoundOperations(total, [read_operation(row, kept) for row in rows])
 
 
 def find_documents(link: Link, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
     """:meth:`IStore.find_documents`"""
-    found = _Conditions("state = 'done'", "state <> 'refused'")
-    found.among("device_n", query.devices)
-    if query.kinds == ["z"]:
-        # Written out, as the index of Z-reports has it.
-        found.when("kind = 'z'")
-    else:
-        found.among("kind", query.kinds)
-    found.when("fiscal_number = %s", keep(query.fiscal_number) or None)
-    found.when("number = %s", query.number)
-    found.when("shift >= %s", query.shift_from)
-    found.when("shift <= %s", query.shift_to)
-    found.when("at >= %s", query.at_from)
-    found.when("at <= %s", query.at_to)
+    found = documents_wanted(query, "%s", keep)
+    # As the indexes of documents have it.
+    found.when("state <> 'refused'")
     order = "DESC" if query.newest_first else "ASC"
-    total, rows = found.page(
+    total, rows = _page(
         link,
+        found,
+        query,
         f"SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, COALESCE(o.answer, {EMPTY}) FROM",
         "document",
-        "d",
-        " JOIN operation o ON o.n = d.operation_n",
         f"at {order}, n {order}",
-        query.limit,
-        query.offset,
+        " JOIN operation o ON o.n = d.operation_n",
     )
     documents = [
         FoundDocument(device_n, number, kind, at, kept(fiscal_number), value, answer)
@@ -360,71 +328,27 @@ def _operations(
     link: Link, where: str, values: tuple[Any, ...], first: str = "", order: str = ""
 ) -> list[OperationRow]:
     """Operations with their documents, oldest first."""
-    found: dict[int, OperationRow] = {}
-    for row in link.ask(
-        f"SELECT {_OPERATION}, {_PAPER} FROM (SELECT {first}* FROM operation WHERE {where}{order}) o "
+    rows = link.ask(
+        f"SELECT {_OPERATION}, {PAPER} FROM (SELECT {first}* FROM operation WHERE {where}{order}) o "
         "LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n",
         values,
-    ):
-        operation = found.setdefault(row[0], _operation(row[:_WIDTH], []))
-        if row[_WIDTH] is not None:
-            number, kind, shift, at, total, state, fiscal_number, value, sent = row[_WIDTH:]
-            operation.documents.append(
-                DocumentRow(number, kind, shift, at, total, _state(state), kept(fiscal_number), value, sent)
-            )
-    return list(found.values())
-
-
-def _operation(row: tuple[Any, ...], papers: list[DocumentRow]) -> OperationRow:
-    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request = row
-    return OperationRow(
-        n, device_n, kind, task, kept(key), fingerprint, _state(state), at, res, answer, papers, request
     )
+    return read_operations(rows, kept)
 
 
-def _state(text: str) -> State:
-    try:
-        return State(text)
-    except ValueError:
-        raise StoreFailed(f"a damaged row: {text!r} is no state") from None
-
-
-class _Conditions:
-    """What a query narrows, as SQL and its values."""
-
-    def __init__(self, *always: str) -> None:
-        self._conditions = ["1 = 1", *always]
-        self.values: list[Any] = []
-
-    def among(self, column: str, wanted: list[Any]) -> None:
-        """``column`` is one of ``wanted``, unless that is empty."""
-        if wanted:
-            self._conditions.append(f"{column} IN ({_marks(wanted)})")
-            self.values += wanted
-
-    def when(self, condition: str, *wanted: Any) -> None:
-        """``condition``, unless its value is `None`."""
-        if wanted != (None,):
-            self._conditions.append(condition)
-            self.values += wanted
-
-    def page(
-        self, link: Link, select: str, table: str, alias: str, join: str, order: str, limit: int, offset: int
-    ) -> tuple[int, list[tuple[Any, ...]]]:
-        """How many rows there are in all, and a page of them."""
-        where = " AND ".join(self._conditions)
-        [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {where}", self.values)
-        if not limit or not total:
-            # The server has no page without rows.
-            return total, []
-        outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))
-        rows = link.ask(
-            f"{select} (SELECT * FROM {table} WHERE {where} ORDER BY {order} "
-            f"OFFSET {int(offset)} ROWS FETCH NEXT {int(limit)} ROWS ONLY) {alias}{join} ORDER BY {outer}",
-            self.values,
-        )
-        return total, rows
-
-
-def _marks(values: Iterable[Any]) -> str:
-    return ", ".join("%s" for _ in values)
+def _page(
+    link: Link, found: Conditions, query: Query, select: str, table: str, order: str, join: str
+) -> tuple[int, list[tuple[Any, ...]]]:
+    """How many rows there are in all, and a page of them."""
+    [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {found.where}", found.values)
+    if not query.limit or not total:
+        # The server has no page without rows.
+        return total, []
+    alias = table[0]
+    outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))
+    rows = link.ask(
+        f"{select} (SELECT * FROM {table} WHERE {found.where} ORDER BY {order} "
+        f"OFFSET {int(query.offset)} ROWS FETCH NEXT {int(query.limit)} ROWS ONLY) {alias}{join} ORDER BY {outer}",
+        found.values,
+    )
+    return total, rows

@@ -12,14 +12,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import astuple
+
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS
 from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.queries import (
+    OPERATION,
+    PAPER,
+    documents_wanted,
+    operations_wanted,
+    read_operation,
+    read_operations,
+)
 from dmtwisted.store.sessions import Attempt, Rows
 from dmtwisted.store.values import (
     DeviceRow,
     DocumentQuery,
-    DocumentRow,
     FoundDocument,
     FoundDocuments,
     FoundOperations,
@@ -36,15 +45,10 @@ from dmtwisted.store.values import (
 TRIES = 10
 """How often a tag may come and go between our statements before that is taken for a fault."""
 
-_OPERATION = (
-    "o.n, o.device_n, o.kind, o.task, o.key, o.fingerprint, o.state, o.at, o.res, "
-    "coalesce(o.answer, ''::bytea), coalesce(o.request, ''::bytea)"
-)
-_WIDTH = 11
-_PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
+_OPERATION = OPERATION.format(empty="''::bytea")
 
 _WHOLE = (
-    f"WITH o AS MATERIALIZED (SELECT * FROM operation WHERE {{where}}) SELECT {_OPERATION}, {_PAPER} "
+    f"WITH o AS MATERIALIZED (SELECT * FROM operation WHERE {{where}}) SELECT {_OPERATION}, {PAPER} "
     "FROM (SELECT * FROM o {limit}) o LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n"
 )
 """Operations with their documents, seen at one moment."""
@@ -147,24 +151,11 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
 
 async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
     """The number of the new operation, if there is one, and which service has claimed its device, if any."""
-    values: list[Any] = [
-        intent.device_n,
-        intent.device_n,
-        intent.kind,
-        intent.task,
-        intent.key,
-        intent.fingerprint,
-        intent.at,
-        intent.request or None,
-        attempt.token,
-        attempt.instance,
-    ]
+    *columns, documents, request = astuple(intent)
+    values: list[Any] = [intent.device_n, *columns, request or None, attempt.token, attempt.instance]
     papers = ""
-    if intent.documents:
-        kept = [
-            (index, paper.number, paper.kind, paper.shift, paper.at, paper.sum, paper.value, paper.sent)
-            for index, paper in enumerate(intent.documents)
-        ]
+    if documents:
+        kept = [(index, *astuple(paper)) for index, paper in enumerate(documents)]
         values += [intent.device_n, *_flat(kept)]
         papers = (
             ", papers AS (INSERT INTO document "
@@ -174,8 +165,8 @@ async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[i
         )
     [(n, owner)] = await session.ask(
         f"{_MINE} added AS (INSERT INTO operation "
-        "(device_n, kind, task, key, fingerprint, state, at, request, token) "
-        f"SELECT %s, %s, %s, %s, %s, 'intended', %s, %s::bytea, %s WHERE {_UNLESS_ELSEWHERE} "
+        "(device_n, kind, task, key, fingerprint, at, state, request, token) "
+        f"SELECT %s, %s, %s, %s, %s, %s, 'intended', %s::bytea, %s WHERE {_UNLESS_ELSEWHERE} "
         f"ON CONFLICT DO NOTHING RETURNING n){papers} "
         "SELECT (SELECT n FROM added), (SELECT instance FROM mine)",
         values,
@@ -300,38 +291,21 @@ async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -
 
 async def find_operations(session: Session, attempt: Attempt, query: OperationQuery) -> FoundOperations:
     """:meth:`IStore.find_operations`"""
-    found = _Conditions()
-    found.among("device_n", query.devices)
-    found.among("kind", query.kinds)
-    found.among("state", [state.value for state in query.states])
-    found.when("key = %s", query.key or None)
-    found.when("n = %s", query.n)
-    found.when("at >= %s", query.at_from)
-    found.when("at <= %s", query.at_to)
+    found = operations_wanted(query, "%s")
     rows = await session.ask(
         f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM operation WHERE {found.where}) t "
         f"LEFT JOIN (SELECT * FROM operation WHERE {found.where} ORDER BY n DESC LIMIT %s OFFSET %s) o ON true "
         "ORDER BY o.n DESC",
         (*found.values, *found.values, query.limit, query.offset),
     )
-    return FoundOperations(rows[0][0], [_operation(row[1:], []) for row in rows if row[1] is not None])
+    return FoundOperations(rows[0][0], [read_operation(row[1:]) for row in rows if row[1] is not None])
 
 
 async def find_documents(session: Session, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
     """:meth:`IStore.find_documents`"""
-    found = _Conditions("state = 'done'", "state <> 'refused'")
-    found.among("device_n", query.devices)
-    if query.kinds == ["z"]:
-        # Written out, as the index of Z-reports has it.
-        found.when("kind = 'z'")
-    else:
-        found.among("kind", query.kinds)
-    found.when("fiscal_number = %s", query.fiscal_number or None)
-    found.when("number = %s", query.number)
-    found.when("shift >= %s", query.shift_from)
-    found.when("shift <= %s", query.shift_to)
-    found.when("at >= %s", query.at_from)
-    found.when("at <= %s", query.at_to)
+    found = documents_wanted(query, "%s")
+    # As the indexes of documents have it.
+    found.when("state <> 'refused'")
     order = "DESC" if query.newest_first else "ASC"
     rows = await session.ask(
         "SELECT t.total, d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, ''::bytea) "
@@ -370,56 +344,11 @@ async def register_state(session: Session, attempt: Attempt, device_n: int) -> b
 
 async def _operations(session: Session, where: str, values: tuple[Any, ...], limit: str = "") -> list[OperationRow]:
     """Operations with their documents, oldest first."""
-    found: dict[int, OperationRow] = {}
-    for row in await session.ask(_WHOLE.format(where=where, limit=limit), values):
-        operation = found.setdefault(row[0], _operation(row[:_WIDTH], []))
-        if row[_WIDTH] is not None:
-            number, kind, shift, at, total, state, fiscal_number, value, sent = row[_WIDTH:]
-            operation.documents.append(
-                DocumentRow(number, kind, shift, at, total, _state(state), fiscal_number, value, sent)
-            )
-    return list(found.values())
-
-
-def _operation(row: tuple[Any, ...], papers: list[DocumentRow]) -> OperationRow:
-    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request = row
-    return OperationRow(n, device_n, kind, task, key, fingerprint, _state(state), at, res, answer, papers, request)
-
-
-def _state(text: str) -> State:
-    try:
-        return State(text)
-    except ValueError:
-        raise StoreFailed(f"a damaged row: {text!r} is no state") from None
+    return read_operations(await session.ask(_WHOLE.format(where=where, limit=limit), values))
 
 
 def _one(found: list[OperationRow]) -> OperationRow | None:
     return found[0] if found else None
-
-
-class _Conditions:
-    """What a query narrows, as SQL and its values."""
-
-    def __init__(self, *always: str) -> None:
-        self._conditions = ["true", *always]
-        self.values: list[Any] = []
-
-    @property
-    def where(self) -> str:
-        """All of it."""
-        return " AND ".join(self._conditions)
-
-    def among(self, column: str, wanted: list[Any]) -> None:
-        """``column`` is one of ``wanted``, unless that is empty."""
-        if wanted:
-            self._conditions.append(f"{column} IN ({_marks(wanted)})")
-            self.values += wanted
-
-    def when(self, condition: str, *wanted: Any) -> None:
-        """``condition``, unless its value is `None`."""
-        if wanted != (None,):
-            self._conditions.append(condition)
-            self.values += wanted
 
 
 def _marks(values: Any) -> str:

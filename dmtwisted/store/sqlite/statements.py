@@ -12,6 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from msgspec.structs import astuple
+
+from dmtwisted.store.queries import documents_wanted, operations_wanted
 from dmtwisted.store.seals import (
     DOCUMENT_COLUMNS,
     GENESIS,
@@ -128,18 +131,11 @@ def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
 
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
     """:meth:`IStore.reserve`"""
+    *columns, documents, request = astuple(intent)
     added = db.execute(
-        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at, request) '
-        "VALUES (?, ?, ?, ?, ?, 'intended', ?, ?) ON CONFLICT DO NOTHING RETURNING n",
-        (
-            intent.device_n,
-            intent.kind,
-            intent.task,
-            intent.key,
-            intent.fingerprint,
-            intent.at,
-            intent.request or None,
-        ),
+        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, at, state, request) '
+        "VALUES (?, ?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
+        (*columns, request or None),
     ).fetchone()
     if added is None:
         known = db.execute(
@@ -147,21 +143,11 @@ def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
             (intent.device_n, intent.kind, intent.key),
         ).fetchone()
         return Reserved(known[0], _operation(db, known))
-    for paper in intent.documents:
+    for paper in documents:
         db.execute(
             "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, 'intended', ?, ?)",
-            (
-                added[0],
-                intent.device_n,
-                paper.number,
-                paper.kind,
-                paper.shift,
-                paper.at,
-                paper.sum,
-                paper.value,
-                paper.sent,
-            ),
+            (added[0], intent.device_n, *astuple(paper)),
         )
     return Reserved(added[0], None)
 
@@ -256,95 +242,56 @@ def latest(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operat
 
 def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOperations:
     """:meth:`IStore.find_operations`"""
-    conditions = ["1 = 1"]
-    values: list[int | str] = []
-    wanted: tuple[tuple[str, Sequence[int | str]], ...] = (
-        ("device_n", query.devices),
-        ("kind", query.kinds),
-        ("state", query.states),
-    )
-    for column, given in wanted:
-        if given:
-            conditions.append(f"{column} IN ({', '.join('?' * len(given))})")
-            values += given
-    for condition, value in (
-        ('"key" = ?', query.key or None),
-        ("n = ?", query.n),
-        ("at >= ?", query.at_from),
-        ("at <= ?", query.at_to),
-    ):
-        if value is not None:
-            conditions.append(condition)
-            values.append(value)
+    found = operations_wanted(query, "?")
     counted = paged = "operation INDEXED BY operation_list"
     if query.n is not None:
         counted = paged = "operation"
     elif query.key:
         counted = paged = "operation INDEXED BY operation_key"
         if not query.devices:
-            conditions.append(f"device_n IN ({_EVERY_DEVICE})")
+            found.when(f"device_n IN ({_EVERY_DEVICE})")
     elif query.states and set(query.states) <= {State.INTENDED, State.UNKNOWN}:
         counted = paged = "operation INDEXED BY operation_unresolved"
         # Written out: with values bound later SQLite cannot know that the index covers them.
-        conditions.append("state IN ('intended', 'unknown')")
-    elif not values:
+        found.when("state IN ('intended', 'unknown')")
+    elif not found.values:
         paged = "operation"
     elif query.kinds and not query.devices:
         # Payments and papers may be few among years of receipts: the index has them behind their device.
-        conditions.append(f"device_n IN ({_EVERY_DEVICE})")
-    where = " AND ".join(conditions)
+        found.when(f"device_n IN ({_EVERY_DEVICE})")
     rows = db.execute(
-        f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {where} ORDER BY n DESC LIMIT ? OFFSET ?) "
+        f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {found.where} ORDER BY n DESC LIMIT ? OFFSET ?) "
         "ORDER BY n DESC",
-        (*values, query.limit, query.offset),
+        (*found.values, query.limit, query.offset),
     ).fetchall()
-    total = _total(db, f"SELECT count(*) FROM {counted} WHERE {where}", values, query, len(rows))
+    total = _total(db, f"SELECT count(*) FROM {counted} WHERE {found.where}", found.values, query, len(rows))
     return FoundOperations(total, [OperationRow(*(*row[:-1], [], row[-1])) for row in rows])
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
     """:meth:`IStore.find_documents`"""
-    conditions = ["d.state = 'done'"]
+    found = documents_wanted(query, "?")
     # Of several indexes SQLite would take one that begins with the register, and read its whole history.
-    source = "document d INDEXED BY document_done"
+    source = "document INDEXED BY document_done"
     if query.fiscal_number:
-        source = "document d INDEXED BY document_fiscal_number"
+        source = "document INDEXED BY document_fiscal_number"
     elif query.number is not None:
-        source = "document d INDEXED BY document_number"
-        # What that index is made over.
-        conditions.append("d.state <> 'refused'")
+        source = "document INDEXED BY document_number"
+        # As that index has it.
+        found.when("state <> 'refused'")
         if not query.devices:
-            conditions.append(f"d.device_n IN ({_EVERY_DEVICE})")
+            found.when(f"device_n IN ({_EVERY_DEVICE})")
     elif query.kinds == ["z"]:
-        source = "document d INDEXED BY document_z"
-        # Written out: with a value bound later SQLite cannot know that the index covers it.
-        conditions.append("d.kind = 'z'")
-    values: list[int | str] = []
-    for column, wanted in (("d.device_n", query.devices), ("d.kind", query.kinds)):
-        if wanted:
-            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-            values += wanted
-    for condition, value in (
-        ("d.fiscal_number = ?", query.fiscal_number or None),
-        ("d.number = ?", query.number),
-        ("d.shift >= ?", query.shift_from),
-        ("d.shift <= ?", query.shift_to),
-        ("d.at >= ?", query.at_from),
-        ("d.at <= ?", query.at_to),
-    ):
-        if value is not None:
-            conditions.append(condition)
-            values.append(value)
-    where = " AND ".join(conditions)
+        source = "document INDEXED BY document_z"
     order = "DESC" if query.newest_first else "ASC"
     # What is passed over is only counted; bodies and answers are read of the page alone.
     rows = db.execute(
         "SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, x'') "
-        f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE d.n IN (SELECT d.n FROM {source} "
-        f"WHERE {where} ORDER BY d.at {order}, d.n {order} LIMIT ? OFFSET ?) ORDER BY d.at {order}, d.n {order}",
-        (*values, query.limit, query.offset),
+        f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE d.n IN (SELECT n FROM {source} "
+        f"WHERE {found.where} ORDER BY at {order}, n {order} LIMIT ? OFFSET ?) ORDER BY d.at {order}, d.n {order}",
+        (*found.values, query.limit, query.offset),
     ).fetchall()
-    total = _total(db, f"SELECT count(*) FROM {source} WHERE {where}", values, query, len(rows))
+    total = _total(db, f"SELECT count(*) FROM {source} WHERE {found.where}", found.values, query, len(rows))
     return FoundDocuments(total, [FoundDocument(*row) for row in rows])
 
 
