@@ -478,13 +478,13 @@ class RestoreTests(BackupCase):
         """The end of the plan is on the disk: carried out again it would take the log of who works there by then."""
         self.fill()
         self.backup()
-        through, seen = swapping._through, []
+        through, seen = swapping.to_disk, []
 
         def seen_through(folder: Path) -> None:
             seen.append((folder, planned(self.state)))
             through(folder)
 
-        self.patch(swapping, "_through", seen_through)
+        self.patch(swapping, "to_disk", seen_through)
         self.restored()
         self.assertEqual(seen[-1], (self.state, False))
 

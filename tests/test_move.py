@@ -50,7 +50,7 @@ _names = count(1)
 KILLED_AGAIN_AND_AGAIN = """
 import os, pathlib, signal, sys
 from dmtwisted.store.carry import moving
-from dmtwisted.store.rows import open_rows
+from dmtwisted.store.opening import open_rows
 from dmtwisted.store.carry.upgrading import upgrade_to
 
 source, target, portion = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -16,7 +16,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
-from dmtwisted.store import opening, server_store
+from dmtwisted.store import migrating, opening
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
@@ -429,7 +429,7 @@ class OpenTests(MssqlCase, TestCase):
             return upgrading.addCallback(lambda _: (b"", b"", 0))
 
         # In this process, which alone knows the stand-in.
-        self.patch(server_store, "getProcessOutputAndValue", in_thread)
+        self.patch(migrating, "getProcessOutputAndValue", in_thread)
         store = self.store()
         await store.open()
         self.assertNotIn(PASSWORD, str(asked))

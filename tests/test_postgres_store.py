@@ -28,7 +28,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
 from dmtwisted.core import Core
-from dmtwisted.store import server_store
+from dmtwisted.store import migrating, server_store
 from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
@@ -301,7 +301,7 @@ class OpenTests(PostgresCase, TestCase):
             seen.append((program, arguments))
             return getProcessOutputAndValue(program, arguments, environment, **more)
 
-        self.patch(server_store, "getProcessOutputAndValue", watched)
+        self.patch(migrating, "getProcessOutputAndValue", watched)
         await self.store(database=FRESH).open()
         self.assertEqual(len(seen), 1)
         self.assertNotIn(PASSWORD, str(seen))

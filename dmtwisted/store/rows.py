@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from dmtwisted.store.revisions import MOVING
 from dmtwisted.store.shapes import Key, Row, Shape
 
 PAGE = 2000
@@ -43,6 +44,8 @@ class Rows(ABC):
     """
 
     name: str
+    notes_columns: str
+    """The columns of the table of notes, as SQL."""
     one_moment = True
     """Whether one that was opened for reading sees one moment of the database, whatever is written meanwhile."""
 
@@ -87,9 +90,12 @@ class Rows(ABC):
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows in the order of the key."""
 
-    @abstractmethod
     def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
         """The rows that have one of these numbers in a column, in the order of the key."""
+        wanted = ", ".join(map(str, numbers))
+        return self.ask(
+            f"SELECT {shape.listed} FROM {shape.name} WHERE {column} IN ({wanted}) ORDER BY {shape.order}"
+        )
 
     @abstractmethod
     def add(self, shape: Shape, rows: list[Row]) -> None:
@@ -110,13 +116,21 @@ class Rows(ABC):
     def set_counter(self, shape: Shape, number: int) -> None:
         """See to it that the next row gets a higher number than this one."""
 
-    @abstractmethod
     def begin_notes(self) -> None:
-        """Make the table of notes, and let no service in from now on: both or none."""
+        """Make the table of notes, and let no service in from now on: both or neither."""
+        with self.transaction():
+            self.ask(f"CREATE TABLE {NOTES} {self.notes_columns}")
+            # Another version of this program may go on with it.
+            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
+            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
+            self.put_off_all()
 
-    @abstractmethod
+    def put_off_all(self) -> None:  # noqa: B027 - there need not be any
+        """Drop what is better made when all rows are in, with a note for each (`PUT_OFF`)."""
+
     def notes(self) -> dict[str, str]:
         """Everything in the table of notes."""
+        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
 
     @abstractmethod
     def note(self, name: str, value: str) -> None:
@@ -135,13 +149,15 @@ class Rows(ABC):
             self.ask(self.notes()[name])
             self.ask(f"DELETE FROM {NOTES} WHERE name = '{name}'")
 
-    @abstractmethod
     def end_notes(self, revision: str) -> None:
-        """Forget the notes and let services in, who find ``revision``: both or none, and on the disk."""
+        """Drop the notes and let services in, which find ``revision``: both or neither, and on the disk."""
+        with self.transaction():
+            self.ask(f"DROP TABLE {NOTES}")
+            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
 
     @abstractmethod
     def clear(self) -> None:
-        """Take out every row of our tables."""
+        """Delete every row of our tables."""
 
     @abstractmethod
     def faults(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ Migrations and commands import this. The service does not: its SQL is written ou
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from sqlalchemy import (
     NVARCHAR,
@@ -43,6 +44,14 @@ def _text(length: int) -> String:
     text = String(length).with_variant(String(length, collation="C"), "postgresql")
     # There a length counts pairs of bytes, of which a sign may take two; one more is for the mark of `mssql_texts`.
     return text.with_variant(NVARCHAR(2 * length + 1, collation="Latin1_General_100_BIN2"), "mssql")
+
+
+def _index_of_some(name: str, where: str, *columns: Column[Any], unique: bool = False) -> Index:
+    """An index over the rows that fulfil a condition."""
+    condition = text(where)
+    return Index(
+        name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition, mssql_where=condition
+    )
 
 
 device = Table(
@@ -85,23 +94,15 @@ operation = Table(
 )
 
 # One receipt for one tag, guarded by the database itself; a refused one frees its tag.
-Index(
+_index_of_some(
     "operation_fiscal_tag",
+    "kind IN ('fiscal', 'untagged') AND state <> 'refused'",
     operation.c.device_n,
     operation.c.kind,
     operation.c.key,
     unique=True,
-    sqlite_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
-    postgresql_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
-    mssql_where=text("kind IN ('fiscal', 'untagged') AND state <> 'refused'"),
 )
-Index(
-    "operation_unresolved",
-    operation.c.device_n,
-    sqlite_where=text("state IN ('intended', 'unknown')"),
-    postgresql_where=text("state IN ('intended', 'unknown')"),
-    mssql_where=text("state IN ('intended', 'unknown')"),
-)
+_index_of_some("operation_unresolved", "state IN ('intended', 'unknown')", operation.c.device_n)
 
 # Lists of operations are counted and paged from this alone.
 Index(
@@ -114,14 +115,7 @@ Index(
 )
 
 # The last payment of a terminal, the last jobs of a printer: what a sale writes stays out of it.
-Index(
-    "operation_latest",
-    operation.c.device_n,
-    operation.c.n,
-    sqlite_where=text("kind IN ('pay', 'doc')"),
-    postgresql_where=text("kind IN ('pay', 'doc')"),
-    mssql_where=text("kind IN ('pay', 'doc')"),
-)
+_index_of_some("operation_latest", "kind IN ('pay', 'doc')", operation.c.device_n, operation.c.n)
 
 document = Table(
     "document",
@@ -144,38 +138,21 @@ document = Table(
 )
 
 # Lists of receipts are counted and paged from this alone; the state is in it for SQLite, which would look it up.
-Index(
+_index_of_some(
     "document_done",
+    "state = 'done'",
     document.c.at,
     document.c.n,
     document.c.device_n,
     document.c.kind,
     document.c.state,
-    sqlite_where=text("state = 'done'"),
-    postgresql_where=text("state = 'done'"),
-    mssql_where=text("state = 'done'"),
 )
 
 # A summary report looks at the Z-reports of years, not at the receipts between them.
-Index(
-    "document_z",
-    document.c.device_n,
-    document.c.shift,
-    sqlite_where=text("kind = 'z'"),
-    postgresql_where=text("kind = 'z'"),
-    mssql_where=text("kind = 'z'"),
-)
+_index_of_some("document_z", "kind = 'z'", document.c.device_n, document.c.shift)
 
 # A local number is used once; a refused document gives it back.
-Index(
-    "document_number",
-    document.c.device_n,
-    document.c.number,
-    unique=True,
-    sqlite_where=text("state <> 'refused'"),
-    postgresql_where=text("state <> 'refused'"),
-    mssql_where=text("state <> 'refused'"),
-)
+_index_of_some("document_number", "state <> 'refused'", document.c.device_n, document.c.number, unique=True)
 
 register = Table(
     "register",

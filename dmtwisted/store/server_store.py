@@ -9,23 +9,21 @@ Different registers write at the same time: each verb has a session of its own w
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from secrets import token_bytes, token_hex
 from typing import Any, Generic
 
 from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.urls import URL_VARIABLE
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.system.environment import environment
 
 POOL = 8
 """Sessions for verbs; more of them are no faster (stack.md 4). One more holds the claims."""
@@ -140,24 +138,8 @@ class ServerStore(IStore, Generic[S]):
         for why in filter(None, map(unfit, current)):
             raise StoreFailed(f"the database {why}")
         if current != [head()]:
-            await self._migrate()
-
-    async def _migrate(self) -> None:
-        try:
-            ended = getProcessOutputAndValue(
-                sys.executable,
-                ["-m", "dmtwisted.store.migrate"],
-                # Not among the arguments, which everybody on the machine can read.
-                {**environment(), URL_VARIABLE: self._url},
-                reactor=self._reactor,
-            )
-            # When a signal ended it, the same three things come as a failure that holds no exception.
-            _, complaint, status = await ended.addErrback(lambda reason: reason.value)
-        except OSError as error:
-            raise StoreFailed(f"no process for the database: {error}") from error
-        if status:
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise StoreFailed(last[0] if last else "the database could not be brought up to date")
+            # The URL is not among the arguments, which everyone on the machine can read.
+            await run_migration(self._reactor, [], {URL_VARIABLE: self._url})
 
     def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
         """The value of a verb. Who cancels it waits no longer; what was asked goes on."""

@@ -18,6 +18,11 @@ Key = tuple[Any, ...]
 _SPACE = 1 << 256
 
 
+def quoted(names: Iterable[str]) -> str:
+    """Names of columns as SQL."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
 @dataclass(frozen=True)
 class Shape:
     """One table: its columns with the types of their values, and its key.
@@ -32,6 +37,16 @@ class Shape:
     wide: tuple[bool, ...]
     key: tuple[str, ...]
     numbered: bool
+
+    @property
+    def listed(self) -> str:
+        """The columns as SQL."""
+        return quoted(self.columns)
+
+    @property
+    def order(self) -> str:
+        """The columns of the key as SQL."""
+        return quoted(self.key)
 
     def key_of(self, row: Row) -> Key:
         """The key of a row."""

@@ -6,7 +6,6 @@ and the finished archive is read once more from the disk before it gets its name
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -30,6 +29,7 @@ from dmtwisted.store.carry.archive import (
 )
 from dmtwisted.store.carry.looking import expect_fit, expect_nothing_pending
 from dmtwisted.store.carry.moving import Report
+from dmtwisted.store.carry.swapping import to_disk
 from dmtwisted.store.rows import CarryError, Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Shape, Sum
@@ -98,7 +98,7 @@ def make_backup(
                 raise CarryError(f"{target}: what was written is not what was meant")
             reached("backup.written")
             replace(fresh, target)
-            _through(target.parent)
+            to_disk(target.parent)
             reached("backup.named")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -186,16 +186,6 @@ def names_in(folder: Path, files: Iterable[Path]) -> set[Path]:
     files = list(files)
     pairs = [(folder, file) for file in files] + [(folder.resolve(), file.resolve()) for file in files]
     return {file.relative_to(top) for top, file in pairs if file.is_relative_to(top)}
-
-
-def _through(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def backups(folder: Path) -> list[Path]:

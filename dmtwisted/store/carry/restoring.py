@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import shutil
@@ -16,7 +15,7 @@ from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
 from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
-from dmtwisted.store.carry.swapping import Step, carry_out, planned, write_plan
+from dmtwisted.store.carry.swapping import Step, carry_out, planned, to_disk, write_plan
 from dmtwisted.store.restored import NAME, Restored
 from dmtwisted.store.revisions import MOVING, head
 from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
@@ -28,16 +27,6 @@ from dmtwisted.store.urls import SQLITE
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""
-
-
-def check_backup(path: Path, report: Report) -> Manifest:
-    """Read a backup from the first byte to the last.
-
-    :raises CarryError: when it is damaged, or made by a newer version.
-    """
-    manifest = unpack(path, None, _counted(path, report))
-    _not_newer(path, manifest)
-    return manifest
 
 
 def _not_newer(path: Path, manifest: Manifest) -> None:
@@ -282,17 +271,11 @@ def _sweep(folder: Path, whose: str = "") -> None:
 
 
 def _through(*folders: Path) -> None:
-    """Bring the names below these folders to the disk, where the system can."""
-    if os.name != "posix":
-        return
+    """Bring the names below these folders to the disk, where the system allows it."""
     for top in folders:
         for path in (top, *top.rglob("*")):
             if path.is_dir():
-                handle = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                to_disk(path)
 
 
 def _unused(path: Path) -> Path:

@@ -52,10 +52,10 @@ def carry_out(state: Path) -> None:
         reached("restore.step-done")
     for folder in {Path(path).parent for _, *both in plan["steps"] for path in both}:
         if folder.is_dir():
-            _through(folder)
+            to_disk(folder)
     (state / PLAN).unlink()
     # Should it come back with the power, it would take away the log of who works with the database by then.
-    _through(state)
+    to_disk(state)
     for folder in plan["folders"]:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -73,7 +73,8 @@ def _step(new: Path | None, place: Path, old: Path) -> None:
         replace(new, place)
 
 
-def _through(folder: Path) -> None:
+def to_disk(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system allows it."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from dmtwisted.store.mssql.driver import load_driver, read_url, told_words
 from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
 from dmtwisted.store.mssql.texts import BODY, keep, kept
-from dmtwisted.store.revisions import MOVING
-from dmtwisted.store.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.urls import CONNECT_WAIT
@@ -24,10 +23,6 @@ TABLES = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID()"
 SIZE = "SELECT SUM(CAST(size AS BIGINT)) * 8192 FROM sys.database_files"
 COUNTER = "SELECT CONVERT(BIGINT, last_value) FROM sys.identity_columns WHERE object_id = OBJECT_ID('{table}')"
 SNAPSHOTS = "SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
-NOTES_TABLE = (
-    f"CREATE TABLE {NOTES} (name NVARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, "
-    "value NVARCHAR(4000) NOT NULL)"
-)
 ORPHANS = "SELECT d.n FROM document d LEFT JOIN operation o ON o.n = d.operation_n WHERE o.n IS NULL ORDER BY d.n"
 
 
@@ -37,6 +32,10 @@ class MssqlRows(Rows):
     :param reading: see one moment of it where the server allows that, else what is committed.
     :raises CarryError: when it cannot be reached.
     """
+
+    notes_columns = (
+        "(name NVARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value NVARCHAR(4000) NOT NULL)"
+    )
 
     def __init__(self, url: str, reading: bool = False) -> None:
         try:
@@ -107,19 +106,13 @@ class MssqlRows(Rows):
         """The next rows. Those with a text in their key are put in order here: the server has another order."""
         if any(shape.types[shape.columns.index(name)] is str for name in shape.key):
             if shape.name not in self._sorted:
-                found = self._asked(f"SELECT {_columns(shape)} FROM {shape.name}", (), f"{shape.name}: ")
+                found = self._asked(f"SELECT {shape.listed} FROM {shape.name}", (), f"{shape.name}: ")
                 self._sorted[shape.name] = sorted(found, key=shape.key_of)
             rows = self._sorted[shape.name]
             return [row for row in rows if after is None or shape.key_of(row) > tuple(after)][:limit]
         where, values = _behind(shape.key, after)
-        statement = f"SELECT TOP {limit} {_columns(shape)} FROM {shape.name} {where} ORDER BY {_names(shape.key)}"
+        statement = f"SELECT TOP {limit} {shape.listed} FROM {shape.name} {where} ORDER BY {shape.order}"
         return self._asked(statement, values, f"{shape.name}: ")
-
-    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
-        """Rows by a number."""
-        wanted = ", ".join(map(str, numbers))
-        order = _names(shape.key)
-        return self.ask(f"SELECT {_columns(shape)} FROM {shape.name} WHERE {column} IN ({wanted}) ORDER BY {order}")
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
@@ -135,7 +128,7 @@ class MssqlRows(Rows):
                 values = [keep(value) if isinstance(value, str) else value for row in part for value in row]
             except StoreFailed as error:
                 raise CarryError(f"{self.name}: {_unfit(shape, part)!r}: {error}") from None
-            self._asked(f"INSERT INTO {shape.name} ({_columns(shape)}) VALUES {places}", values, f"{shape.name}: ")
+            self._asked(f"INSERT INTO {shape.name} ({shape.listed}) VALUES {places}", values, f"{shape.name}: ")
         if shape.numbered:
             self.ask(f"SET IDENTITY_INSERT {shape.name} OFF")
 
@@ -165,28 +158,10 @@ class MssqlRows(Rows):
             number += 0 if self.count(shape) else 1
             self.ask(f"DBCC CHECKIDENT ('{shape.name}', RESEED, {number}) WITH NO_INFOMSGS")
 
-    def begin_notes(self) -> None:
-        """Notes, and a revision that nobody knows."""
-        with self.transaction():
-            self.ask(NOTES_TABLE)
-            # Whoever goes on with it may be another version.
-            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
-            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
-
-    def notes(self) -> dict[str, str]:
-        """The notes."""
-        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
-
     def note(self, name: str, value: str) -> None:
         """Keep one."""
         self._asked(f"DELETE FROM {NOTES} WHERE name = %s", (name,))
         self._asked(f"INSERT INTO {NOTES} (name, value) VALUES (%s, %s)", (name, value))
-
-    def end_notes(self, revision: str) -> None:
-        """The last step of a move."""
-        with self.transaction():
-            self.ask(f"DROP TABLE {NOTES}")
-            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
 
     def clear(self) -> None:
         """Empty tables."""
@@ -203,14 +178,6 @@ class MssqlRows(Rows):
 
 def _read(value: Any) -> Any:
     return kept(value) if isinstance(value, str) else value
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def _columns(shape: Shape) -> str:
-    return _names(shape.columns)
 
 
 def _behind(key: Sequence[str], after: Key | None) -> tuple[str, list[Any]]:

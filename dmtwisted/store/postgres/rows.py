@@ -12,8 +12,7 @@ from typing import Any
 import psycopg2
 
 from dmtwisted.store.postgres.sessions import first_line, read_url
-from dmtwisted.store.revisions import MOVING
-from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, Away, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, Away, CarryError, Rows
 from dmtwisted.store.schema import all_tables, shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.urls import CONNECT_WAIT
@@ -65,6 +64,8 @@ class PostgresRows(Rows):
     :param reading: see one moment of it, as may be done while the service writes.
     :raises CarryError: when it cannot be reached.
     """
+
+    notes_columns = "(name varchar(64) PRIMARY KEY, value text NOT NULL)"
 
     def __init__(self, url: str, reading: bool = False) -> None:
         try:
@@ -136,19 +137,21 @@ class PostgresRows(Rows):
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows."""
-        key = ", ".join(f'"{name}"' for name in shape.key)
         with self._told(f"{shape.name}: "):
             places = ", ".join(["%s"] * len(after or ()))
-            where = "" if after is None else self._cursor.mogrify(f"WHERE ({key}) > ({places})", after).decode()
-        return self._read(shape, f"{where} ORDER BY {key} LIMIT {limit}")
+            where = (
+                "" if after is None else self._cursor.mogrify(f"WHERE ({shape.order}) > ({places})", after).decode()
+            )
+        return self._read(shape, f"{where} ORDER BY {shape.order} LIMIT {limit}")
 
     def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
         """Rows by a number."""
-        order = ", ".join(f'"{name}"' for name in shape.key)
-        return self._read(shape, f"WHERE {column} = ANY ('{{{', '.join(map(str, numbers))}}}') ORDER BY {order}")
+        return self._read(
+            shape, f"WHERE {column} = ANY ('{{{', '.join(map(str, numbers))}}}') ORDER BY {shape.order}"
+        )
 
     def _read(self, shape: Shape, which: str) -> list[Row]:
-        query = f'SELECT {_columns(shape)} FROM "{shape.name}" {which}'
+        query = f'SELECT {shape.listed} FROM "{shape.name}" {which}'
         stream = BytesIO()
         with self._told(f"{shape.name}: "):
             self._cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", stream)
@@ -156,7 +159,7 @@ class PostgresRows(Rows):
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
-        statement = f'COPY "{shape.name}" ({_columns(shape)}) FROM STDIN (FORMAT binary)'
+        statement = f'COPY "{shape.name}" ({shape.listed}) FROM STDIN (FORMAT binary)'
         with self._told(f"{shape.name}: "):
             try:
                 packed = _pack(shape, rows)
@@ -191,23 +194,14 @@ class PostgresRows(Rows):
     def _sequence(self, shape: Shape) -> str:
         return str(self.ask(f"SELECT pg_get_serial_sequence('{shape.name}', '{shape.key[0]}')")[0][0])
 
-    def begin_notes(self) -> None:
-        """Notes, and a revision that nobody knows."""
-        with self.transaction():
-            self.ask(f"CREATE TABLE {NOTES} (name varchar(64) PRIMARY KEY, value text NOT NULL)")
-            # Whoever goes on with it may be another version.
-            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
-            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
-            for table, name, statement in self.ask(REFERENCES):
-                self.note(f"{PUT_OFF[1]}{name}", statement)
-                self.ask(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
-            for name, statement in self.ask(INDEXES):
-                self.note(f"{PUT_OFF[0]}{name}", statement)
-                self.ask(f"DROP INDEX {name}")
-
-    def notes(self) -> dict[str, str]:
-        """The notes."""
-        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
+    def put_off_all(self) -> None:
+        """References and indexes, except those of keys."""
+        for table, name, statement in self.ask(REFERENCES):
+            self.note(f"{PUT_OFF[1]}{name}", statement)
+            self.ask(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        for name, statement in self.ask(INDEXES):
+            self.note(f"{PUT_OFF[0]}{name}", statement)
+            self.ask(f"DROP INDEX {name}")
 
     def note(self, name: str, value: str) -> None:
         """Keep one."""
@@ -221,10 +215,8 @@ class PostgresRows(Rows):
     def end_notes(self, revision: str) -> None:
         """The last step of a move; its commit brings all before it to the disk."""
         self.ask("SET synchronous_commit TO on")
-        with self.transaction():
-            self.ask(f"DROP TABLE {NOTES}")
-            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
-        # Many rows at once: without this the first look-ups would be planned as for empty tables.
+        super().end_notes(revision)
+        # After many new rows: without this the first searches would be planned as for empty tables.
         self.ask("ANALYZE")
 
     def clear(self) -> None:
@@ -237,10 +229,6 @@ class PostgresRows(Rows):
             yield f"the index {index} is not valid; REINDEX INDEX {index} makes it anew"
         for (n,) in self.ask(ORPHANS):
             yield f"document n={n}: the row of operation that it belongs to is missing"
-
-
-def _columns(shape: Shape) -> str:
-    return ", ".join(f'"{name}"' for name in shape.columns)
 
 
 def _pack(shape: Shape, rows: list[Row]) -> bytes:

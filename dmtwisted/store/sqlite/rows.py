@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dmtwisted.store.revisions import MOVING
-from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, SCHEMA, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock
@@ -40,6 +39,8 @@ class SqliteRows(Rows):
     :param reading: open it for reading only, as may be done while the service writes.
     :param alone: nobody else can write to it, not even to complete what its log holds.
     """
+
+    notes_columns = "(name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 
     def __init__(self, path: str | Path, reading: bool = False, alone: bool = False) -> None:
         self._path = Path(path)
@@ -127,26 +128,19 @@ class SqliteRows(Rows):
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows."""
-        key = ", ".join(f'"{name}"' for name in shape.key)
-        where = "" if after is None else f"WHERE ({key}) > ({', '.join('?' * len(after))})"
-        statement = f"SELECT {_columns(shape)} FROM {shape.name} {where} ORDER BY {key} LIMIT {limit}"
+        where = "" if after is None else f"WHERE ({shape.order}) > ({', '.join('?' * len(after))})"
+        statement = f"SELECT {shape.listed} FROM {shape.name} {where} ORDER BY {shape.order} LIMIT {limit}"
         try:
             return self._db.execute(statement, after or ()).fetchall()
         except sqlite3.Error as error:
             begin = "its first row" if after is None else shape.name_of(after)
             raise CarryError(f"{self._path}: {shape.name}, after {begin}: {error}") from error
 
-    def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
-        """Rows by a number."""
-        wanted = ", ".join(map(str, numbers))
-        order = ", ".join(f'"{name}"' for name in shape.key)
-        return self.ask(f"SELECT {_columns(shape)} FROM {shape.name} WHERE {column} IN ({wanted}) ORDER BY {order}")
-
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
         places = ", ".join("?" * len(shape.columns))
         try:
-            self._db.executemany(f"INSERT INTO {shape.name} ({_columns(shape)}) VALUES ({places})", rows)
+            self._db.executemany(f"INSERT INTO {shape.name} ({shape.listed}) VALUES ({places})", rows)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise CarryError(f"{self._path}: {shape.name}: {error}") from error
 
@@ -174,21 +168,16 @@ class SqliteRows(Rows):
         self.ask(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{shape.name}', {number})")
 
     def begin_notes(self) -> None:
-        """Notes, and a revision that nobody knows."""
-        with self.transaction():
-            self.ask(f"CREATE TABLE {NOTES} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            # Whoever goes on with it may be another version.
-            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
-            self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
-            for name, statement in self.ask(IN_NO_ORDER):
-                self.note(f"{PUT_OFF[0]}{name}", statement)
-                self.ask(f"DROP INDEX {name}")
+        """Make them; from now on rows go in as `FILLING` says."""
+        super().begin_notes()
         self.ask(f"PRAGMA journal_mode={FILLING}")
         self.ask("PRAGMA synchronous=FULL")
 
-    def notes(self) -> dict[str, str]:
-        """The notes."""
-        return dict(self.ask(f"SELECT name, value FROM {NOTES}"))
+    def put_off_all(self) -> None:
+        """Indexes over keys that come in no order."""
+        for name, statement in self.ask(IN_NO_ORDER):
+            self.note(f"{PUT_OFF[0]}{name}", statement)
+            self.ask(f"DROP INDEX {name}")
 
     def note(self, name: str, value: str) -> None:
         """Keep one."""
@@ -196,11 +185,9 @@ class SqliteRows(Rows):
 
     def end_notes(self, revision: str) -> None:
         """The last step of a move."""
-        # Through to the disk, with all that went before.
+        # To the disk, with all that went before.
         self._db.execute("PRAGMA synchronous=FULL")
-        with self.transaction():
-            self.ask(f"DROP TABLE {NOTES}")
-            self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
+        super().end_notes(revision)
         self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
         self.ask("PRAGMA journal_mode=WAL")
 
@@ -241,7 +228,3 @@ class SqliteRows(Rows):
                 yield f"{table} n={n}: the row of {parent} that it belongs to is missing"
         except sqlite3.Error as error:
             yield str(error)
-
-
-def _columns(shape: Shape) -> str:
-    return ", ".join(f'"{name}"' for name in shape.columns)

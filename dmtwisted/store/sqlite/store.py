@@ -18,11 +18,11 @@ from twisted.internet.defer import Deferred, DeferredLock, fail
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IDelayedCall, IReactorProcess, IReactorTime
 from twisted.internet.protocol import ProcessProtocol
-from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from dmtwisted.store.interface import READS, IStore
+from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sqlite.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock, true_lock
@@ -96,7 +96,7 @@ class SqliteStore(IStore):
         if current is not None and unfit(current):
             raise StoreFailed(f"{self._path} {unfit(current)}")
         if current != head():
-            await self._migrate()
+            await run_migration(self._reactor, [f"{SQLITE}{self._path}"], {}, f"{self._path}: ")
         await self._start()
 
     def _emptied(self) -> bool:
@@ -170,22 +170,6 @@ class SqliteStore(IStore):
         if not self.damage:
             self.damage = f"{self._path}: {text}"
             self.log.critical("the database is damaged, and is only read from now on: {why}", why=self.damage)
-
-    async def _migrate(self) -> None:
-        try:
-            ended = getProcessOutputAndValue(
-                sys.executable,
-                ["-m", "dmtwisted.store.migrate", f"{SQLITE}{self._path}"],
-                environment(),
-                reactor=self._reactor,
-            )
-            # When a signal ended it, the same three things come as a failure that holds no exception.
-            _, complaint, status = await ended.addErrback(lambda reason: reason.value)
-        except OSError as error:
-            raise StoreFailed(f"no process for the database: {error}") from error
-        if status:
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise StoreFailed(f"{self._path}: {last[0] if last else 'it could not be brought up to date'}")
 
     async def _start(self) -> None:
         """Start a writer; when this fails it has left no process.
