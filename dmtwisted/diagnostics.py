@@ -33,7 +33,7 @@ from dmtwisted.clock import stamp17
 from dmtwisted.config import SECTIONS
 from dmtwisted.core import Core
 from dmtwisted.security import HIDDEN, mask_cards, mask_secrets
-from dmtwisted.store.facts import UNFINISHED, Verdict, facts_of
+from dmtwisted.store.facts import UNFINISHED, FileCheck, facts_of
 from dmtwisted.store.values import OperationQuery, StoreFailed
 
 LIBRARIES = ("Twisted", "klein", "msgspec", "SQLAlchemy", "alembic", "pyOpenSSL", "cryptography", "Jinja2", "Pillow")
@@ -45,7 +45,7 @@ _WITH_LOGIN = re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s@]*@", re.IGNORECASE)
 """An address with somebody's login before the name."""
 
 
-async def gather(core: Core, verdict: Verdict | None = None) -> dict[str, bytes]:
+async def gather(core: Core, verdict: FileCheck | None = None) -> dict[str, bytes]:
     """Every file of the bundle by its name.
 
     What cannot be told says so in its place: whoever needs help has something that does not work.

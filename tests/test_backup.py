@@ -252,7 +252,7 @@ class MakeTests(BackupCase):
         before = self.archive.read_bytes()
         status, _, err = self.command("backup", "--to", str(self.archive))
         self.assertEqual(status, 1)
-        self.assertIn("is there already", err)
+        self.assertIn("exists already", err)
         self.assertEqual(self.archive.read_bytes(), before)
 
     def test_damaged(self) -> None:
@@ -288,7 +288,7 @@ class MakeTests(BackupCase):
         """Where no database is there is no backup, and none is made."""
         status, _, err = self.command("backup")
         self.assertEqual((status, self.path.exists()), (1, False))
-        self.assertIn("is no database of this service", err)
+        self.assertIn("is not a database of this service", err)
 
     def test_disk_full(self) -> None:
         """On a full disk the backup fails with one line, and nothing is left of it."""
@@ -401,10 +401,10 @@ class RestoreTests(BackupCase):
         self.fill()
         self.archive.parent.mkdir()
         self.archive.write_bytes(b"letter")
-        self.assertIn("no whole backup", self.refused())
+        self.assertIn("not a complete backup", self.refused())
         with tarfile.open(self.archive, "w:gz") as tar:
             tar.add(self.state / "secret.key", "../../outside")
-        self.assertIn("no backup of this service", self.refused())
+        self.assertIn("not a backup of this service", self.refused())
         self.archive.unlink()
         self.assertIn("No such file", self.refused())
 
@@ -435,7 +435,7 @@ class RestoreTests(BackupCase):
                 info = tarfile.TarInfo(name)
                 info.size = len(body)
                 tar.addfile(info, io.BytesIO(body))
-        self.assertIn("does not belong into a backup", self.refused())
+        self.assertIn("does not belong in a backup", self.refused())
         self.assertFalse((self.folder / "outside").exists())
 
     def test_newer(self) -> None:
@@ -538,7 +538,7 @@ class RestoreTests(BackupCase):
         self.backup()
         mounted = self.state / "training"
         self.patch(restoring, "_disk", lambda folder: folder == mounted)
-        self.assertIn(f"{mounted} lies on another disk", self.refused())
+        self.assertIn(f"{mounted} is on another disk", self.refused())
         self.assertFalse(planned(self.state))
 
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
@@ -709,7 +709,7 @@ class ServerTests(BackupCase):
         config, mounted = self.database(), self.state / "training"
         self.patch(restoring, "_disk", lambda folder: folder == mounted)
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
-        self.assertEqual((status, f"{mounted} lies on another disk" in err), (1, True), err)
+        self.assertEqual((status, f"{mounted} is on another disk" in err), (1, True), err)
         with open_rows(_url(config)) as rows:
             self.assertEqual(rows.tables(), set())
 

@@ -13,7 +13,7 @@ from contextlib import closing, redirect_stdout
 from twisted.internet.defer import Deferred
 
 from dmtwisted.core import Core
-from dmtwisted.store.sqlite.damage import main, quick_look, tells_of_broken_pages, tells_of_damage
+from dmtwisted.store.sqlite.damage import main, means_broken_pages, means_damage, quick_look
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreDamaged
 from tests.specification import promises
@@ -214,4 +214,4 @@ class LookTests(WebCase):
             ("another service uses this database", False, False),
             ("table device already exists", False, False),
         ):
-            self.assertEqual((tells_of_damage(text), tells_of_broken_pages(text)), (start, running), text)
+            self.assertEqual((means_damage(text), means_broken_pages(text)), (start, running), text)

@@ -209,8 +209,8 @@ class FileTests(MoveCase):
             db.execute("CREATE TABLE operation (surgeon TEXT)")
         before = sums(full)
         self.assertIn("holds data already", self.refused(self.url, full))
-        self.assertIn("tables of others (surgeon)", self.refused(self.url, strange))
-        self.assertIn("tables of others", self.refused(self.url, ours))
+        self.assertIn("other tables (surgeon)", self.refused(self.url, strange))
+        self.assertIn("tables with our names", self.refused(self.url, ours))
         self.assertEqual(sums(full), before)
 
     def test_fresh_target(self) -> None:
@@ -223,7 +223,7 @@ class FileTests(MoveCase):
 
     def test_no_source(self) -> None:
         """Where no database of ours is there is nothing to move, and none is made."""
-        self.assertIn("is no database of this service", self.refused(self.url, self.other()))
+        self.assertIn("is not a database of this service", self.refused(self.url, self.other()))
         self.assertFalse(self.path.exists())
 
     def test_not_finished(self) -> None:
@@ -336,7 +336,7 @@ class FileTests(MoveCase):
         self.patch(moving, "compare", compare)
         with closing(connect(str(self.path))) as db:
             db.execute("UPDATE operation SET request = x'00' WHERE n = 7")
-        self.assertIn("operation n=7: not the same", self.refused(self.url, target))
+        self.assertIn("operation n=7: differs", self.refused(self.url, target))
         self.move(self.url, target, anew=True)
         self.assertEqual(sums(target), sums(self.url))
 
@@ -512,7 +512,7 @@ class ServerTests(MoveCase):
         self.fill(5)
         url = self.postgres()
         server().run("CREATE TABLE surgeon (name text)", url.rpartition("/")[2])
-        self.assertIn("tables of others (surgeon)", self.refused(self.url, url))
+        self.assertIn("other tables (surgeon)", self.refused(self.url, url))
 
 
 @skipIf(MISSING, MISSING)
@@ -632,7 +632,7 @@ class CommandTests(MoveCase):
         """Where there is no database it says so with status 1, and makes none."""
         status, out, _ = self.db("status", *self.configured())
         self.assertEqual((status, self.path.exists()), (1, False))
-        self.assertIn("it is no database of this service", out)
+        self.assertIn("it is not a database of this service", out)
 
     def test_check(self) -> None:
         """A database that is whole has sums, and status 0."""
@@ -660,13 +660,13 @@ class CommandTests(MoveCase):
         self.assertIn("document n=3: value is not of its type", out)
 
     def test_check_seals(self) -> None:
-        """A row that was changed, removed or put in from outside is named as the chain of seals tells it."""
+        """A row that was changed, removed or inserted from outside is named as the chain of seals tells it."""
         self.fill(10)
         changes = {
             "UPDATE operation SET answer = x'00' WHERE n = 5": "device 1, operation 5: it or one of its docu",
             "UPDATE document SET sum = 1 WHERE n = 6": "device 2, operation 6: it or one of its documents",
             "DELETE FROM seal WHERE n = 3": "device 3, operation 7: its seal does not follow",
-            "UPDATE operation SET state = 'done' WHERE n = 11": "device 1, operation 11: it was put in from outside",
+            "UPDATE operation SET state = 'done' WHERE n = 11": "device 1, operation 11: it was inserted",
         }
         whole = self.path.read_bytes()
         for change, named in changes.items():

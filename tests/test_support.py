@@ -18,7 +18,7 @@ from twisted.logger import Logger, LogLevel
 from dmtwisted.config import Config, DatabaseConfig, LogConfig, TlsConfig
 from dmtwisted.core import Core
 from dmtwisted.security import luhn
-from dmtwisted.store.facts import Verdict, check_file, facts_of
+from dmtwisted.store.facts import FileCheck, check_file, facts_of
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.system.logs import LONGEST_RECENT, RECENT, observer
 from tests.canaries import CANARIES
@@ -252,9 +252,9 @@ class FileTests(AccessCase):
         self.assertGreaterEqual(facts.size, self.file.stat().st_size)
         self.assertTrue(facts.revision)
 
-    def check(self) -> Verdict:
+    def check(self) -> FileCheck:
         """What a look at the file finds."""
-        verdict: Verdict = self.found(check_file(self.config, self.shop.core.clock))
+        verdict: FileCheck = self.found(check_file(self.config, self.shop.core.clock))
         return verdict
 
     def test_whole(self) -> None:

@@ -125,7 +125,7 @@ class DeviceTests(_TakeoverCase, TestCase):
         await self.end(second)
         await self.back(wire, store, device.row.n)
         complaint = await self.refused(store.reserve(intent(device.row.n, "a")), StoreFailed)
-        self.assertIn("read anew", str(complaint))
+        self.assertIn("read again", str(complaint))
         device.turns.give_back()
         self.assertEqual((await self.told(first, 1, "b", receipt=sale()))[0], 0)
         self.assertEqual(first.devices.by_name("test").row, changed.row)

@@ -12,7 +12,7 @@ from twisted.web.iweb import IRequest
 from dmtwisted.clock import stamp14, stamp17
 from dmtwisted.core import Core
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.facts import Facts, Verdict, check_file, facts_of
+from dmtwisted.store.facts import Facts, FileCheck, check_file, facts_of
 from web.answers import json_answer, plain_answer
 from web.management import answer_errors, lasting
 
@@ -30,7 +30,7 @@ class Database:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.verdict: Verdict | None = None
+        self.verdict: FileCheck | None = None
         self.busy = False
 
     async def facts(self) -> Facts:
@@ -40,7 +40,7 @@ class Database:
         """
         return await facts_of(self._core.config, self._core.store, self._core.clock)
 
-    async def check(self) -> Verdict | None:
+    async def check(self) -> FileCheck | None:
         """Look at all of it; `None` for a database that looks after itself.
 
         :raises Refused: when somebody does so already.
@@ -119,7 +119,7 @@ def _told(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
+def _verdict(verdict: FileCheck | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
     return {"dt": stamp17(verdict.at), "ok": not verdict.troubles, "troubles": list(verdict.troubles)}

@@ -1,13 +1,12 @@
 """Which of several services on one database works with a device.
 
-A device belongs to one service at a time. Three things see to it:
+A device belongs to one service at a time. Three things ensure that:
 
-* a lock for each device, held on a session of its own: when the service dies its session ends, and with
-  it the lock;
+* a lock for each device, held on a separate session: when the service dies, its session ends, and the lock with it;
 * the row of the device in ``claim``, which names the service: each statement that writes for the device checks it, so
-  that a service that was cut off cannot write any more (`dmtwisted.store.postgres.statements`, `mssql_statements`);
-* a pause before the device of a service that left without a word is taken: it may be cut off from the database
-  only, and still be talking to the device.
+  that a service that was cut off cannot write any more (``statements.py`` of the server stores);
+* a pause before the device of a service that disappeared is taken over: the service may have lost only the database,
+  and still be working with the device.
 """
 
 from __future__ import annotations
@@ -21,17 +20,14 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from dmtwisted.store.sessions import ISession, Lost, Patience
+from dmtwisted.store.sessions import AWAY, ISession, Lost, Patience
 from dmtwisted.store.values import StoreFailed
 
 T_contra = TypeVar("T_contra", bound=ISession, contravariant=True)
 
 
 class ClaimedElsewhere(StoreFailed):
-    """Another service, ``owner``, works with the device ``device_n``; nothing was kept.
-
-    Callers are answered with 1105.
-    """
+    """Another service, ``owner``, works with the device ``device_n``; nothing was stored. Reported as 1105."""
 
     def __init__(self, device_n: int, owner: str = "") -> None:
         super().__init__("another service on the same database works with this device")
@@ -39,7 +35,7 @@ class ClaimedElsewhere(StoreFailed):
 
 
 Owner = tuple[str, bool, int]
-"""The row of a device in `claim`: the service, whether that has let go of it in order, how often it was taken."""
+"""The row of a device in `claim`: the service, whether it released the device in order, how often it was taken."""
 
 
 @unique
@@ -47,60 +43,60 @@ class Claim(Enum):
     """Whose a device is."""
 
     OURS = "ours"
-    """It is ours, and nobody else had it since we know it."""
+    """It is ours, and no other service had it since we know it."""
     TAKEN = "taken"
     """It is ours from now on. Another service had it before: what we remember of it may be wrong.
 
-    Whoever is told so forgets what there is to remember, and then says `Claims.renewed`.
+    The caller forgets what it remembers of the device, then calls `Claims.renewed`.
     """
     ELSEWHERE = "elsewhere"
     """Another service has it, or had it a moment ago."""
 
 
 class ClaimWords(Protocol[T_contra]):
-    """How the claims are said to a kind of server. Each may raise `Lost` and `StoreFailed`."""
+    """The statements of the claims for a kind of server. Each may raise `Lost` and `StoreFailed`."""
 
     async def lock(self, session: T_contra, device_n: int) -> bool:
-        """Whether the session holds the lock of the device now; it waits for nobody."""
+        """Try to lock the device, without waiting; return whether the session holds the lock now."""
 
     async def unlock(self, session: T_contra, device_n: int) -> None:
-        """Let go of the lock of the device."""
+        """Unlock the device."""
 
     async def owner(self, session: T_contra, device_n: int) -> Owner | None:
-        """Which service works with the device or did so last; `None` when there was none."""
+        """The service that works with the device or did so last; `None` when there was none."""
 
     async def take(self, session: T_contra, device_n: int, instance: str) -> None:
-        """Make the device that of ``instance``, when what others have under way for it has ended."""
+        """Give the device to ``instance``, when running statements of others for it have ended."""
 
     async def release(self, session: T_contra, instance: str, locked: Collection[int]) -> None:
-        """Let go of every device in order, and of the locks of those that are ``locked``."""
+        """Release every device in order, and the locks of those that are ``locked``."""
 
     async def bury(self, session: T_contra, names: set[str], patience: Patience) -> None:
-        """Return when none of the lost sessions ``names`` lives on at the server; those are forgotten then.
+        """Return when the server has ended all lost sessions ``names``; the names are removed then.
 
-        What such a session was asked may still be on its way or at work there. Only when it is gone can be said what
-        became of it: it is stored, or never will be.
+        A statement of such a session may still be on its way or at work. Only when the session is gone is the outcome
+        final: stored, or never.
 
         :raises StoreFailed: when one of them does not end.
         """
 
 
 SEPARATOR = "#"
-"""Between the name of an installation and the mark of one life of it."""
+"""Between the name of an installation and the mark of one run of it."""
 
 PAUSE = 0.02
-"""Seconds between looks whether the server is back."""
+"""Seconds between checks whether the server is back."""
 
 RETRY = 0.1
-"""Seconds between attempts to take the devices of our own earlier life."""
+"""Seconds between attempts to take the devices of our earlier run."""
 
 
 class Claims:
     """The devices of this service.
 
-    :param installation: the same after each start of this service, and that of no other one.
-    :param life: a mark that no other start of any service has.
-    :param words: how the server is told.
+    :param installation: the name of this service, the same after each start; no other service has it.
+    :param life: a mark of this run; no other run of any service has it.
+    :param words: the statements for the kind of server.
     """
 
     log = Logger()
@@ -126,18 +122,18 @@ class Claims:
         self._session, self._ended = session, False
 
     def end(self) -> None:
-        """Wait for nothing any more."""
+        """Stop waiting."""
         self._ended = True
 
     def lost(self, session: ISession) -> None:
-        """The session of the locks was lost, and all locks with it."""
+        """The session with the locks was lost, and all locks with it."""
         self._gone.add(session.name)
         self._missed |= self._held
         self._locked.clear()
         self._held.clear()
 
     def back(self, session: ISession) -> None:
-        """The session of the locks is there again: hold what it held, for a task of ours may be at work with it."""
+        """The session is connected again: lock what it had locked, for a task of ours may be at work with it."""
         if session is self._session and self._missed:
             Deferred.fromCoroutine(self._hold_again())
 
@@ -148,16 +144,16 @@ class Claims:
             try:
                 await self._claim(device_n, True)
             except StoreFailed as error:
-                # When the session was lost once more it comes back once more; else the next task for the device asks.
+                # If the session was lost again, it comes back again; otherwise the next task claims the device.
                 self.log.info("device {n} is not held: {why}", n=device_n, why=str(error))
                 return
             self._missed.discard(device_n)
 
     async def claim(self, device_n: int, stubborn: bool = False) -> Claim:
-        """Whose the device is; ours, if nobody else has it. Without a round trip when it is ours already.
+        """Claim the device; ours, if no other service has it. No round trip when it is ours already.
 
-        :param stubborn: wait for the server to come back, when it is away.
-        :raises StoreFailed: when the database cannot say.
+        :param stubborn: wait for a server that is away to come back.
+        :raises StoreFailed: when the database does not answer.
         """
         if device_n in self._held:
             return self._answer(device_n)
@@ -176,8 +172,8 @@ class Claims:
 
     async def _for_everybody(self, device_n: int) -> Claim:
         if device_n in self._asking:
-            # Asked already: the answer is for everybody. A queue for the lock would let one go after the other, each
-            # from within the one before.
+            # Already asked: all callers get the same answer. A queue for the lock would serve them one after the
+            # other, each from within the one before.
             waiter: Deferred[Claim] = Deferred()
             self._asking[device_n].append(waiter)
             return await waiter
@@ -194,16 +190,16 @@ class Claims:
         return claim
 
     async def resume(self, device_n: int) -> bool:
-        """Whether we may see to the device at a start, without a task for it.
+        """Whether we may work with the device at a start, without a task for it.
 
-        Only if nobody else worked with it last: devices stay with the service that tasks for them come to.
+        Only if no other service worked with it last: a device stays with the service that gets its tasks.
 
-        :raises StoreFailed: when the database cannot say.
+        :raises StoreFailed: when the database does not answer.
         """
         return await self._claim(device_n, True) is not Claim.ELSEWHERE
 
     def renewed(self, device_n: int) -> None:
-        """What we remembered of a device that was `Claim.TAKEN` is forgotten."""
+        """The caller has forgotten what it remembered of a device that was `Claim.TAKEN`."""
         self._stale.discard(device_n)
 
     def holds(self, device_n: int) -> bool:
@@ -211,27 +207,27 @@ class Claims:
         return device_n in self._held
 
     def is_ours(self, owner: str) -> bool:
-        """Whether ``owner`` of a device is this service or an earlier life of it."""
+        """Whether ``owner`` of a device is this service or an earlier run of it."""
         return owner.rpartition(SEPARATOR)[0] == self._installation
 
     def doubt(self, device_n: int) -> None:
-        """Another service has the device: if we thought it ours, our session has ended without our notice."""
+        """Another service has the device: if we thought it ours, our session has ended unnoticed."""
         if self._session is not None and device_n in self._held:
             self._session.close()
 
     async def release(self) -> None:
-        """Let go of every device in order, so that others may take them at once."""
+        """Release every device in order, so that others may take them at once."""
         async with self._turn:
             if self._session is not None and self._session.alive and self._known:
                 await self._words.release(self._session, self.instance, sorted(self._locked))
 
     def _asked(self) -> ISession:
         if self._session is None or not self._session.alive:
-            raise StoreFailed("the database server is away")
+            raise StoreFailed(AWAY)
         return self._session
 
     async def _foreign(self, session: ISession, device_n: int) -> bool:
-        """Whether another installation worked with it last."""
+        """Whether another installation worked with the device last."""
         owner = await self._words.owner(session, device_n)
         return owner is not None and not self.is_ours(owner[0])
 
@@ -245,7 +241,7 @@ class Claims:
             session = self._asked()
             try:
                 if self._gone:
-                    # Our own earlier session may still hold the locks where the server has not noticed its end.
+                    # Our earlier session may still hold the locks: the server may not have noticed its end.
                     await self._words.bury(session, self._gone, self._patience)
                 if resuming and await self._foreign(session, device_n):
                     return Claim.ELSEWHERE
@@ -264,24 +260,24 @@ class Claims:
             elif session.reactor.seconds() >= until or await self._foreign(session, device_n):
                 return False
             else:
-                # The server has not noticed yet that our own earlier life is over.
+                # The server has not noticed yet that our earlier run is over.
                 await deferLater(session.reactor, RETRY)
         return True
 
     async def _take(self, session: ISession, device_n: int) -> Claim:
-        """Make the device ours, whose lock we hold."""
+        """Make a device ours whose lock we hold."""
         owner, released, turn = await self._words.owner(session, device_n) or (self.instance, True, 0)
         foreign = not self.is_ours(owner)
         if foreign and not released and self._too_soon(session.reactor.seconds(), device_n, owner, turn):
-            # Not held meanwhile: should the other one come back, the device is its.
+            # Not locked meanwhile: if the other service comes back, it keeps the device.
             await self._words.unlock(session, device_n)
             self._locked.discard(device_n)
             return Claim.ELSEWHERE
         if foreign or (owner != self.instance and device_n in self._known):
-            # Before the answer, which may be lost.
+            # Before the answer comes: it may be lost.
             self._stale.add(device_n)
             self.log.info("device {n} is taken over from {owner}", n=device_n, owner=owner)
-        # Waits for what the other one has at work at the server, and ends what is still on its way there.
+        # Waits for running statements of the other service; statements still on their way will be refused.
         await self._words.take(session, device_n, self.instance)
         self._due.pop(device_n, None)
         self._held.add(device_n)
@@ -289,9 +285,9 @@ class Claims:
         return self._answer(device_n)
 
     def _too_soon(self, now: float, device_n: int, owner: str, turn: int) -> bool:
-        """Whether ``owner`` may still be talking to the device: it has not been gone for the whole pause.
+        """Whether ``owner`` may still be working with the device: it has not been gone for the whole pause.
 
-        With each ``turn`` that it took meanwhile the pause begins anew.
+        Each ``turn`` that it took meanwhile starts the pause again.
         """
         seen = self._due.get(device_n)
         if seen is None or seen[:2] != (owner, turn):

@@ -1,7 +1,7 @@
-"""What people want to know of the database: which one it is, how large, how much is in it, whether it is whole.
+"""Facts about the database for the operator: which one it is, its size and content, and whether it is whole.
 
-A SQLite file is looked at by a connection of its own that only reads, in a thread: counting a million receipts is
-nothing that a sale should wait for. Other stores are asked by their own verbs.
+A SQLite file is read in a thread, by a separate connection: sales must not wait while a million receipts are counted.
+Other stores are asked by their own verbs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dmtwisted.store.values import DocumentQuery, OperationQuery, State, StoreFa
 UNFINISHED = (State.INTENDED, State.UNKNOWN)
 
 MOST_TROUBLES = 20
-"""Lines of what is wrong that are told: one is enough to act."""
+"""Faults that are reported: one is enough to act."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """The database at a glance; sizes in bytes, moments in milliseconds since 1970, `None` where nobody knows."""
+    """The database at a glance; sizes in bytes, moments in milliseconds since 1970, `None` when not known."""
 
     kind: str
     place: str
-    """The file, or the server and the name of the database; never how one gets in."""
+    """The file, or the server and the name of the database; never login or password."""
     size: int | None = None
     revision: str = ""
     receipts: int = 0
@@ -38,11 +38,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Entries of the journal: tasks, payments, prints."""
     unfinished: int = 0
     oldest: int | None = None
-    """The oldest document that is kept."""
+    """The time of the oldest document."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What a look at every page of the file found; ``troubles`` is empty when it is whole."""
+class FileCheck(msgspec.Struct, frozen=True):
+    """The result of a check of every page of the file; ``troubles`` is empty when it is whole."""
 
     at: int
     troubles: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True):
 async def facts_of(config: Config, store: IStore, clock: ServiceClock) -> Facts:
     """The facts of the database of ``config``.
 
-    :raises StoreFailed: when it cannot tell.
+    :raises StoreFailed: when the database cannot answer.
     """
     file = config.sqlite_file
     if file is not None and file.exists():
@@ -70,16 +70,16 @@ async def facts_of(config: Config, store: IStore, clock: ServiceClock) -> Facts:
     )
 
 
-async def check_file(config: Config, clock: ServiceClock) -> Verdict | None:
-    """Look at every page of a SQLite file; `None` for other databases, which look after themselves."""
+async def check_file(config: Config, clock: ServiceClock) -> FileCheck | None:
+    """Check every page of a SQLite file; `None` for other databases, which check themselves."""
     file = config.sqlite_file
     if file is None or not file.exists():
         return None
-    return Verdict(clock.now(), await clock.aside(_troubles_of, file))
+    return FileCheck(clock.now(), await clock.aside(_troubles_of, file))
 
 
 def facts_of_file(file: Path) -> Facts:
-    """The facts of a SQLite file; takes as long as counting its rows.
+    """The facts of a SQLite file; blocks while its rows are counted.
 
     :raises StoreFailed: when it cannot be read.
     """
@@ -111,7 +111,7 @@ def _troubles_of(file: Path) -> tuple[str, ...]:
             found = [str(line) for (line,) in db.execute(f"PRAGMA integrity_check({MOST_TROUBLES})")]
             if found == ["ok"]:
                 found = [
-                    f"{table} {row}: what it belongs to is missing"
+                    f"{table} {row}: the row that it belongs to is missing"
                     for table, row, *_ in db.execute("PRAGMA foreign_key_check").fetchmany(MOST_TROUBLES)
                 ]
     except sqlite3.Error as error:
@@ -124,7 +124,7 @@ def _open(file: Path) -> sqlite3.Connection:
 
 
 def _size(file: Path) -> int:
-    """The file with what is not worked into it yet."""
+    """The size of the file and its write-ahead log."""
     total = 0
     for name in (file, file.with_name(f"{file.name}-wal")):
         try:
@@ -135,7 +135,7 @@ def _size(file: Path) -> int:
 
 
 def _server(url: str) -> tuple[str, str]:
-    """Kind and place of a database that is a server: its name and address, without login and password."""
+    """Kind and place of a database on a server: its name and address, without login and password."""
     kinds = {"postgresql": "PostgreSQL", "mssql": "MS SQL"}
     try:
         parts = urlsplit(url)

@@ -1,8 +1,7 @@
-"""The mark that a restored database bears: of which moment it is, and which registers were not compared since.
+"""The mark of a restored database: the moment of its backup, and the registers that were not compared since.
 
-After that moment a register may have gone on, under numbers that the backup knows nothing of. So each register asks
-its far end for the number at which it stands before it does anything, and is taken out of the mark when that is its
-own.
+A register may have sold after that moment, under numbers that the backup does not hold. So each register first asks
+the tax service for its next number. When the numbers agree, the register is removed from the mark.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ NAME = "restored"
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """When it was restored, and of which moment the backup is, in milliseconds since 1970; registers not compared."""
+    """The moments of the restore and of the backup, in milliseconds since 1970; the registers not compared yet."""
 
     at: int
     backup: int
@@ -33,11 +32,11 @@ async def read_mark(store: IStore) -> Restored | None:
 
 
 async def compared(store: IStore, device_n: int) -> None:
-    """Keep that a register stands where its far end does.
+    """Record that a register has the same number as the tax service.
 
-    :raises StoreFailed: when that is not confirmed; it is asked once more then.
+    :raises StoreFailed: when that is not confirmed; the register is compared again then.
     """
-    # Read again: another register may have been compared meanwhile. One that is put back by that is asked twice.
+    # Read again: another register may have been compared meanwhile. If this restores its entry, it is compared twice.
     mark = await read_mark(store)
     if mark is not None:
         left = tuple(n for n in mark.registers if n != device_n)

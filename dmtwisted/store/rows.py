@@ -1,6 +1,6 @@
-"""One database, as whoever carries rows sees it: the same few verbs for each kind of database.
+"""The rows of one database for the commands that copy and check them: the same few methods for each kind of database.
 
-Everything here waits for the database: it is for commands, never for the service.
+All methods block: they are for commands, never for the service.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from dmtwisted.store.revisions import MOVING
 from dmtwisted.store.shapes import Key, Row, Shape
 
 PAGE = 2000
-"""Rows that are read or written at once: some megabytes of receipts."""
+"""Rows that are read or written together: some megabytes of receipts."""
 
 NOTES = "dmtwisted_move"
-"""The table in which a database keeps how far a move into it has come; it is there only meanwhile."""
+"""The table that records the progress of a move into the database; it exists only during the move."""
 
 SCHEMA = "schema"
-"""The note that says of which revision the tables are that rows are moved into."""
+"""The note that names the revision of the tables that rows are moved into."""
 
 PUT_OFF = "index ", "reference "
-"""What the notes begin with of what is made when all rows are there, in one go: each holds the statement for it.
+"""How the notes begin of what is made at once when all rows are there; each note holds the statement for it.
 
-Row by row an index over keys that come in no order costs more than the rows themselves.
+Maintained row by row, an index over keys in no order costs more than the rows themselves.
 """
 
 
 class CarryError(Exception):
-    """It cannot be done; the text is one line for whoever asked, without a password."""
+    """It cannot be done; the text is one line for the operator, without a password."""
 
 
 class Away(CarryError):
-    """The server went away meanwhile; what it holds may be whole all the same."""
+    """The server went away; its data may still be whole."""
 
 
 class Rows(ABC):
     """The rows of one database.
 
-    :param name: how the database is called in messages.
+    :param name: the database's name in messages.
     """
 
     name: str
     notes_columns: str
     """The columns of the table of notes, as SQL."""
     one_moment = True
-    """Whether one that was opened for reading sees one moment of the database, whatever is written meanwhile."""
+    """Whether reading sees one moment of the database, whatever is written meanwhile."""
 
     def __enter__(self) -> Self:
         return self
@@ -57,18 +57,18 @@ class Rows(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database, with what was not committed."""
+        """Close the database; what was not committed is undone."""
 
     @abstractmethod
     def keep_others_out(self, patience: float) -> None:
-        """See to it that no service and no other command changes anything until we let go.
+        """Keep services and other commands from changing anything until `close`.
 
-        :raises CarryError: when one works with it.
+        :raises CarryError: when one of them works with it.
         """
 
     @abstractmethod
     def freeze(self) -> None:
-        """Let nobody write, not even who comes later, until we let go; after `keep_others_out`, for reading only."""
+        """Allow no writes until `close`, not even by later connections; after `keep_others_out`, for reading only."""
 
     @abstractmethod
     def revision(self) -> str | None:
@@ -76,15 +76,15 @@ class Rows(ABC):
 
     @abstractmethod
     def tables(self) -> set[str]:
-        """The names of all tables that are there, ours and others'."""
+        """The names of all tables in the database, ours and others."""
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes that the database takes."""
+        """The size of the database in bytes."""
 
     @abstractmethod
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The rows that a statement without values answers with; it is understood by every database."""
+        """The result of a statement without values, which every database understands."""
 
     @abstractmethod
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
@@ -99,14 +99,14 @@ class Rows(ABC):
 
     @abstractmethod
     def add(self, shape: Shape, rows: list[Row]) -> None:
-        """Put rows in as they are, with their numbers.
+        """Insert rows as they are, with their numbers.
 
-        :raises CarryError: when a row cannot be kept there, or is there already.
+        :raises CarryError: when a row cannot be stored, or is there already.
         """
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """All that happens within happens, or nothing of it."""
+        """A transaction around what happens within."""
 
     @abstractmethod
     def counter(self, shape: Shape) -> int:
@@ -114,7 +114,7 @@ class Rows(ABC):
 
     @abstractmethod
     def set_counter(self, shape: Shape, number: int) -> None:
-        """See to it that the next row gets a higher number than this one."""
+        """Make sure that the next row gets a higher number than this one."""
 
     def begin_notes(self) -> None:
         """Make the table of notes, and let no service in from now on: both or neither."""
@@ -134,14 +134,14 @@ class Rows(ABC):
 
     @abstractmethod
     def note(self, name: str, value: str) -> None:
-        """Keep a note, in place of one of that name."""
+        """Set a note."""
 
     def put_off(self) -> list[str]:
-        """What is still to be made when all rows are in: the names of its notes."""
+        """The names of the notes of what is still to be made when all rows are in."""
         return sorted(name for name in self.notes() if name.startswith(PUT_OFF))
 
     def catch_up(self, name: str) -> None:
-        """Make one thing that was put off while rows went in, and forget its note: both or none.
+        """Make one thing that was put off while rows went in, and delete its note: both or neither.
 
         :raises CarryError: when the rows do not allow it.
         """
@@ -161,10 +161,10 @@ class Rows(ABC):
 
     @abstractmethod
     def faults(self) -> Iterator[str]:
-        """What the database itself finds wrong with its pages, indexes and references, a line each."""
+        """The faults that the database itself finds in its pages, indexes and references, one line each."""
 
     def walk(self, shape: Shape, after: Key | None = None, limit: int = PAGE) -> Iterator[list[Row]]:
-        """Every row, or every one behind a key, page by page, in the order of the key."""
+        """Every row, or every row after a key, page by page, in the order of the key."""
         while page := self.page(shape, after, limit):
             yield page
             after = shape.key_of(page[-1])

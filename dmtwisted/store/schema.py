@@ -36,13 +36,13 @@ _number = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _text(length: int) -> String:
-    """Text of which no two are the same, however alike they look: compared byte by byte.
+    """Text that is compared byte by byte: no two texts are equal, however alike they look.
 
-    Indexes over it also outlive a new version of the system's language tables, with which those of a collation
-    of people's languages may no longer find what they hold.
+    Indexes over it also survive a new version of the system's language tables. An index over a language's collation
+    may no longer find its entries after such a change.
     """
     text = String(length).with_variant(String(length, collation="C"), "postgresql")
-    # There a length counts pairs of bytes, of which a sign may take two; one more is for the mark of `mssql_texts`.
+    # MS SQL counts pairs of bytes, and a character may take two of them; one more is for the mark of `mssql.texts`.
     return text.with_variant(NVARCHAR(2 * length + 1, collation="Latin1_General_100_BIN2"), "mssql")
 
 
@@ -88,12 +88,12 @@ operation = Table(
     Column("res", Integer, nullable=False, server_default="0", comment="result code of the outcome"),
     Column("answer", LargeBinary, nullable=True, comment="the answer as it was given, byte for byte"),
     Column("request", LargeBinary, nullable=True, comment="JSON: what was asked for, and how far it came"),
-    Column("token", LargeBinary, nullable=True, comment="mark of who asked a server, when its answer may be lost"),
+    Column("token", LargeBinary, nullable=True, comment="mark of the request, for when a server's answer is lost"),
     Index("operation_key", "device_n", "kind", "key"),
     sqlite_autoincrement=True,
 )
 
-# One receipt for one tag, guarded by the database itself; a refused one frees its tag.
+# The database itself ensures one receipt for one tag; a refused receipt frees its tag.
 _index_of_some(
     "operation_fiscal_tag",
     "kind IN ('fiscal', 'untagged') AND state <> 'refused'",
@@ -104,7 +104,7 @@ _index_of_some(
 )
 _index_of_some("operation_unresolved", "state IN ('intended', 'unknown')", operation.c.device_n)
 
-# Lists of operations are counted and paged from this alone.
+# Lists of operations are counted and paged by this index alone.
 Index(
     "operation_list",
     operation.c.device_n,
@@ -114,7 +114,7 @@ Index(
     operation.c.at,
 )
 
-# The last payment of a terminal, the last jobs of a printer: what a sale writes stays out of it.
+# The last payment of a terminal, the last jobs of a printer; sales write nothing into this index.
 _index_of_some("operation_latest", "kind IN ('pay', 'doc')", operation.c.device_n, operation.c.n)
 
 document = Table(
@@ -129,7 +129,7 @@ document = Table(
     Column("at", BigInteger, nullable=False, comment="time of the document, milliseconds since 1970"),
     Column("sum", BigInteger, nullable=False, comment="kopecks"),
     Column("state", _text(8), nullable=False, comment="as for operations"),
-    Column("fiscal_number", _text(64), nullable=False, server_default="", comment="given by the far end"),
+    Column("fiscal_number", _text(64), nullable=False, server_default="", comment="given by the tax service"),
     Column("value", LargeBinary, nullable=False, comment="JSON of the document"),
     Column("sent", LargeBinary, nullable=False, comment="the exact bytes for the wire"),
     Index("document_operation", "operation_n"),
@@ -137,7 +137,7 @@ document = Table(
     sqlite_autoincrement=True,
 )
 
-# Lists of receipts are counted and paged from this alone; the state is in it for SQLite, which would look it up.
+# Lists of receipts are counted and paged by this index alone. SQLite would look the state up if it were not in it.
 _index_of_some(
     "document_done",
     "state = 'done'",
@@ -148,7 +148,7 @@ _index_of_some(
     document.c.state,
 )
 
-# A summary report looks at the Z-reports of years, not at the receipts between them.
+# A summary report reads the Z-reports of years, not the receipts between them.
 _index_of_some("document_z", "kind = 'z'", document.c.device_n, document.c.shift)
 
 # A local number is used once; a refused document gives it back.
@@ -168,7 +168,7 @@ sold_code = Table(
     Column("shift", BigInteger, autoincrement=False, comment="number of the shift's Z"),
     Column("code", _text(255), comment="item code"),
     Column("taxgrp", Integer, nullable=False, comment="tax group under which the shift sold it"),
-    # MS SQL keeps the rows themselves in the order of a key only when that is shorter.
+    # This key is too long for MS SQL to keep the rows themselves in its order.
     PrimaryKeyConstraint("device_n", "shift", "code", mssql_clustered=False),
 )
 
@@ -201,17 +201,17 @@ claim = Table(
     metadata,
     Column("device_n", _number, primary_key=True, autoincrement=False, comment="the device"),
     Column("instance", _text(255), nullable=False, comment="the service that works with it, or did so last"),
-    Column("released", Boolean, nullable=False, comment="whether that service let go of it in order"),
-    Column("turn", BigInteger, nullable=False, comment="how often it was taken, by whomever"),
+    Column("released", Boolean, nullable=False, comment="whether that service released it in order"),
+    Column("turn", BigInteger, nullable=False, comment="how often it was taken, by any service"),
 )
 
 OWN_BUSINESS = frozenset({"claim"})
-"""Tables that say which service works with what at this moment: that is not carried anywhere."""
+"""Tables about which service works with what at the moment; they are never copied."""
 
 
 @cache
 def shapes() -> tuple[Shape, ...]:
-    """Every table that holds something of the shop's, each after those that its rows refer to."""
+    """Every table with data of the shop, each after the tables that its rows refer to."""
     found = []
     for table in metadata.sorted_tables:
         if table.name in OWN_BUSINESS:

@@ -1,4 +1,4 @@
-"""The chain of seals: what became of an operation cannot be changed later without being noticed.
+"""The chain of seals: a later change of a concluded operation is noticed.
 
 Each time an operation is concluded, and each time a concluded one changes again, a row of `seal` is added in the
 same transaction. It holds two hashes:
@@ -8,16 +8,16 @@ same transaction. It holds two hashes:
 ``chain``             SHA-256 over the seal before it of the same device, and this one (`link`)
 ====================  =========================================================================
 
-The newest seal of an operation fits its rows; each seal fits the one before it. The row of the device in `chain`
-holds the end of its chain, so that rows missing at the end are noticed as well, and the place where the chain begins
-(the *anchor*), which retention moves forward: what retention removes is sealed as removed, what it keeps is sealed
-once more at the end of the chain, and so the oldest seals can go. Each time a seal of no operation says where the
-chain begins.
+The newest seal of an operation matches its rows; each seal matches the one before it. The row of the device in
+`chain` holds the end of its chain, so that missing rows at the end are noticed too, and the place where the chain
+begins (the *anchor*). Retention moves the anchor forward: it seals removed operations as removed, seals kept ones
+again at the end of the chain, and can then remove the oldest seals. Each time it adds a seal of no operation that
+records the anchor.
 
-The encoding under the hashes is the same for every database, and is never changed: a row keeps its hash when it moves
-from one database to another. A row is its whole numbers, then the lengths of its texts (UTF-8) and bodies, each eight
-bytes, big-endian; then texts and bodies themselves, one after the other. An absent body has the length −1, an absent
-number is the smallest there is, −2⁶³.
+The encoding under the hashes is the same for every database and never changes: a row keeps its hash when it moves to
+another database. A row is encoded as its numbers, then the lengths of its texts (UTF-8) and bodies, eight bytes each,
+big-endian; then the texts and bodies themselves. An absent body has the length −1, an absent number is the smallest
+number, −2⁶³.
 
 =============  ====================================  ===============================================
 row            numbers                               texts and bodies
@@ -28,7 +28,7 @@ each document  n, device_n, number, shift, at, sum   kind, state, fiscal_number,
 
 The documents follow their operation in the order of their ``n``.
 
-There is no secret in it: who can change the whole database can also reckon all hashes anew (docs/databases.md).
+It holds no secret: someone who can change the whole database can also calculate all hashes again (docs/databases.md).
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from typing import Any
 OPERATION_NUMBERS = ("n", "device_n", "task", "at", "ended_at", "res")
 OPERATION_BODIES = ("kind", "key", "fingerprint", "state", "answer", "request")
 OPERATION_COLUMNS = (*OPERATION_NUMBERS, *OPERATION_BODIES)
-"""What of an operation is sealed, in the order of the encoding: all but the mark of who asked a server."""
+"""The sealed columns of an operation in the order of the encoding: all but the mark of the request (`token`)."""
 
 DOCUMENT_NUMBERS = ("n", "device_n", "number", "shift", "at", "sum")
 DOCUMENT_BODIES = ("kind", "state", "fiscal_number", "value", "sent")
 DOCUMENT_COLUMNS = (*DOCUMENT_NUMBERS, *DOCUMENT_BODIES)
-"""What of a document is sealed, in the order of the encoding; which operation it is part of is told by its place."""
+"""The sealed columns of a document in the order of the encoding; its place shows which operation it belongs to."""
 
 TEXTS = frozenset({"kind", "key", "state", "fiscal_number"})
-"""Which of the bodies are texts."""
+"""The bodies that are texts."""
 
 ABSENT_NUMBER, ABSENT_LENGTH = -(2**63), -1
 
 GENESIS = bytes(32)
-"""What stands in place of the seal before the first one."""
+"""Used in place of a seal before the first one."""
 
 _PLACE = struct.Struct(">qq")
 _OPERATION = struct.Struct(">12q")
@@ -66,9 +66,9 @@ def content_hash(operation: Sequence[Any], documents: Iterable[Sequence[Any]]) -
 
     :param operation: its `OPERATION_COLUMNS`.
     :param documents: the `DOCUMENT_COLUMNS` of each, in the order of their ``n``.
-    :raises ValueError: when a value is of a kind that its column never holds.
+    :raises ValueError: when a value is not of its column's type.
     """
-    # Written out, for it is part of every sale.
+    # Written out for speed: it is part of every sale.
     n, device_n, task, at, ended_at, res, kind, key, fingerprint, state, answer, request = operation
     try:
         kind, key, state = kind.encode(), key.encode(), state.encode()
@@ -85,7 +85,7 @@ def content_hash(operation: Sequence[Any], documents: Iterable[Sequence[Any]]) -
             parts += (value, sent)
         return sha256(b"".join(parts)).digest()
     except (TypeError, AttributeError, struct.error) as error:
-        raise ValueError(f"nothing that is kept in a journal: {error}") from None
+        raise ValueError(f"not a value of the journal: {error}") from None
 
 
 def removal(operation_n: int) -> bytes:
@@ -94,7 +94,7 @@ def removal(operation_n: int) -> bytes:
 
 
 def mark(device_n: int, removed: int, anchor: bytes) -> bytes:
-    """The ``content`` of the seal, of no operation, that says where the chain of a device begins by now.
+    """The ``content`` of the seal, of no operation, that records where the chain of a device begins now.
 
     :param removed: how many seals of the chain retention has removed.
     """
@@ -104,7 +104,7 @@ def mark(device_n: int, removed: int, anchor: bytes) -> bytes:
 def appended(
     device_n: int, before: bytes, contents: Iterable[tuple[int, bytes]]
 ) -> list[tuple[int, int, bytes, bytes]]:
-    """Seals that go on after one with the chain ``before``: device, operation, content, chain of each.
+    """Seals that follow a seal with the chain ``before``: device, operation, content, chain of each.
 
     :param contents: operation and content of each.
     """
@@ -116,5 +116,5 @@ def appended(
 
 
 def link(before: bytes, device_n: int, operation_n: int, content: bytes) -> bytes:
-    """The ``chain`` of a seal that comes after one with the chain ``before``."""
+    """The ``chain`` of a seal that follows one with the chain ``before``."""
     return sha256(before + _PLACE.pack(device_n, operation_n) + content).digest()

@@ -1,14 +1,15 @@
-"""A store on a database server: a pool of sessions, and no question without an answer.
+"""A store on a database server: a pool of sessions, and retries of verbs whose answer was lost.
 
-A verb whose answer was lost is not given up: first its session is seen to be gone at the server, so that nothing of
-it is still under way, and then the verb is tried again. It finds what the first try stored, by the mark of the
-question, or is the same however often it is done. Only when the server stays away does a verb fail: `StoreFailed`.
+When an answer is lost, the store first makes sure that the server has ended the lost session, so that nothing of it
+is still at work. Then it tries the verb again. The verb finds what the first try stored, by the mark of the question,
+or it may be done any number of times. Only when the server stays away does a verb fail with `StoreFailed`.
 
 Different registers write at the same time: each verb has a session of its own while it runs.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import count
 from secrets import token_bytes, token_hex
@@ -26,18 +27,17 @@ from dmtwisted.store.urls import URL_VARIABLE
 from dmtwisted.store.values import StoreFailed
 
 POOL = 8
-"""Sessions for verbs; more of them are no faster (stack.md 4). One more holds the claims."""
+"""Sessions for verbs; more of them are no faster. One more holds the claims."""
 
 AFTERWARDS = frozenset({"conclude", "accept_document", "note"})
-"""Verbs that tell of what has happened: they wait for a server that is away, for there is no way back."""
+"""Verbs that record what has happened already: they wait for a server that is away."""
 
 
 class ServerStore(IStore, Generic[S]):
-    """The store in the database that ``url`` names; a kind of server says how it is asked.
+    """The store in the database that ``url`` names; a subclass for each kind of server.
 
-    :param installation: the name by which other services on the same database know this one; the same after each
-        start.
-    :param words: how the claims are said to this kind of server.
+    :param installation: the name of this service for other services on the same database; the same after each start.
+    :param words: the statements of the claims for this kind of server.
     """
 
     log = Logger()
@@ -58,7 +58,7 @@ class ServerStore(IStore, Generic[S]):
         self._drained: Deferred[None] | None = None
 
     async def open(self) -> None:
-        """Reach the server, bring the database up to date, and hold a session for the claims.
+        """Connect, bring the database up to date, and keep one session for the claims.
 
         :raises StoreFailed: when the server is away, or its database was made by a newer version.
         """
@@ -85,7 +85,7 @@ class ServerStore(IStore, Generic[S]):
             self.claims.use(holder)
 
     async def close(self) -> None:
-        """Let what is under way end, release the devices in order, and let go of the server."""
+        """Wait for running verbs, release the devices in order, and disconnect."""
         async with self._turn:
             pool, self._pool = self._pool, None
             holder, self._holder = self._holder, None
@@ -105,29 +105,29 @@ class ServerStore(IStore, Generic[S]):
 
     @property
     def alive(self) -> int:
-        """How many sessions for verbs there are now."""
+        """How many sessions for verbs are connected."""
         return 0 if self._pool is None else self._pool.alive
 
     def _name_sessions(self) -> Iterator[str]:
         return (f"dmtwisted {self._life}.{number}" for number in count(1))
 
+    @abstractmethod
     def _session(self, lost: Callable[[S], None], back: Callable[[S], None]) -> S:
-        """A session that reports when it was lost and when it is back."""
-        raise NotImplementedError("a kind of server has sessions of its own")
+        """A session that calls ``lost`` and ``back`` when it was lost and when it is back."""
 
+    @abstractmethod
     async def _greet(self, session: S) -> list[str]:
-        """Look the server over with its first session: warn of what it cannot promise.
+        """Check the server with the first session: warn of what it cannot guarantee.
 
-        :return: the revisions that the database has.
+        :return: the revisions of the database.
         """
-        raise NotImplementedError("a kind of server has statements of its own")
 
+    @abstractmethod
     async def _run(self, session: S, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
         """The value of a verb, asked on ``session``.
 
         :raises Lost: when no answer came.
         """
-        raise NotImplementedError("a kind of server has statements of its own")
 
     async def _let_go(self, pool: Pool[S], holder: S) -> None:
         await holder.stop()
@@ -142,7 +142,7 @@ class ServerStore(IStore, Generic[S]):
             await run_migration(self._reactor, [], {URL_VARIABLE: self._url})
 
     def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
-        """The value of a verb. Who cancels it waits no longer; what was asked goes on."""
+        """The value of a verb. A caller that cancels stops waiting; the verb goes on."""
         due: Deferred[Any] = Deferred(lambda _: None)
         self._running += 1
         Deferred.fromCoroutine(self._perform(verb, arguments)).addBoth(self._settle, due)
@@ -181,19 +181,19 @@ class ServerStore(IStore, Generic[S]):
                 if self.claims.holds(error.device_n) or not self.claims.is_ours(error.owner):
                     self.claims.doubt(error.device_n)
                     raise
-                # Our own earlier life had it, and left something to be concluded.
+                # Our earlier run had the device, and left something to be concluded.
                 await self._own(error.device_n, attempt.again)
             finally:
                 pool.give_back(session)
 
     async def _own(self, device_n: int, stubborn: bool) -> None:
-        """See to it that the device is ours before anything is done with it.
+        """Claim the device before anything is done with it.
 
-        :raises ClaimedElsewhere: when it is another service's.
-        :raises StoreFailed: when it was another one's until now: who asks has to read its state anew.
+        :raises ClaimedElsewhere: when another service has it.
+        :raises StoreFailed: when another service had it until now: the caller must read its state again.
         """
         claim = await self.claims.claim(device_n, stubborn)
         if claim is Claim.ELSEWHERE:
             raise ClaimedElsewhere(device_n)
         if claim is Claim.TAKEN:
-            raise StoreFailed("another service worked with this device meanwhile; its state has to be read anew")
+            raise StoreFailed("another service worked with this device meanwhile; its state must be read again")

@@ -1,7 +1,7 @@
-"""What the stores on a database server have in common: how long things may take, sessions that are lent one verb at a
-time, and tries at a verb until its outcome is known.
+"""What the stores on a database server share: time limits, a pool that lends a session for one verb, and retries of a
+verb until its outcome is known.
 
-Nothing here knows a driver. A kind of server adds its sessions and its statements.
+Nothing here knows a driver. Each kind of server adds its sessions and its statements.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Patience:
-    """How long, in seconds, things may take; every number has its one home here."""
+    """All time limits, in seconds."""
 
     connect: float = 5.0
-    """To reach the server and be let in."""
+    """To connect to the server and log in."""
     statement: float = 10.0
-    """For the server to run one statement; then it gives the statement up, with all that it did."""
+    """For the server to run one statement; then it aborts the statement and undoes it."""
     answer: float = 12.0
-    """For an answer to arrive; a session that is silent for longer is as good as lost."""
+    """For an answer to arrive; a session that is silent for longer is lost."""
     free: float = 10.0
     """For a session of the pool to become free."""
     recovery: float = 5.0
-    """For the server to come back, when nobody knows what became of a statement."""
+    """For the server to come back, when the outcome of a statement is not known."""
     takeover: float = 30.0
-    """For a service that left without a word to end what it does with a device."""
+    """For a service that disappeared to end its work with a device."""
     restart: float = 2.0
-    """For the sessions of our own earlier life to be noticed as gone."""
+    """For the server to notice that the sessions of our earlier run are gone."""
 
 
 class Lost(Exception):
-    """The session broke before an answer came: nobody knows what became of the statement.
+    """The session broke before an answer came: the outcome of the statement is not known.
 
-    ``name`` is the session's name on the server, in the life that it lost.
+    ``name`` is the name that the broken connection has on the server.
     """
 
     def __init__(self, name: str, why: str) -> None:
@@ -56,7 +56,7 @@ AWAY = "the database server is away"
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a verb: who asks (as `claim` has it), the mark of this question, whether it was tried before."""
+    """One try at a verb: the service (as in `claim`), the mark of this question, whether it was tried before."""
 
     instance: str
     token: bytes
@@ -69,7 +69,7 @@ def once_more(attempt: Attempt) -> Attempt:
 
 
 def pauses() -> Iterator[float]:
-    """Seconds before each attempt to come back: at first soon, later so that a server in need is left in peace."""
+    """Seconds before each attempt to reconnect: short at first, then longer, to spare a server in trouble."""
     pause = 0.02
     while True:
         yield pause
@@ -77,39 +77,39 @@ def pauses() -> Iterator[float]:
 
 
 class ISession(Protocol):
-    """One session on a server, that comes back by itself when it was lost."""
+    """One session on a server, which reconnects by itself when it was lost."""
 
     name: str
-    """By which the server knows it; another one in each life."""
+    """Its name on the server; a new one for each connection."""
     reactor: Any
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it is connected."""
 
     async def start(self) -> None:
-        """Reach the server for the first time; from then on the session comes back by itself.
+        """Connect for the first time; from then on the session reconnects by itself.
 
         :raises StoreFailed: when it cannot be reached.
         """
 
     def start_later(self) -> None:
-        """As `start`, in the background and until it succeeds."""
+        """Like `start`, in the background, until it succeeds."""
 
     def close(self) -> None:
-        """Let go of the connection; the session comes back unless it was stopped."""
+        """Close the connection; the session reconnects unless it was stopped."""
 
     async def stop(self) -> None:
-        """Let go of it for good; nothing of it is to come when this returns."""
+        """Close the session for good; when this returns, no call of it is pending."""
 
 
 S = TypeVar("S", bound=ISession)
 
 
 class Pool(Generic[S]):
-    """So many sessions, lent one verb at a time in the order in which they are asked for.
+    """Sessions that are lent for one verb at a time, in the order of the requests.
 
-    :param make: makes a session that reports to the two given functions when it is lost and when it is back.
+    :param make: makes a session that calls the two given functions when it is lost and when it is back.
     """
 
     def __init__(self, reactor: Any, make: Callable[[Any, Any], S], size: int, patience: Patience) -> None:
@@ -122,11 +122,11 @@ class Pool(Generic[S]):
 
     @property
     def alive(self) -> int:
-        """How many sessions can be asked or are being asked."""
+        """How many sessions are connected."""
         return sum(session.alive for session in self._sessions)
 
     async def open(self) -> S:
-        """Reach the server by one session, which is lent to the caller.
+        """Connect one session, which is lent to the caller.
 
         :raises StoreFailed: when it cannot be reached.
         """
@@ -141,14 +141,14 @@ class Pool(Generic[S]):
         return first
 
     def widen(self) -> None:
-        """Bring up all other sessions, in the background."""
+        """Connect all other sessions, in the background."""
         for session in self._sessions[1:]:
             session.start_later()
 
     async def take(self, stubborn: bool = False) -> S:
-        """A session that is alive, for the caller alone until it is given back.
+        """A connected session, for the caller alone until it is given back.
 
-        :param stubborn: also wait when the server is away, for as long as it may take to recover.
+        :param stubborn: wait even when the server is away, for as long as it may take to recover.
         :raises StoreFailed: when there is none in time; nothing was asked then.
         """
         while self._idle:
@@ -177,7 +177,7 @@ class Pool(Generic[S]):
     def _offer(self, session: S) -> None:
         self._idle.append(session)
         if self._lending:
-            # Within a loan that ended at once: who lends there goes on, instead of one loan within the other.
+            # Called within the loop below, from a loan that ended at once: that loop goes on; loans do not nest.
             return
         self._lending = True
         try:
@@ -203,14 +203,14 @@ class Pool(Generic[S]):
                     waiter.errback(StoreFailed(AWAY))
 
     def lend_no_more(self) -> None:
-        """Whoever waits for a session, or comes later, is told that there is none."""
+        """Fail the callers that wait for a session, and later ones."""
         self._closed = True
         for waiter, _ in list(self._waiting):
             if not waiter.called:
                 waiter.errback(StoreFailed("the database is being closed"))
 
     async def stop(self) -> None:
-        """Let go of the server."""
+        """Close all sessions."""
         for session in self._sessions:
             await session.stop()
 

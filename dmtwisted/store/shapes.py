@@ -27,8 +27,7 @@ def quoted(names: Iterable[str]) -> str:
 class Shape:
     """One table: its columns with the types of their values, and its key.
 
-    ``wide`` tells for each column whether its numbers take eight bytes, ``numbered`` whether the database gives
-    the rows their numbers by itself.
+    ``wide``: for each column, whether its numbers take eight bytes. ``numbered``: the database numbers the rows.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Shape:
         return tuple(row[self.columns.index(name)] for name in self.key)
 
     def name_of(self, key: Key) -> str:
-        """A row as it is told to people: ``operation n=17``."""
+        """The name of a row in messages: ``operation n=17``."""
         return f"{self.name} {' '.join(f'{name}={value}' for name, value in zip(self.key, key, strict=True))}"
 
 
@@ -61,16 +60,16 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Sum:
-    """What the content of a table amounts to: how many rows there are, and the sum of their hashes.
+    """How many rows a table has, and the sum of their hashes.
 
-    The same for the same rows, in whatever order and in whatever portions they came, in every database.
+    Equal for equal rows, in whatever order and portions they are read, in every database.
     """
 
     def __init__(self, rows: int = 0, total: int = 0) -> None:
         self.rows, self._total = rows, total
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Count these rows in."""
+        """Add rows."""
         total = 0
         for row in rows:
             total += int.from_bytes(hashlib.sha256(_encode(row)).digest())

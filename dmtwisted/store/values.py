@@ -1,6 +1,6 @@
-"""The values that travel between the rooms and a database.
+"""The values that pass between the rooms and a database.
 
-Rows leave a store as these. Bodies that only their owner understands (settings, register states, documents) are
+A store returns rows as these. Bodies that only their owner understands (settings, register states, documents) are
 bytes here. This module stays light: the writer process imports little more.
 """
 
@@ -12,11 +12,11 @@ import msgspec
 
 
 class StoreFailed(Exception):
-    """The database did not confirm what was asked; callers are answered with 1082 (specification 7.1)."""
+    """The database did not confirm a verb; the service answers 1082 (specification 7.1)."""
 
 
 class StoreDamaged(StoreFailed):
-    """The database is there and cannot be worked with: its file is damaged, closed to us, or the disk is full."""
+    """The database is there but unusable: its file is damaged or not accessible, or the disk is full."""
 
 
 class NameTaken(Exception):
@@ -27,17 +27,17 @@ class State(StrEnum):
     """The life of an operation: ``intended → done | refused | unknown`` (docs/architecture.md)."""
 
     INTENDED = "intended"
-    """Durable before the first byte left; after a crash nobody knows whether it was sent."""
+    """Durable before the first byte was sent; after a crash it is not known whether it was sent."""
     DONE = "done"
     """It happened; the answer is stored."""
     REFUSED = "refused"
     """It certainly did not happen."""
     UNKNOWN = "unknown"
-    """It was sent and no answer came; only the far end knows."""
+    """It was sent and no answer came; only the remote device or the tax service knows the outcome."""
 
 
 class DeviceRow(msgspec.Struct, frozen=True, array_like=True):
-    """A device as it is kept. ``n`` is never used again, even when the device is deleted."""
+    """A stored device. ``n`` is never used again, even when the device is deleted."""
 
     n: int
     dev_id: str
@@ -48,10 +48,10 @@ class DeviceRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
-    """A fiscal document about to be sent.
+    """A fiscal document about to be sent; its members are in the order of the columns.
 
-    ``value`` is our own reading of it, ``sent`` the exact bytes for the wire; ``at`` is in milliseconds since
-    1970, ``sum`` in kopecks.
+    ``value`` is our own form of it, ``sent`` the exact bytes for the wire; ``at`` is in milliseconds since 1970,
+    ``sum`` in kopecks.
     """
 
     number: int
@@ -66,7 +66,8 @@ class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
 class Intent(msgspec.Struct, frozen=True, array_like=True):
     """An operation about to have an effect (specification 1.10): its key, and what it will send.
 
-    ``request`` is what its device is asked for, as only the device's service understands it.
+    ``request`` is the request to its device, in a form that only the device's service understands. The members are in
+    the order of the columns.
     """
 
     device_n: int
@@ -80,7 +81,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
-    """A fiscal document as it is kept."""
+    """A stored fiscal document."""
 
     number: int
     kind: str
@@ -94,7 +95,7 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OperationRow(msgspec.Struct, frozen=True, array_like=True):
-    """An operation as it is kept; ``answer`` is empty until it is done."""
+    """A stored operation; ``answer`` is empty until it is done."""
 
     n: int
     device_n: int
@@ -111,14 +112,14 @@ class OperationRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reserved(msgspec.Struct, frozen=True, array_like=True):
-    """The answer to :meth:`IStore.reserve`: the number of the new row, or the row that has the key already."""
+    """The result of :meth:`IStore.reserve`: the number of the new row, or the row that has the key already."""
 
     n: int
     known: OperationRow | None
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """What became of an operation.
+    """The outcome of an operation.
 
     ``fiscal_numbers`` maps local numbers of its documents to fiscal numbers; ``register_state`` is the state of
     the register that follows from it, `None` when it stays as it was; ``sold`` are item codes with their tax
@@ -139,7 +140,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
-    """Which operations are looked for, newest first; members that are empty or `None` narrow nothing.
+    """A search for operations, newest first; members that are empty or `None` do not narrow it.
 
     Times are milliseconds since 1970, both ends included.
     """
@@ -156,14 +157,14 @@ class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FoundOperations(msgspec.Struct, frozen=True, array_like=True):
-    """One page of the operations that were looked for, without their documents, and how many there are in all."""
+    """One page of the operations that were found, without their documents, and how many there are in all."""
 
     total: int
     operations: list[OperationRow]
 
 
 class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):
-    """Which accepted documents are looked for; members that are empty or `None` narrow nothing.
+    """A search for accepted documents; members that are empty or `None` do not narrow it.
 
     Times are milliseconds since 1970, both ends included.
     """
@@ -194,7 +195,7 @@ class FoundDocument(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FoundDocuments(msgspec.Struct, frozen=True, array_like=True):
-    """One page of the documents that were looked for, and how many there are in all."""
+    """One page of the documents that were found, and how many there are in all."""
 
     total: int
     documents: list[FoundDocument]
@@ -203,8 +204,8 @@ class FoundDocuments(msgspec.Struct, frozen=True, array_like=True):
 class ChainRow(msgspec.Struct, frozen=True, array_like=True):
     """The chain of seals of a device (`dmtwisted.store.seals`).
 
-    ``count`` seals were ever made, the ``removed`` oldest of them are gone in order; ``anchor`` is the chain hash of
-    the last that is gone, ``hash`` that of the newest.
+    ``count`` seals were ever made; retention has removed the ``removed`` oldest. ``anchor`` is the chain hash of the
+    last removed seal, ``hash`` that of the newest seal.
     """
 
     device_n: int
@@ -215,10 +216,10 @@ class ChainRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SealRow(msgspec.Struct, frozen=True, array_like=True):
-    """A seal, and what it stands for.
+    """A seal, and the operation that it seals.
 
-    ``actual`` is the content hash of its operation as the rows are now: empty when they hold what no row of ours
-    holds, `None` when the operation is gone; ``newest`` tells that the operation has no later seal.
+    ``actual`` is the content hash of the operation as its rows are now: empty when they hold values that our rows
+    never hold, `None` when the operation is missing. ``newest``: the operation has no later seal.
     """
 
     n: int
@@ -231,7 +232,7 @@ class SealRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ConcludedRow(msgspec.Struct, frozen=True, array_like=True):
-    """An operation that has an outcome, and so has to be sealed."""
+    """An operation that has an outcome, and therefore must be sealed."""
 
     n: int
     device_n: int
@@ -239,7 +240,7 @@ class ConcludedRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgedPaper(msgspec.Struct, frozen=True, array_like=True):
-    """What retention has to know of a document."""
+    """What retention needs of a document."""
 
     kind: str
     number: int
@@ -247,10 +248,10 @@ class AgedPaper(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgedRow(msgspec.Struct, frozen=True, array_like=True):
-    """What retention has to know of an operation (`dmtwisted.retention`).
+    """What retention needs of an operation (`dmtwisted.retention`).
 
-    ``batch`` tells that its register has a batch under the same key, ``last`` that its device has made no later
-    payment or print job. ``ended_at`` is `None` while it is under way.
+    ``batch``: its register has a batch under the same key. ``last``: its device has no later payment or print job.
+    ``ended_at`` is `None` while it is under way.
     """
 
     n: int
@@ -265,12 +266,12 @@ class AgedRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Cut(msgspec.Struct, frozen=True, array_like=True):
-    """What retention takes from a device in one step.
+    """What retention removes from a device in one step.
 
-    ``operations`` go, with their documents; the seals ``dropped``, the oldest of the chain in their order, go as
-    well. ``renewed`` operations, whose seal is among those, get a new one with the same content, unless they were
-    sealed anew since the seals were looked at. ``anchor`` is where the chain begins until now: when it begins
-    elsewhere, somebody else was quicker.
+    It removes ``operations`` with their documents, and the seals ``dropped``, the oldest of the chain in their order.
+    The ``renewed`` operations, whose seals are among those, get a new seal with the same content, unless they were
+    sealed again since retention read the seals. ``anchor`` is where retention saw the chain begin: when it begins
+    elsewhere, another service has removed seals meanwhile.
     """
 
     device_n: int

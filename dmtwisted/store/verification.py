@@ -1,4 +1,4 @@
-"""Whether the journal is what we wrote: the first row that does not fit its seal (`dmtwisted.store.seals`)."""
+"""Check that the journal is unchanged: find the first row that does not match its seal (`dmtwisted.store.seals`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmtwisted.store.seals import GENESIS, link, mark, removal
 from dmtwisted.store.values import ChainRow, SealRow
 
 PAGE = 200
-"""Seals in one step of `verify`: some milliseconds, which no sale feels."""
+"""Seals in one step of `verify`: some milliseconds, so that sales do not wait."""
 
 
 class Wrong(StrEnum):
@@ -23,24 +23,24 @@ class Wrong(StrEnum):
     REMOVED = "removed"
     """An operation was sealed and is not there."""
     UNSEALED = "unsealed"
-    """A concluded operation was never sealed: nobody of us wrote it."""
+    """A concluded operation was never sealed: no service wrote it."""
     BROKEN = "broken"
-    """A seal does not follow from the one before it: it was changed, moved or put in, or others are missing."""
+    """A seal does not follow from the one before it: it was changed, moved or inserted, or others are missing."""
     CUT = "cut"
-    """The chain does not end as it did: its last rows are missing, or rows were put after them."""
+    """The chain does not end where it should: its last rows are missing, or rows were added after them."""
 
 
 _WORDS = {
-    Wrong.CHANGED: "it or one of its documents was changed after it was kept",
+    Wrong.CHANGED: "it or one of its documents was changed after it was stored",
     Wrong.REMOVED: "it was removed",
-    Wrong.UNSEALED: "it was put in from outside",
-    Wrong.BROKEN: "its seal does not follow from the one before: rows were changed, removed, put in or moved here",
-    Wrong.CUT: "it is the last one of its device that fits; what came after it was removed or put in from outside",
+    Wrong.UNSEALED: "it was inserted from outside",
+    Wrong.BROKEN: "its seal does not follow from the one before: rows were changed, removed, inserted or moved here",
+    Wrong.CUT: "it is the last one of its device that matches; what follows was removed, or inserted from outside",
 }
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """The first bad row. ``operation_n`` is 0 where no operation can be named."""
+    """The first bad row. ``operation_n`` is 0 when no operation can be named."""
 
     wrong: Wrong
     device_n: int
@@ -53,7 +53,7 @@ class Flaw(msgspec.Struct, frozen=True):
 
 
 class Walk:
-    """Follows the chains of all devices, seal by seal; without I/O, for `verify` and for offline tools.
+    """Follows the chains of all devices, seal by seal. Does no I/O; for `verify` and for offline tools.
 
     :param chains: the rows of `chain`, read before the first seal was.
     """
@@ -73,7 +73,7 @@ class Walk:
         for seal in seals:
             reached = self._reached.get(seal.device_n)
             if reached is not None and seal.n <= reached:
-                # Taken before we went back.
+                # Checked before `go_back`.
                 self.after = seal.n
                 continue
             before = self._ends.get(seal.device_n, GENESIS)
@@ -93,10 +93,10 @@ class Walk:
         return None
 
     def go_back(self, device_n: int) -> bool:
-        """Go on behind the last seal of a device that was taken, once from each such place; whether it could be done.
+        """Continue after the last checked seal of a device, once from each such place; return whether it is possible.
 
-        The seals of one device come in the order of their ``n``, those of several do not: while a store is at work,
-        one may have been kept when a later one of another device had been taken already.
+        The seals of one device come in the order of their ``n``, those of several devices do not: while a store is at
+        work, a seal may be stored after a seal of another device with a higher ``n`` was already checked.
         """
         place = self._reached.get(device_n, 0)
         if self._back.get(device_n) == place:
@@ -105,9 +105,9 @@ class Walk:
         return True
 
     def end(self, chains: Iterable[ChainRow]) -> Flaw | None:
-        """Whether the chains end where they should.
+        """Check that the chains end where they should.
 
-        :param chains: the rows of `chain`, read before it was found that there are no more seals.
+        :param chains: the rows of `chain`, read before the last page of seals turned out to be empty.
         """
         now = {chain.device_n: chain for chain in chains}
         for device_n in sorted({*now, *self._ends}):
@@ -117,14 +117,14 @@ class Walk:
         return None
 
     def _begins_right(self, chain: ChainRow) -> bool:
-        """Whether the newest mark says the same of the begin as the row of the chain."""
+        """Whether the newest mark records the same beginning as the row of the chain."""
         if not chain.removed:
             return chain.anchor == GENESIS and chain.device_n not in self._marks
         return self._marks.get(chain.device_n) == mark(chain.device_n, chain.removed, chain.anchor)
 
 
 async def verify(store: IStore, page: int = PAGE) -> Flaw | None:
-    """The first bad row of the journal; `None` when there is none. The store may be at work meanwhile."""
+    """The first bad row of the journal; `None` when there is none. The store may be in use meanwhile."""
     walking = Verification(store, page)
     while not await walking.step():
         pass
@@ -132,7 +132,7 @@ async def verify(store: IStore, page: int = PAGE) -> Flaw | None:
 
 
 class Verification:
-    """`verify` in steps, for whoever shows how far it is: ``walk.seen`` of so many seals as ``total``."""
+    """`verify` in steps, to show its progress: ``walk.seen`` of ``total`` seals."""
 
     def __init__(self, store: IStore, page: int = PAGE) -> None:
         self._store, self._page = store, page
@@ -142,11 +142,11 @@ class Verification:
 
     @property
     def total(self) -> int:
-        """How many seals there were at the begin; 0 before the first step."""
+        """How many seals there were at the beginning; 0 before the first step."""
         return 0 if self.walk is None else sum(chain.count - chain.removed for chain in self.walk.chains.values())
 
     async def step(self) -> bool:
-        """Look at the next rows; whether that was all, or a bad one is found."""
+        """Check the next rows; return whether this was the last step."""
         chains = await self._store.chains()
         if self.walk is None:
             self.walk = Walk(chains)
@@ -154,7 +154,7 @@ class Verification:
         flaw = self.walk.take(seals) if seals else self.walk.end(chains)
         if flaw is not None:
             if await self._moved():
-                # Retention went on while we looked: what is missing was removed in order.
+                # Retention worked meanwhile: it removed the missing rows in order.
                 self.walk = None
                 return False
             if self.walk.go_back(flaw.device_n):
@@ -170,7 +170,7 @@ class Verification:
         return self.flaw is not None or not concluded
 
     async def _moved(self) -> bool:
-        """Whether the begin of a chain is not where it was."""
+        """Whether a chain begins elsewhere than before."""
         assert self.walk is not None
         known = self.walk.chains
         return any(

@@ -1,7 +1,7 @@
-"""A backup: one compressed tar file with a manifest, the database, and the files of the state folder.
+"""The format of a backup: one compressed tar file with a manifest, the database, and the files of the state folder.
 
 =====================  ======================================================================================
-``manifest.json``      what there is, with hashes (`Manifest`); the first member, so that it is read at once
+``manifest.json``      the content, with hashes (`Manifest`); the first member, so that it is read at once
 ``database.sqlite``    the whole SQLite file, or
 ``rows/TABLE``         the rows of a table, each a MessagePack array behind its length in four bytes
 ``state/PATH``         a file of the state folder: keys, certificates, ledgers of training devices
@@ -27,22 +27,22 @@ from dmtwisted.store.rows import CarryError
 from dmtwisted.store.shapes import Row, Shape
 
 FORMAT = 1
-"""The version of this form; a later one is refused."""
+"""The version of this format; a later one is refused."""
 
 MANIFEST, DATABASE, ROWS, STATE = "manifest.json", "database.sqlite", "rows/", "state/"
 
 MOST_MANIFEST = 64 << 20
-"""Bytes that a manifest may have."""
+"""The largest manifest, in bytes."""
 
 _BLOCK = 1 << 20
 _LENGTH = struct.Struct(">I")
 
-Told = Callable[[int], None]
-"""Told how many more bytes are done."""
+Advance = Callable[[int], None]
+"""Called with the number of bytes that were done."""
 
 
 class TableMark(msgspec.Struct, frozen=True):
-    """What a table amounts to: rows, the sum of their hashes, the highest number ever given."""
+    """Rows of a table, the sum of their hashes, and the highest number ever given to a row."""
 
     rows: int
     sum: str
@@ -50,14 +50,14 @@ class TableMark(msgspec.Struct, frozen=True):
 
 
 class FileMark(msgspec.Struct, frozen=True):
-    """What a member has to be."""
+    """Size and hash of a member."""
 
     size: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What is in a backup; times are milliseconds since 1970."""
+    """The content of a backup; times are milliseconds since 1970."""
 
     format: int
     made: int
@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def whole_file(self) -> bool:
-        """Whether it holds a SQLite file as it is, not rows."""
+        """Whether it holds a whole SQLite file instead of rows."""
         return DATABASE in self.files
 
 
@@ -81,10 +81,10 @@ def mark_of(path: Path) -> FileMark:
         return FileMark(stream.tell(), found.hexdigest())
 
 
-def write_archive(path: Path, manifest: Manifest, folder: Path, told: Told) -> None:
-    """Write the archive of the files below ``folder`` that ``manifest`` names; readable by its owner alone.
+def write_archive(path: Path, manifest: Manifest, folder: Path, advance: Advance) -> None:
+    """Write the archive of the files below ``folder`` that ``manifest`` names; only its owner can read it.
 
-    :raises OSError: when the disk does not take it; then there is no such file.
+    :raises OSError: when it cannot be written; then there is no such file.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -95,7 +95,7 @@ def write_archive(path: Path, manifest: Manifest, folder: Path, told: Told) -> N
                 for name, mark in manifest.files.items():
                     with (folder / name).open("rb") as stream:
                         tar.addfile(_about(name, mark.size), stream)
-                    told(mark.size)
+                    advance(mark.size)
             raw.flush()
             os.fsync(raw.fileno())
     except BaseException:
@@ -110,18 +110,19 @@ def _about(name: str, size: int) -> tarfile.TarInfo:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """What a backup says of itself.
+    """The manifest of a backup.
 
-    :raises CarryError: when it is no backup of ours, or one of a later version.
+    :raises CarryError: when it is not a backup of ours, or one of a later version.
     """
     with _opened(path) as (tar, _):
         return _manifest(path, tar)
 
 
-def unpack(path: Path, folder: Path | None, told: Told) -> Manifest:
+def unpack(path: Path, folder: Path | None, advance: Advance) -> Manifest:
     """Check every byte of a backup; write its files into ``folder``, unless that is `None`.
 
-    :raises CarryError: when it is damaged or no backup of ours. :raises OSError: when the disk does not take it.
+    :raises CarryError: when it is damaged or not a backup of ours.
+    :raises OSError: when a file cannot be written.
     """
     with _opened(path) as (tar, rest):
         manifest = _manifest(path, tar)
@@ -130,11 +131,11 @@ def unpack(path: Path, folder: Path | None, told: Told) -> Manifest:
             mark = missing.pop(info.name, None)
             stream = tar.extractfile(info) if info.isfile() else None
             if mark is None or stream is None or not _harmless(info.name):
-                raise CarryError(f"{path}: {info.name} does not belong into a backup")
-            if _copied(stream, None if folder is None else folder / info.name, told) != mark:
+                raise CarryError(f"{path}: {info.name} does not belong in a backup")
+            if _copied(stream, None if folder is None else folder / info.name, advance) != mark:
                 raise CarryError(f"{path}: {info.name} is damaged")
         while rest.read(_BLOCK):
-            """Whatever is left ends with the hash of all that was packed."""
+            """The rest ends with the hash over all that was packed: it must be read."""
         if missing:
             raise CarryError(f"{path}: {min(missing)} is missing")
     return manifest
@@ -146,23 +147,23 @@ def _opened(path: Path) -> Iterator[tuple[tarfile.TarFile, gzip.GzipFile]]:
         with gzip.open(path, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
             yield tar, packed
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, ValueError) as error:
-        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+        raise CarryError(f"{path}: this is not a complete backup: {error}") from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+        raise CarryError(f"{path}: this is not a complete backup: {error}") from error
     except Exception as error:
-        # zlib has an exception of its own, which its module does not let be told from others of that name.
+        # zlib's own exception has no name that could be imported without loading zlib itself.
         if type(error).__module__ != "zlib":
             raise
-        raise CarryError(f"{path}: this is no whole backup: {error}") from error
+        raise CarryError(f"{path}: this is not a complete backup: {error}") from error
 
 
 def _manifest(path: Path, tar: tarfile.TarFile) -> Manifest:
     info = tar.next()
     stream = tar.extractfile(info) if info is not None and info.isfile() and info.name == MANIFEST else None
     if info is None or stream is None or info.size > MOST_MANIFEST:
-        raise CarryError(f"{path}: this is no backup of this service")
+        raise CarryError(f"{path}: this is not a backup of this service")
     try:
         manifest = msgspec.json.decode(stream.read(), type=Manifest)
     except msgspec.DecodeError as error:
@@ -173,13 +174,13 @@ def _manifest(path: Path, tar: tarfile.TarFile) -> Manifest:
 
 
 def _harmless(name: str) -> bool:
-    """Whether a member stays below the folder into which it is unpacked."""
+    """Whether a member stays below the folder where it is unpacked."""
     path = PurePosixPath(name)
     known = name == DATABASE or name.startswith((ROWS, STATE))
     return known and not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name
 
 
-def _copied(source: IO[bytes], path: Path | None, told: Told) -> FileMark:
+def _copied(source: IO[bytes], path: Path | None, advance: Advance) -> FileMark:
     found, size = hashlib.sha256(), 0
     target = None
     if path is not None:
@@ -191,7 +192,7 @@ def _copied(source: IO[bytes], path: Path | None, told: Told) -> FileMark:
             size += len(block)
             if target is not None:
                 target.write(block)
-            told(len(block))
+            advance(len(block))
         if target is not None:
             target.flush()
             os.fsync(target.fileno())
@@ -212,7 +213,7 @@ def write_rows(stream: IO[bytes], rows: Iterable[Row]) -> None:
 
 
 def read_rows(stream: IO[bytes], shape: Shape) -> Iterator[Row]:
-    """The rows of a file that `write_rows` has written.
+    """The rows of a file that `write_rows` wrote.
 
     :raises CarryError: when it is damaged.
     """

@@ -1,7 +1,7 @@
-"""Make a backup while the service sells: one moment of the database, and the files of the state folder.
+"""Make a backup while the service sells: the database at one moment, and the files of the state folder.
 
-Nothing is trusted: the copy is checked, its rows are compared with those of the database as it was at that moment,
-and the finished archive is read once more from the disk before it gets its name.
+Everything is verified: the copy is checked, its rows are compared with those of the database at that moment, and the
+finished archive is read again from the disk before it gets its name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOT_KEPT = (
     "*.tar.gz",
     "*.before-upgrade-*",
 )
-"""What of the state folder is no state."""
+"""Names in the state folder that are not state."""
 
 _PART = ".new"
 
@@ -59,12 +59,12 @@ _PART = ".new"
 def make_backup(
     rows: Rows, state: Path, leave_out: Iterable[Path], target: Path, now: int, report: Report
 ) -> Manifest:
-    """Write a backup to ``target`` and return what is in it; killed at any moment, there is none of that name.
+    """Write a backup to ``target`` and return its manifest; after a kill at any moment there is no file of that name.
 
-    :param leave_out: files of the state folder that are no state: the database itself, the log.
+    :param leave_out: files of the state folder that are not state: the database itself, the log.
     :param now: milliseconds since 1970.
-    :raises CarryError: when the database is of another version, or the copy is not what it should be.
-    :raises OSError: when the disk does not take it.
+    :raises CarryError: when the database is of another version, or the copy differs from it.
+    :raises OSError: when a file cannot be written.
     """
     own = state / FOLDER
     for needed in (own, target.parent):
@@ -74,12 +74,12 @@ def make_backup(
     except Locked:
         raise CarryError(f"{own}: another backup is being made") from None
     with lock:
-        # Nobody else is here: what was left behind by one that was killed holds keys and receipts.
+        # No other backup is running. The remains of a killed one hold keys and receipts.
         for left in (*own.glob(".backup-*"), *own.glob(f".*{_PART}")):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         expect_nothing_pending(state)
         if target.exists():
-            raise CarryError(f"{target} is there already")
+            raise CarryError(f"{target} exists already")
         folder = own / f".backup-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         fresh = target.with_name(f".{target.name}{_PART}")
@@ -88,14 +88,14 @@ def make_backup(
             manifest = _gather(rows, state, set(leave_out), folder, now, report)
             total, done = 2 * sum(mark.size for mark in manifest.files.values()), 0
 
-            def told(size: int) -> None:
+            def advance(size: int) -> None:
                 nonlocal done
                 done += size
                 report("archive", done, total)
 
-            write_archive(fresh, manifest, folder, told)
-            if unpack(fresh, None, told) != manifest:
-                raise CarryError(f"{target}: what was written is not what was meant")
+            write_archive(fresh, manifest, folder, advance)
+            if unpack(fresh, None, advance) != manifest:
+                raise CarryError(f"{target}: the file on the disk is not what was written")
             reached("backup.written")
             replace(fresh, target)
             to_disk(target.parent)
@@ -132,20 +132,20 @@ def _gather(rows: Rows, state: Path, leave_out: set[Path], folder: Path, now: in
 
 
 def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
-    """Copy a SQLite file as it is at one moment; what is in the copy."""
+    """Copy a SQLite file as it is at one moment; return the marks of its tables."""
     rows.copy_to(path, report)
     with SqliteRows(path, reading=True, alone=True) as copied:
         wrong = next(copied.faults(), "")
         if wrong:
-            raise CarryError(f"the database is damaged, and there is no backup of it: {wrong}")
+            raise CarryError(f"the database is damaged, and is not backed up: {wrong}")
         tables = marks(copied, report)
     if tables != marks(rows, report):
-        raise CarryError("the copy is not what the database was")
+        raise CarryError("the copy differs from the database")
     return tables
 
 
 def marks(rows: Rows, report: Report) -> dict[str, TableMark]:
-    """What each table amounts to."""
+    """The mark of each table."""
     total, done = sum(rows.count(shape) for shape in shapes()), 0
     found = {}
     for shape in shapes():
@@ -169,7 +169,7 @@ def _dump(rows: Rows, shape: Shape, path: Path, report: Report) -> TableMark:
 
 
 def state_files(state: Path, leave_out: Iterable[Path]) -> Iterator[Path]:
-    """The files of the state folder that are state, in the order of their names."""
+    """The files of the state folder that are state, sorted by name."""
     ours = {Path(f"{name}{end}") for name in names_in(state, leave_out) for end in ("", "-wal", "-shm", "-journal")}
     for path in sorted(state.rglob("*")):
         name = path.relative_to(state)
@@ -179,9 +179,9 @@ def state_files(state: Path, leave_out: Iterable[Path]) -> Iterator[Path]:
 
 
 def names_in(folder: Path, files: Iterable[Path]) -> set[Path]:
-    """What those of the files that lie in a folder are called there: as they were named, and by their true names.
+    """The names of those of the files that are in a folder: as given, and by their real paths.
 
-    The configuration may call a folder by a link, and the database in it by its own name, or the other way round.
+    The configuration may name a folder by a link and the database in it by its real path, or the other way round.
     """
     files = list(files)
     pairs = [(folder, file) for file in files] + [(folder.resolve(), file.resolve()) for file in files]
@@ -189,5 +189,5 @@ def names_in(folder: Path, files: Iterable[Path]) -> set[Path]:
 
 
 def backups(folder: Path) -> list[Path]:
-    """The backups in a folder, the newest first by their names."""
+    """The backups in a folder, newest first by name."""
     return sorted(folder.glob("*.tar.gz"), reverse=True)

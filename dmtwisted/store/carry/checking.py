@@ -1,4 +1,4 @@
-"""Is a database whole? Every row of it is read."""
+"""Check that a database is whole: read every row of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmtwisted.store.verification import Flaw, Walk, Wrong
 
 @dataclass
 class Checked:
-    """The sum of each table that could be read, and all that is wrong, the worst first."""
+    """The sum of each table that could be read, and all faults, the worst first."""
 
     sums: dict[str, Sum] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Checked:
 def check(rows: Rows, report: Report) -> Checked:
     """Read and check everything.
 
-    :raises CarryError: when a service works with a database that cannot be read as it is at one moment.
+    :raises CarryError: when a service works with a database that cannot be read at one moment.
     """
     if not rows.one_moment:
         rows.keep_others_out(0)
@@ -59,7 +59,7 @@ def check(rows: Rows, report: Report) -> Checked:
             continue
         done += found.sums[shape.name].rows
     if len(found.sums) == len(shapes()):
-        # Over rows that cannot be read the chain would say the same once more.
+        # When some rows cannot be read, the chain would only report them again.
         flaw = follow(rows, report)
         if flaw is not None:
             found.faults.append(str(flaw))
@@ -67,7 +67,7 @@ def check(rows: Rows, report: Report) -> Checked:
 
 
 def follow(rows: Rows, report: Report) -> Flaw | None:
-    """The first row that does not fit its seal (`dmtwisted.store.verification`); `None` when all do.
+    """The first row that does not match its seal (`dmtwisted.store.verification`); `None` when all match.
 
     :raises CarryError: when something cannot be read.
     """
@@ -123,12 +123,12 @@ def _hash(operation: Row, documents: list[Row]) -> bytes:
     try:
         return content_hash(operation, documents)
     except (ValueError, struct.error):
-        # A value that no row of ours holds.
+        # A value that our rows never hold.
         return b""
 
 
 def _read(rows: Rows, shape: Shape, faults: list[str], report: Report, done: int, total: int) -> Sum:
-    """The sum of a table; rows with values of a wrong type are told."""
+    """The sum of a table; rows with a value of a wrong type are added to ``faults``."""
     read = Sum()
     last: Key | None = None
     for page in rows.walk(shape):
@@ -137,7 +137,7 @@ def _read(rows: Rows, shape: Shape, faults: list[str], report: Report, done: int
             if strange:
                 faults.append(f"{shape.name_of(shape.key_of(row))}: {strange} is not of its type")
         if last is not None and shape.key_of(page[0]) <= last:
-            # An index out of order would let us walk in circles.
+            # With an index out of order the walk would never end.
             raise CarryError(f"{shape.name_of(last)}: the rows after it are out of order")
         last = shape.key_of(page[-1])
         read.add(page)

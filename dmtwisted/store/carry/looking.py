@@ -1,4 +1,4 @@
-"""What there is in a database, told while the service works with it."""
+"""The status of a database, read while the service works with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PERIOD = "SELECT min(at), max(at) FROM document"
 
 @dataclass(frozen=True)
 class Unfinished:
-    """An operation whose outcome is open; ``at`` is in milliseconds since 1970."""
+    """An operation without a final outcome; ``at`` is in milliseconds since 1970."""
 
     device: str
     kind: str
@@ -33,7 +33,7 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Claimed:
-    """Which service works with a device, or did so last."""
+    """The service that works with a device, or did so last."""
 
     device: str
     instance: str
@@ -42,7 +42,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Status:
-    """What there is; times are milliseconds since 1970, `None` when there is no document."""
+    """The content of a database; times are milliseconds since 1970, `None` when there is no document."""
 
     name: str
     revision: str | None
@@ -55,7 +55,7 @@ class Status:
 
 
 def look(rows: Rows) -> Status:
-    """Look at a database; one of another revision is told by its name and size alone.
+    """The status of a database; only name and size when it has another revision.
 
     :raises CarryError: when it cannot be read.
     """
@@ -76,16 +76,16 @@ def look(rows: Rows) -> Status:
 
 
 def fitness(revision: str | None) -> str:
-    """What is in the way of working with a database, as a predicate; empty when nothing is."""
+    """Why this version cannot work with a database, as a predicate; empty when it can."""
     if revision == head():
         return ""
     if revision is None:
-        return "is no database of this service"
+        return "is not a database of this service"
     return unfit(revision) or "is of an older version; `dmtwisted db upgrade` brings it up to date"
 
 
 def expect_fit(rows: Rows) -> None:
-    """Complain of a database that is not of this version.
+    """Check that a database is of this version.
 
     :raises CarryError: when it is not.
     """
@@ -95,9 +95,9 @@ def expect_fit(rows: Rows) -> None:
 
 
 def expect_nothing_pending(state: Path) -> None:
-    """Complain of a restore that was broken off after it was decided: what is there is half of before, half restored.
+    """Check that no restore was interrupted after its plan was written: only some of the files would be restored.
 
-    :raises CarryError: when there is one.
+    :raises CarryError: when there is such a restore.
     """
     if planned(state):
         raise CarryError(f"a restore into {state} is not finished; start the service, or restore once more")

@@ -1,10 +1,9 @@
-"""Move a database: every row into another one, which may be of another kind.
+"""Move a database: copy every row into another database, which may be of another kind.
 
-Portions of rows go over in the order of their keys. With each portion, in the same transaction, the target notes
-how far it has come: killed at any moment, the next run goes on after the last portion that was committed. Until the
-end the target bears the revision `MOVING`, so no service works with it. At the end both sides are read once more
-from the first row to the last and their sums compared; only then the target becomes a database like any other. The
-source is read and nothing else.
+Rows are copied in portions, in the order of their keys. Each portion is one transaction with a note of the progress:
+after a kill at any moment, the next run continues after the last committed portion. Until the end the target has the
+revision `MOVING`, so no service works with it. At the end both databases are read from the first row to the last and
+their sums are compared; only then can services use the target. The source is only read.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from dmtwisted.store.schema import all_tables, shapes
 from dmtwisted.store.shapes import Key, Row, Shape, Sum
 
 PATIENCE = 10.0
-"""Seconds to wait for whoever is just ending: a killed run of our own, at a server that has not noticed."""
+"""Seconds to wait for a killed run of ours whose end the server has not noticed yet."""
 
 Report = Callable[[str, int, int], None]
-"""Told what is being done, how many rows are done and how many there are."""
+"""Called with the current step, the number of rows done, and the number of all rows."""
 
 Make = Callable[[], None]
 """Makes the schema in an empty database."""
@@ -39,7 +38,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True)
 class Moved:
-    """What a move has brought over: rows and sum of each table, and how many rows this run carried."""
+    """The result of a move: rows and sum of each table, and how many rows this run copied."""
 
     sums: dict[str, Sum]
     carried: int
@@ -48,13 +47,13 @@ class Moved:
 def move(
     source: Rows, target: Rows, make: Make, report: Report, anew: bool = False, ready: Ready = lambda: None
 ) -> Moved:
-    """Bring every row of ``source`` into ``target``.
+    """Copy every row of ``source`` into ``target``.
 
     :param make: makes the schema in the target.
-    :param anew: take out first what an earlier run has brought.
+    :param anew: delete first what an earlier run has copied.
     :param ready: called once, before the last step.
-    :raises CarryError: when one of them is in use, the source is damaged, the target holds something else, or the
-        sums are not equal.
+    :raises CarryError: when one of them is in use, the source is damaged, the target holds other data, or the sums
+        differ.
     """
     source.keep_others_out(PATIENCE)
     target.keep_others_out(PATIENCE)
@@ -83,41 +82,41 @@ def move(
 
 
 def begin(target: Rows, make: Make, source: str) -> None:
-    """Make an empty target ready for rows from ``source``: until the end no service works with it.
+    """Prepare an empty target for rows from ``source``: until the end no service works with it.
 
     :raises CarryError: when it is not empty.
     """
     there = target.tables()
     strange = sorted(there - all_tables() - {"alembic_version"})
     if strange:
-        raise CarryError(f"{target.name} holds tables of others ({', '.join(strange[:3])}); give an empty one")
+        raise CarryError(f"{target.name} holds other tables ({', '.join(strange[:3])}); name an empty database")
     if there and target.revision() is None:
-        raise CarryError(f"{target.name} holds tables of others under our names; give an empty one")
+        raise CarryError(f"{target.name} holds tables with our names that are not ours; name an empty database")
     if there and target.revision() != head():
-        raise CarryError(f"{target.name} {fitness(target.revision())}; give an empty one")
+        raise CarryError(f"{target.name} {fitness(target.revision())}; name an empty database")
     if not there:
         make()
     for name in sorted(all_tables()):
         if target.ask(f'SELECT count(*) FROM "{name}"')[0][0]:
-            raise CarryError(f"{target.name} holds data already (in {name}); give an empty one")
+            raise CarryError(f"{target.name} holds data already (in {name}); name an empty database")
     target.begin_notes()
-    # From now on no service starts with it. One may have done so since we looked, while the schema was made.
+    # From now on no service starts with it. One may have started while the schema was made.
     target.keep_others_out(PATIENCE)
     with target.transaction():
         target.note(SOURCE, source)
 
 
 def expect_same_schema(target: Rows) -> None:
-    """Complain of a target that another version has begun to fill: its tables may be others.
+    """Check that no other version has begun to fill a target: its tables may differ.
 
-    :raises CarryError: when it is one.
+    :raises CarryError: when another version has.
     """
     if target.notes().get(SCHEMA) != head():
-        raise CarryError(f"{target.name} was begun by another version of this program; give an empty one")
+        raise CarryError(f"{target.name} was begun by another version of this program; name an empty database")
 
 
 def _take_up(source: Rows, target: Rows, anew: bool) -> None:
-    """Go on with a target that an earlier run has begun with.
+    """Continue with a target that an earlier run has begun to fill.
 
     :raises CarryError: when that was another move.
     """
@@ -130,11 +129,11 @@ def _take_up(source: Rows, target: Rows, anew: bool) -> None:
                 target.note(shape.name, "{}")
             target.note(SOURCE, source.name)
     elif begun != source.name:
-        raise CarryError(f"{target.name}: a move from {begun} is not finished; `--anew` begins from the first row")
+        raise CarryError(f"{target.name}: a move from {begun} is not finished; `--anew` starts from the first row")
 
 
 def _carry(source: Rows, target: Rows, report: Report) -> int:
-    """Bring over what is not there yet; how many rows that was."""
+    """Copy the missing rows; return how many there were."""
     notes = target.notes()
     places = {shape.name: _read(notes.get(shape.name, "{}")) for shape in shapes()}
     total = sum(source.count(shape) for shape in shapes())
@@ -155,47 +154,47 @@ def _carry(source: Rows, target: Rows, report: Report) -> int:
 
 
 def _read(note: str) -> tuple[Key | None, int]:
-    """The key of the last row that is there, and how many there are."""
+    """The key of the last copied row, and how many rows were copied."""
     noted = json.loads(note)
     return (tuple(noted["after"]), noted["rows"]) if noted else (None, 0)
 
 
 def compare(source: Rows, target: Rows, report: Report) -> dict[str, Sum]:
-    """The sums of all tables, when they are equal.
+    """Compare the sums of all tables, and return them.
 
-    :raises CarryError: when they are not: it names the first row that differs.
+    :raises CarryError: when they differ: it names the first row that differs.
     """
     total = 2 * sum(source.count(shape) for shape in shapes())
     sums, done = {}, 0
     for shape in shapes():
         both = [Sum(), Sum()]
 
-        def told(shape: Shape = shape, both: list[Sum] = both, done: int = done) -> None:
+        def advance(shape: Shape = shape, both: list[Sum] = both, done: int = done) -> None:
             report(f"compare {shape.name}", min(done + sum(side.rows for side in both), total), total)
 
         with ThreadPoolExecutor(1) as beside:
-            # Two databases work at the same time, and most of the reckoning lets others go on.
+            # Two databases work at the same time, and most of the hashing runs beside other threads.
             theirs = beside.submit(_add_up, both[1], target.walk(shape), lambda: None)
-            _add_up(both[0], source.walk(shape), told)
+            _add_up(both[0], source.walk(shape), advance)
             theirs.result()
         done += sum(side.rows for side in both)
         if both[0] != both[1]:
             raise CarryError(
-                f"{_first_difference(source, target, shape)}: not the same on both sides. The source was changed "
-                "while the move was broken off; `--anew` begins from the first row"
+                f"{_first_difference(source, target, shape)}: differs between the two. The source was changed while "
+                "the move was interrupted; `--anew` starts from the first row"
             )
         sums[shape.name] = both[0]
     return sums
 
 
-def _add_up(found: Sum, pages: Iterator[list[Row]], told: Callable[[], None]) -> None:
+def _add_up(found: Sum, pages: Iterator[list[Row]], advance: Callable[[], None]) -> None:
     for page in pages:
         found.add(page)
-        told()
+        advance()
 
 
 def ahead(pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
-    """The same pages, the next one read while the one before is being worked with."""
+    """The same pages; the next one is read while the one before is processed."""
     with ThreadPoolExecutor(1) as reader:
         coming: Future[list[Row]] = reader.submit(next, pages, [])
         while page := coming.result():
@@ -204,7 +203,7 @@ def ahead(pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
 
 
 def catch_up(target: Rows, report: Report) -> None:
-    """Do what was put off in ``target`` while rows went in; killed between two of them, the next run goes on."""
+    """Make what was put off in ``target`` while rows went in; after a kill in between, the next run continues."""
     names = target.put_off()
     for number, name in enumerate(names):
         report(name, number, len(names))

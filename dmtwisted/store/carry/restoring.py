@@ -1,4 +1,4 @@
-"""Put a backup in the place of what is there, after everything in it was checked."""
+"""Restore a backup, after everything in it was checked."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def _not_newer(path: Path, manifest: Manifest) -> None:
 def _counted(path: Path, report: Report) -> Callable[[int], None]:
     done, total = 0, 0
 
-    def told(size: int) -> None:
+    def advance(size: int) -> None:
         nonlocal done
         done += size
         report("read", done, max(total, done))
 
-    return told
+    return advance
 
 
 def restore_file(
     backup: Path, state: Path, database: Path, leave_out: Iterable[Path], upgrade: Upgrade, now: int, report: Report
 ) -> Path:
-    """Put a backup in the place of the SQLite file ``database`` and of the files of the state folder.
+    """Replace the SQLite file ``database`` and the files of the state folder by those of a backup.
 
     :param now: milliseconds since 1970.
-    :return: the folder in which the replaced files are.
-    :raises CarryError: when the backup is not what it should be, or somebody works with the database.
-    :raises OSError: when the disk does not take it; nothing was replaced then, or the next start goes on.
+    :return: the folder with the replaced files.
+    :raises CarryError: when the backup is damaged or newer, or the database is in use.
+    :raises OSError: when a file cannot be written; then nothing was replaced, or the next start continues.
     """
     lock = SqliteRows(database)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def restore_file(
             old = _unused(state / f"before-restore-{_stamp(now)}")
             old_database = old if database.parent == state else _unused(database.parent / old.name)
             logs = [Path(f"{database}{end}") for end in ("-wal", "-shm", "-journal")]
-            # The log goes with its file, and goes first: it belongs to no other one.
+            # The log is moved away with its file, and first: it belongs to no other file.
             steps: list[Step] = [(None, log, old_database / log.name) for log in logs]
             steps.append((fresh, database, old_database / database.name))
             steps += _state_steps(folder, state, old, [database, *leave_out])
@@ -109,17 +109,17 @@ def restore_rows(
 ) -> Path:  # fmt: skip
     """Put the rows of a backup into the empty database ``target``, and its files into the state folder.
 
-    :return: the folder in which the replaced files are.
-    :raises CarryError: when the backup is not what it should be, or the database is in use or not empty.
-    :raises OSError: when the disk does not take it.
+    :return: the folder with the replaced files.
+    :raises CarryError: when the backup is damaged or newer, or the database is in use or not empty.
+    :raises OSError: when a file cannot be written.
     """
     target.keep_others_out(0)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        # The one that a starting service takes before it carries out a plan.
+        # A starting service takes the same lock before it carries out a plan.
         files = take_lock(str(state / "restore.lock"), 0)
     except Locked:
-        raise CarryError(f"{state}: another restore is at work") from None
+        raise CarryError(f"{state}: another restore is running") from None
     with files:
         return _restore_rows(backup, state, target, leave_out, make, upgrade, now, report)
 
@@ -136,7 +136,7 @@ def _restore_rows(
     old = _unused(state / f"before-restore-{_stamp(now)}")
 
     def decide() -> None:
-        # Before a service is let into the database: the first one shall find the files that belong to it.
+        # Before any service can use the database: the first one must find the files that belong to it.
         _through(folder)
         write_plan(state, steps, [folder])
 
@@ -171,22 +171,22 @@ def _restore_rows(
 
 
 def _prove(path: Path, manifest: Manifest, report: Report) -> None:
-    """A SQLite file is whole and holds what the manifest says."""
+    """Check that a SQLite file is whole and holds what the manifest says."""
     with SqliteRows(path, reading=True, alone=True) as rows:
         wrong = next(rows.faults(), "")
         if wrong:
             raise CarryError(f"the database in the backup is damaged: {wrong}")
         if manifest.revision == head() and marks(rows, report) != manifest.tables:
-            raise CarryError("the rows in the backup are not those that were backed up")
+            raise CarryError("the rows in the backup differ from those that were backed up")
 
 
 def _load(
     folder: Path, manifest: Manifest, target: Rows, name: str, report: Report, marked: int | None = None,
     ready: Ready = lambda: None,
 ) -> None:  # fmt: skip
-    """Put rows in, and compare what is there then with what was backed up.
+    """Insert the rows, then compare the database with the manifest.
 
-    :param ready: called when that is done, before services are let in.
+    :param ready: called when that is done, before services can use the database.
     """
     if manifest.revision != head():
         raise CarryError(f"rows of an older version (schema {manifest.revision}) need that version")
@@ -208,7 +208,7 @@ def _load(
                 target.set_counter(shape, manifest.tables[shape.name].counter)
     catch_up(target, report)
     if _without_counters(marks(target, report)) != _without_counters(manifest.tables):
-        raise CarryError("the rows that were restored are not those that were backed up")
+        raise CarryError("the restored rows differ from those that were backed up")
     if marked is not None:
         set_mark(target, manifest, marked)
     ready()
@@ -220,7 +220,7 @@ def _without_counters(tables: dict[str, TableMark]) -> dict[str, tuple[int, str]
 
 
 def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
-    """Let the database say that it is restored: no register may go on before its numbers were compared."""
+    """Mark the database as restored: no register may sell before its numbers were compared."""
     registers = [n for (n,) in rows.ask("SELECT n FROM device WHERE kind = 'register' ORDER BY n")]
     value = msgspec.json.encode(Restored(now, manifest.made, tuple(registers)))
     shape = next(shape for shape in shapes() if shape.name == "setting")
@@ -231,10 +231,10 @@ def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
 
 
 def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]) -> Iterator[Step]:
-    """What is done with the files of the state folder: those of the backup come, the others go."""
+    """The steps for the files of the state folder: those of the backup replace the present ones."""
     staged = folder / STATE
     left_out = list(leave_out)
-    # What is no state here is none in the backup either: a file of old days must not come over the database.
+    # A file that is not state here must not be restored either: an old file could replace the database.
     not_coming = [staged / name for name in names_in(state, left_out)]
     coming = {path.relative_to(staged) for path in state_files(staged, not_coming)}
     there = {path.relative_to(state) for path in state_files(state, left_out)}
@@ -243,27 +243,27 @@ def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]
 
 
 def _expect_renamable(steps: Iterable[Step]) -> None:
-    """Complain of a folder in the state folder that is another disk: once decided, a plan has to go through.
+    """Check that no folder in the state folder is on another disk: a plan must be carried out by renaming alone.
 
-    :raises CarryError: when there is one.
+    :raises CarryError: when one is.
     """
     for new, place, old in steps:
         if len({_disk(path.parent) for path in (new, place, old) if path is not None}) > 1:
-            raise CarryError(f"{place.parent} lies on another disk; unmount it, restore, and copy its files back")
+            raise CarryError(f"{place.parent} is on another disk; unmount it, restore, and copy its files back")
 
 
 def _disk(folder: Path) -> int:
-    """The disk that a folder lies on, or will lie on."""
-    # Of folders alone: of files some systems that lay one disk over another tell that of the lower one.
+    """The disk of a folder, even of one that does not exist yet."""
+    # Only folders: where one file system is laid over another, files may report the disk of the lower one.
     while not folder.is_dir():
         folder = folder.parent
     return folder.stat().st_dev
 
 
 def _sweep(folder: Path, whose: str = "") -> None:
-    """Remove what a restore that was killed before its plan has left: it holds keys and receipts.
+    """Remove the files of a restore that was killed before its plan existed: they hold keys and receipts.
 
-    :param whose: what its names end with. Several services may keep their files in one folder, and each has a plan.
+    :param whose: how their names end. Several services may keep their files in one folder, each with its own plan.
     """
     for left in folder.glob("restoring-*"):
         if re.fullmatch(f"restoring-[0-9a-f]+{re.escape(whose)}", left.name):
@@ -279,7 +279,7 @@ def _through(*folders: Path) -> None:
 
 
 def _unused(path: Path) -> Path:
-    """``path``, or one like it that is not there."""
+    """``path``, or a similar path that does not exist."""
     found, number = path, 1
     while found.exists():
         number += 1

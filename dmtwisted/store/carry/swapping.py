@@ -1,8 +1,8 @@
-"""Put restored files in the place of those that are there: all of them, even if the power goes in between.
+"""Replace files by restored ones: all of them, even if the power fails in between.
 
-A plan is written first, then carried out by renaming; each step can be done once more. Killed before the plan is
-there, nothing has happened. Killed after, the next start of the service, or of ``dmtwisted restore``, goes on with
-it. This module is light: the service looks for a plan at each start.
+A plan is written first, then carried out by renaming; each step can be repeated. After a kill before the plan exists,
+nothing has changed. After a later kill, the next start of the service, or of ``dmtwisted restore``, continues with
+the plan. This module is light: the service looks for a plan at each start.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ PLAN = "restore.pending"
 
 
 Step = tuple[Path | None, Path, Path]
-"""What comes (`None`: nothing), its place, and where the file goes that is there now."""
+"""The new file (`None`: there is none), its place, and where the file that is there now is moved."""
 
 
 def write_plan(state: Path, steps: list[Step], folders: list[Path]) -> None:
-    """Decide: from now on the restored files are the ones that count.
+    """Write the plan: from now on the restored files are the valid ones.
 
     :param folders: what may be removed afterwards.
     """
@@ -37,14 +37,14 @@ def write_plan(state: Path, steps: list[Step], folders: list[Path]) -> None:
 
 
 def planned(state: Path) -> bool:
-    """Whether there is a plan that was not carried out."""
+    """Whether there is a plan that is not finished."""
     return (state / PLAN).exists()
 
 
 def carry_out(state: Path) -> None:
-    """Carry the plan out, from wherever it was broken off.
+    """Carry the plan out, from wherever it was interrupted.
 
-    :raises OSError: when a file cannot be renamed; once more later.
+    :raises OSError: when a file cannot be renamed; the plan can be carried out again later.
     """
     plan = json.loads((state / PLAN).read_text())
     for new, place, old in plan["steps"]:
@@ -54,15 +54,15 @@ def carry_out(state: Path) -> None:
         if folder.is_dir():
             to_disk(folder)
     (state / PLAN).unlink()
-    # Should it come back with the power, it would take away the log of who works with the database by then.
+    # If the plan came back after a power cut, it would take away the log of a service that works with the database.
     to_disk(state)
     for folder in plan["folders"]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _step(new: Path | None, place: Path, old: Path) -> None:
-    # Once the new file is in its place it is nowhere else: then this step is done. Where nothing comes, the old
-    # file goes; a file that nobody has made anew in between cannot be there twice.
+    # When the new file is in its place, it is nowhere else: then this step is done. A step without a new file moves
+    # the old one away; no file is made again in between.
     if new is not None and not new.exists():
         return
     if place.exists() and not old.exists():

@@ -1,4 +1,4 @@
-"""The revisions that a database has not seen, run one by one."""
+"""Run the missing revisions of a database one by one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ def due(revision: str | None) -> list[str]:
 def upgrade_to(url: str, revision: str) -> None:
     """Bring the database at ``url`` to a revision: all of it or nothing.
 
-    :raises CarryError: when that cannot be done.
+    :raises CarryError: when that fails.
     """
-    # Like the process that migrates at a start: nobody else loads what this takes.
     try:
         migrate.upgrade(url, revision)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Is a SQLite file whole? ``python -m dmtwisted.store.sqlite.damage FILE`` looks at each of its pages.
+"""Check a SQLite file: ``python -m dmtwisted.store.sqlite.damage FILE`` reads each of its pages.
 
-A small file is looked at by its writer before the first question. A large one takes longer than a start may take: it
-is looked at by a process of its own, of low priority, while the service sells already.
+The writer checks a small file before the first question. A large file takes longer than a start may take: a separate
+process of low priority checks it while the service already sells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 SMALL = 8 << 20
-"""Bytes up to which a file is looked at before it is used: some tens of milliseconds."""
+"""Bytes up to which a file is checked before it is used: some tens of milliseconds."""
 
 SIGNS = (
     "malformed",
@@ -27,26 +27,26 @@ SIGNS = (
     "Read-only file system",
     "is empty, though",
 )
-"""What the system and SQLite say of a file that cannot be worked with, though it is ours."""
+"""Errors of the system and of SQLite for a file of ours that is unusable."""
 
 BROKEN = ("malformed", "is not a database")
-"""What SQLite says of content that it cannot make sense of."""
+"""Errors of SQLite for content that it cannot read."""
 
 EMPTIED = "is empty, though a service has worked with it"
 
 
-def tells_of_damage(text: str) -> bool:
-    """Whether a complaint about a file means that it can be read at best."""
+def means_damage(text: str) -> bool:
+    """Whether an error about a file means that the file can only be read."""
     return any(sign in text for sign in SIGNS)
 
 
-def tells_of_broken_pages(text: str) -> bool:
-    """Whether a complaint about a question means that the file is broken."""
+def means_broken_pages(text: str) -> bool:
+    """Whether an error about a question means that the file is broken."""
     return any(sign in text for sign in BROKEN)
 
 
 def quick_look(db: sqlite3.Connection) -> str:
-    """The first fault in the pages of a file, in words that `tells_of_damage` knows; empty when there is none."""
+    """The first fault in the pages of a file, in words that `means_damage` knows; empty when there is none."""
     try:
         found = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
@@ -55,7 +55,7 @@ def quick_look(db: sqlite3.Connection) -> str:
 
 
 def open_for_reading(path: str) -> sqlite3.Connection:
-    """The file as far as it can be read; nothing is written, neither into it nor beside it where that is possible.
+    """The file as far as it can be read; nothing is written into it, nor beside it where that is possible.
 
     :raises sqlite3.Error: when it cannot be read.
     """
@@ -66,7 +66,7 @@ def open_for_reading(path: str) -> sqlite3.Connection:
         return db
     except sqlite3.Error:
         log = Path(f"{path}-wal")
-        # What the log holds is not in the file: without it the newest receipts would seem not to be there.
+        # The content of the log is not in the file: without it the newest receipts would seem to be missing.
         if log.exists() and log.stat().st_size:
             raise
         db = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
@@ -75,7 +75,7 @@ def open_for_reading(path: str) -> sqlite3.Connection:
 
 
 def main(path: str) -> int:
-    """Print the first fault; 1 when there is one, 2 when nobody can tell."""
+    """Print the first fault; return 1 when there is one, 2 when it cannot be found out."""
     with suppress(AttributeError, OSError):
         os.nice(10)
     try:
@@ -83,7 +83,7 @@ def main(path: str) -> int:
             found = quick_look(db)
     except sqlite3.Error as error:
         found = str(error)
-        if not tells_of_damage(found):
+        if not means_damage(found):
             print(found)
             return 2
     print(found)

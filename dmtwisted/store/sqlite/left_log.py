@@ -1,11 +1,11 @@
-"""The write-ahead log that a writer left behind when it died, brought to the disk once more before anybody reads it.
+"""The write-ahead log of a writer that died is written to the disk again before anything reads it.
 
-A disk that reports an error when it is told to keep what was written may have lost it, and the system does not try
-again: the pages stay in memory, and pass for written. The writer that hears of it is safe, for SQLite takes that
-commit back and its next one overwrites the very same place of the log. Not so its successor, when it dies in between:
-in memory the log looks whole to the end, commit and all, and what is written behind that part would be lost with it
-when the power goes. So whatever is in the log is written again, as the same bytes, and kept by the disk, before it is
-believed. It costs a moment, and only after a crash: a writer that ends well leaves no log.
+When a disk reports an error for ``fsync``, the written pages may be lost, but the system does not write them again:
+they stay in memory and count as written. The writer that gets the error is safe: SQLite undoes that commit, and the
+next one overwrites the same place of the log. But if the writer dies in between, its successor sees a log in memory
+that looks whole to its end. What the successor adds after that part would be lost with it in a power cut. So the
+whole log is written again, the same bytes, and flushed, before it is trusted. That takes a moment, and only after a
+crash: a writer that ends in order leaves no log.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ PIECE = 1 << 20
 
 
 def write_again(path: str) -> int:
-    """Write the log of the file ``path`` once more; how many bytes that were.
+    """Write the log of the file ``path`` again; return how many bytes that were.
 
-    Whoever calls has the lock of the file: nobody else may write meanwhile.
+    The caller has the lock of the file: no other process may write meanwhile.
 
-    :raises OSError: when the disk does not keep it. Then nobody may build upon it.
+    :raises OSError: when the disk does not keep it. Then the log must not be trusted.
     """
     try:
         stream = open(f"{path}-wal", "r+b", buffering=0)  # noqa: SIM115 - closed below

@@ -1,11 +1,11 @@
-"""Lists beside the queue: what reads much of the history is read where no till waits for it.
+"""Lists beside the queue: searches that read much of the history, where no till waits for them.
 
-A page of years with its total is counted over every entry of an index. The writer does that in a thread with a
-connection of its own: SQLite lets go of the interpreter while it reads, and in its log a reader and the writer do
+A page of years with its total counts every entry of an index. The writer does that in a thread with a separate
+connection: SQLite releases the interpreter while it reads, and with the write-ahead log a reader and the writer do
 not wait for each other.
 
-A list is handed over when everything that was asked before it is committed and answered, so it shows that, and
-nothing that a crash could take away. Lists are read one after the other.
+A list is read when all earlier questions are committed and answered: it shows their results, and nothing that a crash
+could take away. Lists are read one after the other.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from dmtwisted.store.sqlite.wire import FAILED, Verb, frame, pack
 Question = tuple[int, Verb, bytes]
 
 IDLE = 10.0
-"""Seconds without a list after which its connection is closed, with what it keeps in memory."""
+"""Seconds without a list after which its connection is closed, which frees its memory."""
 
 ENDING = 5.0
-"""Seconds at the end in which lists may still be read; what is under way then is broken off."""
+"""Seconds at the end in which lists may still be read; a list that takes longer is interrupted."""
 
 LONGEST_LOG = 128 << 20
-"""Bytes of the write-ahead log from which on it is written back before the next list.
+"""Bytes of the write-ahead log above which it is written back before the next list.
 
-While a list is read, the log cannot begin again (`dmtwisted.store.sqlite.write_back`); with one list after the other
-it would grow for as long.
+While a list is read, the log cannot start again from its beginning (`dmtwisted.store.sqlite.write_back`); during one
+list after the other it would only grow.
 """
 
 LOG_PATIENCE, BRIEF_PATIENCE = 50, 5
-"""Milliseconds that a list may wait for others, and that writing the log back may: then a sale waits too."""
+"""Milliseconds that a list may wait for others, and that writing the log back may wait, when a sale waits too."""
 
 SWITCH = 0.0005
-"""Seconds after which a list lets the writer go first when it is busy in the interpreter itself."""
+"""Seconds after which a list that runs in the interpreter itself gives way to the writer."""
 
 
 def is_list(verb: Verb, body: bytes) -> bool:
-    """Whether a question may read much; one that names what it looks for does not."""
+    """Whether a question may read much; a search for one key or number does not."""
     try:
         if verb.name == "find_operations":
             (query,) = verb.decode_arguments(body)
@@ -54,31 +54,31 @@ def is_list(verb: Verb, body: bytes) -> bool:
             (query,) = verb.decode_arguments(body)
             return query.number is None and not query.fiscal_number
     except msgspec.DecodeError:
-        """Whoever carries it out says what is wrong with it."""
+        """The queue answers it with the error."""
     return verb.name in ("sent_documents", "seals", "concluded", "aged")
 
 
 class Lists:
     """The reader of the file ``path``.
 
-    :param run: gives the answers to questions that are read in one transaction.
-    :param tell: passes an answer on; it is called in the reader's thread.
+    :param run: returns the answers to questions that are read in one transaction.
+    :param answer: sends an answer; it is called in the reader's thread.
     """
 
     def __init__(
         self,
         path: str,
         run: Callable[[sqlite3.Connection, list[Question]], list[bytes]],
-        tell: Callable[[bytes], None],
+        answer: Callable[[bytes], None],
     ) -> None:
-        self._path, self._run, self._tell = path, run, tell
+        self._path, self._run, self._send = path, run, answer
         self._asked: SimpleQueue[Question | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._db: sqlite3.Connection | None = None
         self._ending = False
 
     def ask(self, question: Question) -> None:
-        """Read this after what was asked before it."""
+        """Read this after all earlier questions."""
         if self._thread is None:
             sys.setswitchinterval(SWITCH)
             self._thread = Thread(target=self._read_all, daemon=True)
@@ -86,14 +86,14 @@ class Lists:
         self._asked.put(question)
 
     def finish(self) -> None:
-        """Return when everything is answered and the file let go; what takes longer than `ENDING` fails."""
+        """Return when everything is answered and the file is closed; what takes longer than `ENDING` fails."""
         if self._thread is None:
             return
         self._asked.put(None)
         self._thread.join(ENDING)
         self._ending = True
         while self._thread.is_alive():
-            # Between two statements there is nothing to break off: again, then.
+            # Between two statements there is nothing to interrupt: try again.
             if (db := self._db) is not None:
                 with suppress(sqlite3.ProgrammingError):  # closed in this moment
                     db.interrupt()
@@ -101,7 +101,7 @@ class Lists:
 
     def _read_all(self) -> None:
         while (question := self._next()) is not None:
-            self._tell(self._answer(question))
+            self._send(self._answer(question))
         self._close()
 
     def _next(self) -> Question | None:
@@ -121,7 +121,7 @@ class Lists:
                 write_back(self._db)
             return b"".join(self._run(self._db, [question]))
         except Exception as error:
-            # Any exception: whoever asks next shall find somebody who reads.
+            # Any exception: the thread must live on for the next list.
             return frame(question[0], FAILED, pack(str(error)))
 
     def _close(self) -> None:
@@ -131,8 +131,8 @@ class Lists:
 
 
 def open_for_lists(path: str) -> sqlite3.Connection:
-    """The file of a writer of this process, opened to be read."""
-    # Opened by the reader, interrupted by the writer.
+    """The file of this process's writer, opened for reading."""
+    # Opened by the reader's thread, interrupted by the writer's.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     for pragma in ("query_only=ON", f"busy_timeout={LOG_PATIENCE}", "temp_store=MEMORY"):
         db.execute(f"PRAGMA {pragma}").fetchall()
@@ -140,9 +140,9 @@ def open_for_lists(path: str) -> sqlite3.Connection:
 
 
 def write_back(db: sqlite3.Connection) -> None:
-    """Bring the log into the file, so that it begins anew with the next commit."""
-    # Most of it while tills sell; what came meanwhile in the moment in which they wait. Who reads an older moment may
-    # do so for minutes, such as the look at all pages after a start: the tills would be kept out for that in vain.
+    """Bring the log into the file, so that the next commit starts the log again."""
+    # Most of it while tills sell; what came meanwhile in the moment in which they wait. A reader of an older moment,
+    # such as the check of all pages after a start, may take minutes: blocking the tills for it would be in vain.
     db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     db.execute(f"PRAGMA busy_timeout={BRIEF_PATIENCE}").fetchall()
     db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()

@@ -1,4 +1,4 @@
-"""A store that forgets: the statements of the SQLite store on a database in memory, answered at once."""
+"""A store in memory: the statements of the SQLite store, run at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dmtwisted.store.values import StoreFailed
 
 
 class MemoryStore(IStore):
-    """For tests and for trying things out; ``broken`` makes every verb fail, as a full disk would."""
+    """For tests and trials; ``broken`` makes every verb fail, as a full disk would."""
 
     def __init__(self) -> None:
         self.broken = False
@@ -29,7 +29,7 @@ class MemoryStore(IStore):
                 self._db.execute(statement)
 
     async def close(self) -> None:
-        """Nothing is under way; what is in memory stays for the next `open`."""
+        """Nothing is under way; the content stays for the next `open`."""
 
     def _ask(self, verb: str, arguments: tuple[Any, ...]) -> Deferred[Any]:
         assert self._db is not None, "the store is not open"
@@ -40,7 +40,7 @@ class MemoryStore(IStore):
         return execute(self._run, self._db, BY_NAME[verb], arguments)
 
     def _run(self, db: sqlite3.Connection, verb: Verb, arguments: tuple[Any, ...]) -> Any:
-        # Through the same frames as the writer process, so that nobody shares an object with the store.
+        # Through the same frames as the writer process, so that callers share no object with the store.
         asked = frame(1, verb.index, verb.pack_arguments(arguments))
         batch = [(seq, verb, body) for seq, _, body in Deframer().feed(asked)]
         [(_, status, body)] = Deframer().feed(b"".join(run_batch(db, batch)))

@@ -1,7 +1,7 @@
 """The SQLite store: the service's end of the writer process.
 
 Questions that come while the writer is busy wait in the pipe and are committed together. When the writer dies,
-whoever waits is told `StoreFailed`: what became of the question is for the next writer's file to say.
+waiting callers get `StoreFailed`; the outcome of their questions is in the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 from dmtwisted.store.interface import READS, IStore
 from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import head, unfit
-from dmtwisted.store.sqlite.damage import EMPTIED, SMALL, tells_of_broken_pages, tells_of_damage
+from dmtwisted.store.sqlite.damage import EMPTIED, SMALL, means_broken_pages, means_damage
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock, true_lock
 from dmtwisted.store.sqlite.left_log import write_again
 from dmtwisted.store.sqlite.wire import BY_NAME, DONE, READY, Deframer, Verb, failure, frame
@@ -40,17 +40,17 @@ RESTART_PAUSE = 0.2
 """Seconds before a writer that died is started again."""
 
 LOOK_AFTER = 2.0
-"""Seconds after a start before a large file is looked at: tasks that waited for the start go first."""
+"""Seconds after a start before a large file is checked: tasks that waited for the start go first."""
 
 PROVING = frozenset({"find", "latest"})
-"""Verbs whose `None` would tell a till that there is no receipt; of a damaged file it proves nothing."""
+"""Verbs whose `None` means to a till that there is no receipt; in a damaged file it proves nothing."""
 
 PIPE_SIZE = 1 << 20
-"""Bytes that may wait in the pipe to the writer, where the system lets us choose."""
+"""Bytes that may wait in the pipe to the writer, where the system allows a choice."""
 
 
 class SqliteStore(IStore):
-    """The store in the file ``path``, owned by a writer process of its own."""
+    """The store in the file ``path``, owned by a separate writer process."""
 
     log = Logger()
 
@@ -68,8 +68,8 @@ class SqliteStore(IStore):
     async def open(self) -> None:
         """Bring the file up to date and start its writer.
 
-        :raises StoreDamaged: when the file is there and damaged, closed to us, or the disk is full.
-        :raises StoreFailed: when it is locked by another service, or not to be used for another reason.
+        :raises StoreDamaged: when the file is damaged or not accessible, or the disk is full.
+        :raises StoreFailed: when another service has locked it, or it cannot be used for another reason.
         """
         async with self._turn:
             self._closing = False
@@ -79,7 +79,7 @@ class SqliteStore(IStore):
             try:
                 await self._open()
             except StoreFailed as error:
-                if tells_of_damage(str(error)) and self._path.is_file():
+                if means_damage(str(error)) and self._path.is_file():
                     raise StoreDamaged(str(error)) from error
                 raise
             if self._path.stat().st_size > SMALL:
@@ -100,19 +100,19 @@ class SqliteStore(IStore):
         await self._start()
 
     def _emptied(self) -> bool:
-        """Whether the file lost all it had; the writer leaves a mark in its lock."""
+        """Whether the file has lost its content: the writer leaves a mark in the lock file."""
         lock = Path(true_lock(f"{self._path}.lock"))
         return self._path.is_file() and not self._path.stat().st_size and lock.is_file() and lock.stat().st_size > 0
 
     def _keep_what_was_left(self) -> None:
-        """Have the disk keep the log of a writer that died: looking at the file already builds upon it."""
+        """Write the log of a dead writer to the disk again: even reading the file relies on it."""
         if os.path.exists(f"{self._path}-wal"):
-            # Who has the lock is alive, and knows what it has written.
+            # A process that has the lock is alive, and knows what it has written.
             with suppress(Locked), take_lock(f"{self._path}.lock", 0):
                 write_again(str(self._path))
 
     async def open_damaged(self, damage: str) -> None:
-        """Serve what can be read of a file that `open` has refused; nothing of it is changed.
+        """Serve what can be read of a file that `open` has refused; the file is not changed.
 
         :raises StoreFailed: when no process can be started, or another service works with the file.
         """
@@ -121,7 +121,7 @@ class SqliteStore(IStore):
             await self._start()
 
     async def close(self) -> None:
-        """Let the writer finish what it has and end; afterwards there is no process and no call to come."""
+        """Let the writer finish its questions and end; afterwards there is no process and no pending call."""
         self._closing = True
         self._forget_restart()
         self._forget_look()
@@ -149,14 +149,14 @@ class SqliteStore(IStore):
             start(self._reactor, self._looking, command, environment())
         except OSError as error:
             self._looking = None
-            self.log.warn("{path} could not be looked at: {why}", path=self._path, why=str(error))
+            self.log.warn("{path} could not be checked: {why}", path=self._path, why=str(error))
 
     def _looked(self, found: str, damaged: bool) -> None:
         self._looking = None
         if damaged:
             self._found_damage(found)
         elif found and not self._closing:
-            self.log.warn("{path} could not be looked at: {why}", path=self._path, why=found)
+            self.log.warn("{path} could not be checked: {why}", path=self._path, why=found)
 
     def _forget_look(self) -> None:
         if self._look is not None:
@@ -166,13 +166,13 @@ class SqliteStore(IStore):
             self._looking.kill()
 
     def _found_damage(self, text: str) -> None:
-        """From now on nothing is written: what is still whole shall stay so."""
+        """From now on nothing is written, so that what is whole stays whole."""
         if not self.damage:
             self.damage = f"{self._path}: {text}"
-            self.log.critical("the database is damaged, and is only read from now on: {why}", why=self.damage)
+            self.log.critical("the database is damaged and from now on only read: {why}", why=self.damage)
 
     async def _start(self) -> None:
-        """Start a writer; when this fails it has left no process.
+        """Start a writer; a failure leaves no process behind.
 
         :raises StoreFailed: when it cannot open the file, or the store is closed meanwhile.
         """
@@ -235,35 +235,38 @@ class SqliteStore(IStore):
         return value
 
     def _suspect(self, error: Exception) -> None:
-        """A question has failed: was that because of broken pages?"""
-        if isinstance(error, StoreFailed) and tells_of_broken_pages(str(error)):
+        """A question has failed: check whether broken pages are the reason."""
+        if isinstance(error, StoreFailed) and means_broken_pages(str(error)):
             self._found_damage(str(error))
 
 
 class _Look(ProcessProtocol):
-    """The process that looks at every page."""
+    """The process that checks every page.
 
-    def __init__(self, told: Callable[[str, bool], None]) -> None:
-        self._told, self._said = told, b""
+    :param report: called with its output and whether the file is damaged.
+    """
+
+    def __init__(self, report: Callable[[str, bool], None]) -> None:
+        self._report, self._output = report, b""
 
     def kill(self) -> None:
-        """Nobody wants to know any more."""
+        """End it: its result is not needed any more."""
         assert self.transport is not None
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
 
     def outReceived(self, data: bytes) -> None:
-        """What it found."""
-        self._said += data
+        """Collect its output."""
+        self._output += data
 
     def processEnded(self, reason: Failure) -> None:
-        """It has looked."""
+        """Report its result."""
         status = getattr(reason.value, "exitCode", None)
-        self._told(self._said.decode(errors="replace").strip(), status == 1)
+        self._report(self._output.decode(errors="replace").strip(), status == 1)
 
 
 class _Writer(ProcessProtocol):
-    """One life of the writer process: what it was asked and has not answered."""
+    """One run of the writer process, with the questions that it has not answered."""
 
     log = Logger()
 
@@ -277,7 +280,7 @@ class _Writer(ProcessProtocol):
         self.gone: Deferred[None] = Deferred()
 
     def ask(self, verb: Verb, arguments: tuple[Any, ...]) -> Deferred[Any]:
-        """Send one question; fire with its value or fail with what the writer says."""
+        """Send one question; fire with its value or the writer's failure."""
         try:
             body = verb.pack_arguments(arguments)
         except StoreFailed as error:
@@ -296,19 +299,19 @@ class _Writer(ProcessProtocol):
         await self.gone
 
     def kill(self) -> None:
-        """End it at once, as long as it has not been asked for anything."""
+        """End it at once, before it is asked for anything."""
         assert self.transport is not None
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
 
     def connectionMade(self) -> None:
-        """The process runs; its first frame tells whether it could open the file."""
+        """The process runs; its first frame says whether it could open the file."""
         assert self.transport is not None
         self.pid = self.transport.pid
         _widen(self.transport)
 
     def outReceived(self, data: bytes) -> None:
-        """Answers: give each to whoever asked."""
+        """Pass each answer to its caller."""
         for seq, status, body in self._deframer.feed(data):
             if seq == READY:
                 if status == DONE:
@@ -326,11 +329,11 @@ class _Writer(ProcessProtocol):
                 due.callback(value)
 
     def errReceived(self, data: bytes) -> None:
-        """What it complains about when it dies of a fault of ours."""
+        """Log the traceback of a writer that dies of an internal error."""
         self.log.error("the writer of the database: {text}", text=data.decode(errors="replace"))
 
     def processEnded(self, reason: Failure) -> None:
-        """Nobody will answer any more: whoever waits is told so."""
+        """No answers will come any more: fail the waiting callers."""
         waiting, self._waiting = self._waiting, {}
         self._report_end(self)
         lost = StoreFailed("the process that writes the database ended")

@@ -1,8 +1,8 @@
-"""How the service and the writer process talk: frames over two pipes.
+"""How the service and the writer process communicate: frames over two pipes.
 
-A question is ``length | seq | verb | arguments``, an answer ``length | seq | status | value``. Lengths and
-sequence numbers are four bytes, big-endian, verbs and statuses one byte; arguments and values are MessagePack of
-the types that the verb's own signature names, so a verb is declared once.
+A question is ``length | seq | verb | arguments``, an answer ``length | seq | status | value``. Lengths and sequence
+numbers are four bytes, big-endian, verbs and statuses one byte; arguments and values are MessagePack of the types in
+the verb's signature.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dmtwisted.store.values import NameTaken, StoreFailed
 _HEAD = struct.Struct(">IIB")
 _LENGTH = struct.Struct(">I")
 _SHORTEST = 5
-"""What a length counts at least: sequence number, and verb or status."""
+"""The smallest length: sequence number, and verb or status."""
 
 READY = 0
-"""The sequence number of the writer's first frame: it says that the file is open, or why not."""
+"""The sequence number of the writer's first frame: the file is open, or why it is not."""
 
 DONE, FAILED, TAKEN = 0, 1, 2
-"""What became of a question: done, `StoreFailed`, `NameTaken`."""
+"""The status of an answer: done, `StoreFailed`, `NameTaken`."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -46,7 +46,7 @@ class Verb:
     def pack_arguments(self, arguments: tuple[Any, ...]) -> bytes:
         """The body of a question.
 
-        :raises StoreFailed: when a number or a text is none that could be kept.
+        :raises StoreFailed: when a number or a text cannot be stored.
         """
         try:
             return _encode(arguments)
@@ -54,10 +54,10 @@ class Verb:
             raise StoreFailed(f"{self.name}: {error}") from error
 
     def value(self, status: int, body: bytes) -> Any:
-        """What an answer with ``status`` brings.
+        """The value of an answer with ``status``.
 
-        :raises StoreFailed: when the store says so, or a row holds what our rows never hold.
-        :raises NameTaken: when the store says so.
+        :raises StoreFailed: when the status says so, or a row holds a value that our rows never hold.
+        :raises NameTaken: when the status says so.
         """
         if status != DONE:
             raise failure(status, body)
@@ -91,7 +91,7 @@ def failure(status: int, body: bytes) -> Exception:
 
 
 class Deframer:
-    """Frames out of a stream that is cut anywhere."""
+    """Splits a stream, which may be cut anywhere, into frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -99,7 +99,7 @@ class Deframer:
     def feed(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
         """Each whole frame as ``(seq, verb or status, body)``.
 
-        :raises StoreFailed: at a length that no frame has; from there on nothing can be told apart.
+        :raises StoreFailed: at a length that no frame has; the rest of the stream cannot be split.
         """
         rest = self._rest
         rest += data
@@ -109,7 +109,7 @@ class Deframer:
             if len(rest) - start - 4 < length:
                 break
             if length < _SHORTEST:
-                raise StoreFailed(f"a frame of {length} bytes is none of ours")
+                raise StoreFailed(f"a frame of {length} bytes is too short")
             _, seq, small = _HEAD.unpack_from(rest, start)
             yield seq, small, bytes(rest[start + 9 : start + 4 + length])
             start += 4 + length

@@ -1,10 +1,10 @@
 """The process that owns the SQLite file: the one internal queue of the specification (1.9).
 
-It takes everything that waits, runs it in one transaction, each verb wholly or not at all, commits, and only then
-answers, look-ups included: nobody hears of a row that a crash could still take away. One ``fdatasync`` serves all
-callers that came together. What reads much of the history stands beside the queue (`dmtwisted.store.sqlite.lists`).
+It takes all waiting questions, runs them in one transaction, each verb wholly or not at all, commits, and only then
+answers, searches included: no caller sees a row that a crash could still take away. One ``fdatasync`` serves all
+callers of a batch. Questions that read much of the history go past the queue (`dmtwisted.store.sqlite.lists`).
 ``python -m dmtwisted.store.sqlite.writer FILE`` speaks :mod:`dmtwisted.store.sqlite.wire` on its standard input and
-output and ends when its input does.
+output, and ends when its input does.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _output = Lock()
 def main(path: str, reading: bool = False) -> int:
     """Serve ``path`` until the input ends.
 
-    :param reading: serve what can be read of a damaged file; nothing of it is changed.
+    :param reading: serve what can be read of a damaged file; the file is not changed.
     """
-    # The service decides when we end: by closing our input, after its last question.
+    # The service ends this process by closing its input, after the last question.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if reading:
@@ -58,7 +58,7 @@ def main(path: str, reading: bool = False) -> int:
         write_again(path)
         db = connect(path)
         trouble = quick_look(db) if os.path.getsize(path) <= SMALL else ""
-        # A file that we may not write opens all the same, and would fail at the first sale.
+        # A file without write permission opens too, and would fail at the first sale.
         for statement in ("BEGIN IMMEDIATE", "PRAGMA user_version=0", "ROLLBACK"):
             db.execute(statement)
         if trouble:
@@ -79,30 +79,30 @@ def main(path: str, reading: bool = False) -> int:
 
 
 def _give_up(why: str) -> NoReturn:
-    """End with the file still open: closing it would bring its log into it, and a damaged one stays as it is."""
+    """End with the file still open: closing it would bring the log into it, and a damaged file must not change."""
     _write(frame(READY, FAILED, pack(why)))
     os._exit(1)
 
 
 def rarely_collect() -> None:
-    """Have the interpreter look for cycles rarely: there are hardly any, and looking takes a part of every sale."""
+    """Collect garbage rarely: there are hardly any cycles, and looking for them takes a part of every sale."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
 
 def lists_of(db: sqlite3.Connection, path: str) -> Lists | None:
-    """The lists of a file; `None` where whoever reads would keep the writer waiting.
+    """The lists of a file; `None` for a file without a write-ahead log, where a reader would block the writer.
 
-    That is a file without a write-ahead log, as on some file systems of networks.
+    Some network file systems do not support that log.
     """
     return Lists(path, run_batch, _write) if db.execute("PRAGMA journal_mode").fetchone() == ("wal",) else None
 
 
 def write_back_of(db: sqlite3.Connection, path: str) -> WriteBack | None:
-    """Whoever writes the log of a file back; `None` where it has none."""
+    """What writes the log of a file back; `None` when it has none."""
     if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         return None
-    # SQLite's own way, in which a sale waits for it, is for a disk that does not keep up.
+    # SQLite's own way, for which a sale waits, remains for a disk that does not keep up.
     db.execute(f"PRAGMA wal_autocheckpoint={4 * LONGEST}").fetchall()
     return WriteBack(path)
 
@@ -119,16 +119,16 @@ def _serve(db: sqlite3.Connection, lists: Lists | None, write_back: WriteBack | 
 
 
 def serve_batch(
-    db: sqlite3.Connection, lists: Lists | None, batch: list[Question], tell: Callable[[bytes], None]
+    db: sqlite3.Connection, lists: Lists | None, batch: list[Question], answer: Callable[[bytes], None]
 ) -> None:
     """Answer ``batch``; its lists later, when they are read.
 
-    :param lists: `None` where nobody writes, so that nobody waits for a list either.
+    :param lists: `None` when there are no writes, which a list could delay.
     """
     beside = [] if lists is None else [question for question in batch if is_list(*question[1:])]
     queued = [question for question in batch if question not in beside] if beside else batch
     if queued:
-        tell(b"".join(run_batch(db, queued)))
+        answer(b"".join(run_batch(db, queued)))
     if lists is not None:
         for question in beside:
             lists.ask(question)
@@ -142,11 +142,11 @@ def _serve_damaged(path: str) -> int:
             _write(frame(READY, FAILED, pack(str(error))))
             return 1
         except OSError:
-            """A disk that takes no lock takes no other writer either."""
+            """A disk without locks accepts no other writer either."""
         try:
             db = open_for_reading(path)
         except sqlite3.Error:
-            # Each question is answered with what is wrong: the same as the file would say.
+            # Each question then fails, as it would with the file.
             db = sqlite3.connect(":memory:", isolation_level=None)
         _serve(db, None)
         db.close()
@@ -154,14 +154,14 @@ def _serve_damaged(path: str) -> int:
 
 
 def _mark_used(lock: IO[str]) -> None:
-    """Keep in the lock's own file that the database has been worked with: empty it is not a new one any more."""
+    """Record in the lock file that the database has been used: when it is empty later, it is not a new one."""
     if not os.fstat(lock.fileno()).st_size:
         lock.write("in use since its first start\n")
         lock.flush()
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """The file, opened for durable writing; transactions are ours alone to begin."""
+    """The file, opened for durable writing; the driver begins no transactions."""
     db = sqlite3.connect(path, isolation_level=None, cached_statements=256)
     for pragma in PRAGMAS:
         db.execute(pragma).fetchall()
@@ -171,8 +171,8 @@ def connect(path: str) -> sqlite3.Connection:
 def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False) -> list[bytes]:
     """The answers to ``batch``, all of it in one transaction.
 
-    :param apart: give each write a savepoint of its own, for one of them is known to fail. All begin without: of
-        what a sale costs here savepoints are a tenth, and hardly ever does a write fail.
+    :param apart: give each write its own savepoint, because one of them fails. The first try does without: savepoints
+        are a tenth of the cost of a sale here, and a write hardly ever fails.
     """
     writes = any(verb.name not in READS for _, verb, _ in batch)
     try:
@@ -184,12 +184,12 @@ def run_batch(db: sqlite3.Connection, batch: list[Question], apart: bool = False
         try:
             answers.append(frame(seq, DONE, _run_one(db, verb, body, apart)))
         except Exception as error:
-            # Any exception: what one caller sent must not take their receipts from the others.
+            # Any exception: the question of one caller must not lose the receipts of others.
             if not db.in_transaction:
-                # A full disk makes SQLite give up the whole transaction, with what had succeeded before.
+                # On a full disk SQLite undoes the whole transaction, with what had succeeded before.
                 return _not_written(db, batch, error)
             if verb.name not in READS and not apart:
-                # Half of it may be there, among what others wrote.
+                # Half of it may be done, among the writes of others.
                 db.execute("ROLLBACK")
                 return run_batch(db, batch, apart=True)
             answers.append(frame(seq, TAKEN if isinstance(error, NameTaken) else FAILED, pack(str(error))))
@@ -222,8 +222,8 @@ def _run_one(db: sqlite3.Connection, verb: Verb, body: bytes, apart: bool) -> by
 def _not_written(db: sqlite3.Connection, batch: list[Question], error: Exception) -> list[bytes]:
     """The answers to ``batch`` when nothing of it was written because of ``error``.
 
-    A till that asks what became of its receipt shall hear it all the same: look-ups that came together with
-    writes are run once more, alone.
+    A till that asks for the outcome of its receipt must still get it: reads that came together with writes are run
+    again, alone.
     """
     reads = [question for question in batch if question[1].name in READS]
     alone = len(reads) == len(batch)
