@@ -498,7 +498,7 @@ class ServerTests(MoveCase):
             FUNCTIONS["change_settings"](db, {"a\0b": b""})
         complaint = self.refused(self.url, self.postgres())
         self.assertIn("setting name=a", complaint)
-        self.assertIn("the sign NUL", complaint)
+        self.assertIn("the character NUL", complaint)
 
     def test_away(self) -> None:
         """A server that cannot be reached is one line, without the password."""

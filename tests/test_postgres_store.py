@@ -277,11 +277,11 @@ class OpenTests(PostgresCase, TestCase):
         self.assertEqual(await store.settings(), {})
 
     async def test_copy(self) -> None:
-        """A server that takes no changes is none to start on."""
+        """The store does not start on a read-only server."""
         _empty_database()
         server().run(f"ALTER DATABASE {DATABASE} SET default_transaction_read_only = on")
         self.addCleanup(server().run, f"ALTER DATABASE {DATABASE} RESET default_transaction_read_only")
-        self.assertIn("takes no changes", await self.complaint(self.store()))
+        self.assertIn("read-only", await self.complaint(self.store()))
 
     async def test_host_name(self) -> None:
         """The server may be given by its name."""
@@ -865,7 +865,7 @@ class SlowTests(PostgresCase, TestCase):
         n = await self.operation(store, "a", State.INTENDED, paper(1))
         with closing(self.holding("LOCK TABLE operation")):
             complaint = await self.refused(store.reserve(intent(TILL, "b", paper(2))), StoreFailed)
-            self.assertEqual(str(complaint), "the database did not get it done in time")
+            self.assertEqual(str(complaint), "the database did not finish in time")
             await self.refused(store.conclude(outcome(n, register_state=b"after")), StoreFailed)
         self.assertEqual(self.journal(), [("a", "intended")])
         self.assertIs(await store.register_state(TILL), None)

@@ -16,7 +16,7 @@ PORT = 1433
 LOST_NUMBERS = frozenset(
     {0, 596, 6005, 18456, 20002, 20003, 20004, 20006, 20009, 20017, 20019, 20047},
 )
-"""What DB-Library says when there is no connection, or an answer is overdue, and a server that shuts down."""
+"""Error numbers of DB-Library without a connection or for an overdue answer, and of a server that shuts down."""
 
 
 def load_driver() -> Any:
@@ -35,7 +35,7 @@ def load_driver() -> Any:
 def read_url(url: str) -> dict[str, str]:
     """The parts of a ``mssql://`` URL: ``server``, ``port``, ``user``, ``password``, ``database``, ``encryption``.
 
-    :raises ValueError: when it is none; the text repeats nothing of it, for it may hold a password.
+    :raises ValueError: when it is not one; the text repeats nothing of it, because it may hold a password.
     """
     try:
         parts = urlsplit(url)
@@ -62,7 +62,7 @@ def read_url(url: str) -> dict[str, str]:
 
 
 def number_of(error: BaseException) -> int:
-    """The number of a complaint of server or driver; 0 when it has none."""
+    """The number of an error of server or driver; 0 when it has none."""
     first: Any = error.args[0] if error.args else 0
     while isinstance(first, tuple) and first:
         first = first[0]
@@ -70,17 +70,17 @@ def number_of(error: BaseException) -> int:
 
 
 def words_of(error: BaseException) -> str:
-    """The first line of a complaint, without its number."""
+    """The first line of an error, without its number."""
     last: Any = error.args[-1] if error.args else ""
     while isinstance(last, tuple) and last:
         last = last[-1]
     text = last.decode(errors="replace") if isinstance(last, bytes) else str(last)
-    # What the server says, if it says anything, comes before what the driver makes of it, on the same line.
+    # The server's own text, if there is one, comes before the driver's, on the same line.
     said, _, made = text.strip().partition("DB-Lib error message")
     lines = said.strip().splitlines() or made.splitlines()[1:] or made.splitlines()
     return lines[0].strip() if lines else type(error).__name__
 
 
-def told_words(error: BaseException) -> str:
-    """What of a complaint may be told: the values of a row, which the server quotes, stay out."""
+def public_words(error: BaseException) -> str:
+    """The part of an error that may be shown: without the values of a row, which the server quotes."""
     return words_of(error).partition(" The duplicate key value is")[0]

@@ -76,7 +76,7 @@ def cut(link: Link, attempt: object, step: Cut) -> float | None:
 
 
 def _numbers(numbers: Iterable[int]) -> str:
-    """Row numbers for a list in a statement."""
+    """Row numbers as a list in SQL."""
     return ", ".join(str(int(n)) for n in numbers)
 
 

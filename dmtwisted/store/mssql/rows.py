@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmtwisted.store.mssql.driver import load_driver, read_url, told_words
+from dmtwisted.store.mssql.driver import load_driver, public_words, read_url
 from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
 from dmtwisted.store.mssql.texts import BODY, keep, kept
 from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
@@ -16,7 +16,7 @@ from dmtwisted.store.urls import CONNECT_WAIT
 from dmtwisted.store.values import StoreFailed
 
 AT_ONCE = 100
-"""Rows of one statement: the driver writes their values into its text."""
+"""Rows in one statement: the driver writes their values into its text."""
 
 KNOWN = "SELECT OBJECT_ID('alembic_version')"
 TABLES = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID()"
@@ -29,7 +29,7 @@ ORPHANS = "SELECT d.n FROM document d LEFT JOIN operation o ON o.n = d.operation
 class MssqlRows(Rows):
     """The database that ``url`` names.
 
-    :param reading: see one moment of it where the server allows that, else what is committed.
+    :param reading: see one moment of it if the server allows that, otherwise what is committed.
     :raises CarryError: when it cannot be reached.
     """
 
@@ -58,14 +58,14 @@ class MssqlRows(Rows):
                 self._cursor.execute("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
                 self._cursor.execute("BEGIN TRANSACTION")
         except self._driver.Error as error:
-            raise CarryError(f"the database cannot be reached: {told_words(error)}") from None
+            raise CarryError(f"the database cannot be reached: {public_words(error)}") from None
 
     def close(self) -> None:
         """End the session, and with it the locks."""
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:
-        """Take the lock that every session of every service shares: none works, and none can start."""
+        """Take the lock that every session of every service shares: then none works, and none can start."""
         if not self._alone:
             [(got,)] = self._asked(LOCK.format(mode="Exclusive"), (IN_USE, int(patience * 1000)))
             if got < 0:
@@ -73,7 +73,7 @@ class MssqlRows(Rows):
             self._alone = True
 
     def freeze(self) -> None:
-        """Whoever has the lock is alone."""
+        """Nothing to do: the session with the lock is alone."""
 
     def revision(self) -> str | None:
         """The revision."""
@@ -83,7 +83,7 @@ class MssqlRows(Rows):
         return str(found[0][0]) if found else None
 
     def tables(self) -> set[str]:
-        """All tables of the schema that we work in."""
+        """All tables of our schema."""
         return {name for (name,) in self.ask(TABLES)}
 
     def size(self) -> int:
@@ -91,7 +91,7 @@ class MssqlRows(Rows):
         return int(self.ask(SIZE)[0][0] or 0)
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The answer of the server."""
+        """The result of a statement."""
         return self._asked(statement, ())
 
     def _asked(self, statement: str, values: Sequence[Any], place: str = "") -> list[Row]:
@@ -99,11 +99,11 @@ class MssqlRows(Rows):
             self._cursor.execute(statement, tuple(values) or None)
             rows = self._cursor.fetchall() if self._cursor.description else []
         except self._driver.Error as error:
-            raise CarryError(f"{self.name}: {place}{told_words(error)}") from error
+            raise CarryError(f"{self.name}: {place}{public_words(error)}") from error
         return [tuple(map(_read, row)) for row in rows]
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
-        """The next rows. Those with a text in their key are put in order here: the server has another order."""
+        """The next rows. Rows with a text in their key are sorted here: the server has another order."""
         if any(shape.types[shape.columns.index(name)] is str for name in shape.key):
             if shape.name not in self._sorted:
                 found = self._asked(f"SELECT {shape.listed} FROM {shape.name}", (), f"{shape.name}: ")
@@ -118,7 +118,7 @@ class MssqlRows(Rows):
         """Put rows in."""
         self._sorted.pop(shape.name, None)
         if shape.numbered:
-            # One table of a session at a time may be given its numbers.
+            # A session may set the numbers of one table at a time.
             self.ask(f"SET IDENTITY_INSERT {shape.name} ON")
         one = ", ".join(BODY if kind is bytes else "%s" for kind in shape.types)
         for begin in range(0, len(rows), AT_ONCE):
@@ -143,18 +143,18 @@ class MssqlRows(Rows):
             try:
                 self._cursor.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
             except self._driver.Error:
-                """The session is gone, and the transaction with it."""
+                """The session is gone, and its transaction too."""
             raise
 
     def counter(self, shape: Shape) -> int:
-        """What the server remembers of the numbers that it gave."""
+        """The identity counter of the server."""
         found = self.ask(COUNTER.format(table=shape.name))
         return int(found[0][0] or 0) if found else 0
 
     def set_counter(self, shape: Shape, number: int) -> None:
-        """Let the server remember the number."""
+        """Set the identity counter of the server."""
         if number > self.counter(shape):
-            # In a table that never had a row the next one gets this very number.
+            # In a table that never had a row the next row gets this very number.
             number += 0 if self.count(shape) else 1
             self.ask(f"DBCC CHECKIDENT ('{shape.name}', RESEED, {number}) WITH NO_INFOMSGS")
 
@@ -171,7 +171,7 @@ class MssqlRows(Rows):
         self.ask("DELETE FROM claim")
 
     def faults(self) -> Iterator[str]:
-        """Documents without their operation; of its pages the server's own `DBCC CHECKDB` knows."""
+        """Documents without their operation; the server's own `DBCC CHECKDB` checks the pages."""
         for (n,) in self.ask(ORPHANS):
             yield f"document n={n}: the row of operation that it belongs to is missing"
 
@@ -181,7 +181,7 @@ def _read(value: Any) -> Any:
 
 
 def _behind(key: Sequence[str], after: Key | None) -> tuple[str, list[Any]]:
-    """The condition for rows after this key; the server does not compare several columns at once."""
+    """The condition for rows after this key; the server cannot compare several columns at once."""
     if after is None:
         return "", []
     cases, values = [], []
@@ -193,6 +193,6 @@ def _behind(key: Sequence[str], after: Key | None) -> tuple[str, list[Any]]:
 
 
 def _unfit(shape: Shape, rows: list[Row]) -> str:
-    """Which of the rows has a text that cannot be kept."""
+    """The first row with a text that cannot be stored."""
     unfit = next(row for row in rows if any(isinstance(value, str) and "\0" in value for value in row))
     return shape.name_of(shape.key_of(unfit))

@@ -1,7 +1,7 @@
-"""The chain of seals (`dmtwisted.store.seals`) in Microsoft SQL Server; the hashes are reckoned here.
+"""The chain of seals (`dmtwisted.store.seals`) in Microsoft SQL Server; the hashes are calculated here.
 
-The row of the device in `chain` is locked while its chain grows, so that its seals follow each other in the order of
-their numbers; other devices do not wait for it.
+The row of the device in `chain` is locked while its chain grows, so that the seals are in the order of their numbers;
+other devices do not wait for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def seal(database: Link, n: int) -> None:
     if before:
         database.ask(f"UPDATE chain SET [count] = [count] + 1, hash = {BODY} WHERE device_n = %s", (end, device_n))
     else:
-        # Two may make the first seal of a device at once: the other one begins anew, and goes on from this one.
+        # Two sessions may make the first seal of a device at once: one of them tries again, after the other's seal.
         database.make(
             f"INSERT INTO chain ([count], hash, device_n, anchor, removed) VALUES (1, {BODY}, %s, {BODY}, 0)",
             (end, device_n, GENESIS),
@@ -56,7 +56,7 @@ def _documents(database: Link, n: int) -> list[tuple[Any, ...]]:
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row as it was before it was kept: the hash is the same on every database."""
+    """A row as it was before it was stored: the hash is the same in every database."""
     return tuple(kept(value) if isinstance(value, str) else value for value in row)
 
 
@@ -75,7 +75,7 @@ def seals(database: Link, attempt: object, after: int, limit: int) -> list[SealR
     if not rows:
         return []
     actual = {n: _actual(database, n) for n in sorted({row[2] for row in rows})}
-    # Asked last: what has changed since we read it has a newer seal by now.
+    # Read last: what has changed since we read it has a newer seal by now.
     numbers = ", ".join(str(int(n)) for n in actual)
     newest: dict[int, int] = dict(
         database.ask(f"SELECT operation_n, MAX(n) FROM seal WHERE operation_n IN ({numbers}) GROUP BY operation_n")
@@ -93,7 +93,7 @@ def _actual(database: Link, n: int) -> bytes | None:
     try:
         return content_hash(row, _documents(database, n))
     except ValueError:
-        # Values of kinds that no row of ours holds.
+        # Values that our rows never hold.
         return b""
 
 

@@ -1,11 +1,11 @@
-"""Sessions on a Microsoft SQL Server, each with a connection and a thread of its own.
+"""Sessions on a Microsoft SQL Server, each with its own connection and thread.
 
-pymssql waits for the server with its thread at a standstill; Twisted's adbapi lends it one. A session that was lost
-comes back by itself, and one that nobody asks anything looks now and then whether it is still there.
+pymssql blocks its thread while it waits for the server; Twisted's adbapi lends it one. A lost session reconnects by
+itself, and an idle session checks now and then whether it is still connected.
 
-Each life of a session holds a lock at the server under its own name. The server releases it when that life is over
-there, its transaction undone: whoever gets the lock knows that nothing of it is still under way. That needs no
-permission which a role of the database would not have.
+Each connection holds a lock at the server under its own name. The server releases the lock when the connection has
+ended there and its transaction is undone: who gets the lock knows that nothing of the connection is still at work.
+This needs no permission beyond that of an ordinary database role.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
-from dmtwisted.store.mssql.driver import DRIVER, LOST_NUMBERS, load_driver, number_of, told_words, words_of
+from dmtwisted.store.mssql.driver import DRIVER, LOST_NUMBERS, load_driver, number_of, public_words, words_of
 from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
 from dmtwisted.store.values import NameTaken, StoreFailed
 
 T = TypeVar("T")
 
 WATCH = 5.0
-"""Seconds after which a session that nobody asks looks whether it is still there; a takeover waits longer."""
+"""Seconds after which an idle session checks whether it is still connected; a takeover waits longer."""
 
 DEADLOCK = 1205
-"""The server gave our transaction up for another one's sake: all of it is undone, and it may be tried at once."""
+"""The server chose our transaction as the deadlock victim: all of it is undone, and it may be tried again at once."""
 
 DUPLICATES = frozenset({2601, 2627})
-"""A unique index, or a unique constraint, has such a row already."""
+"""A unique index or constraint has such a row already."""
 
 TRIES = 10
-"""How often a transaction that the server undid for others' sake is begun anew."""
+"""How often a transaction is tried that the server undid in favour of others."""
 
 SET_UP = (
     # A statement that fails undoes its whole transaction.
     "SET XACT_ABORT ON",
     "SET NOCOUNT OFF",
     "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    # What filtered indexes ask of whoever writes.
+    # Filtered indexes require these settings of a connection that writes.
     "SET ANSI_NULLS ON",
     "SET ANSI_WARNINGS ON",
     "SET ANSI_PADDING ON",
@@ -60,25 +60,25 @@ LOCK = (
 """At least 0 when the lock is ours, exclusive or shared; the time in milliseconds."""
 
 IN_USE = "dmtwisted in use"
-"""The lock that sessions of services share, and that a command which changes everything has alone."""
+"""The lock that sessions of services share, and that a command which changes everything takes exclusively."""
 
 UNLOCK = "EXEC sp_releaseapplock @Resource = %s, @LockOwner = 'Session'"
 
 
 class Duplicate(Exception):
-    """There is such a row already; the text names the index. The transaction is undone."""
+    """The row exists already; the text names the index. The transaction is undone."""
 
 
 class Again(Exception):
-    """Somebody else made the row between two statements of ours; the transaction is undone and begins anew."""
+    """Another session made the row between two statements of ours; the transaction is undone and tried again."""
 
 
 class Uncertain(Exception):
-    """The end of a transaction was not confirmed: nobody knows what became of it."""
+    """The end of a transaction was not confirmed: its outcome is not known."""
 
 
 class Link:
-    """The session as a verb sees it, in the session's thread: statements of one transaction."""
+    """A session within its thread, for the statements of one verb."""
 
     def __init__(self, driver: Any, cursor: Any) -> None:
         self._driver, self._cursor = driver, cursor
@@ -86,9 +86,9 @@ class Link:
         """How many rows the last statement changed."""
 
     def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
-        """The rows of a statement, none when it gives none.
+        """The rows of a statement; an empty list when it returns none.
 
-        :raises Duplicate: when a row is there already.
+        :raises Duplicate: when a row exists already.
         """
         try:
             self._cursor.execute(statement, tuple(values) if values else None)
@@ -101,9 +101,9 @@ class Link:
         return [tuple(row) for row in self._cursor.fetchall()] if self._cursor.description else []
 
     def change(self, update: str, insert: str, values: Sequence[Any], more: Sequence[Any] = ()) -> None:
-        """Change a row, or make it when there is none; then there are places for ``more`` after the same ones.
+        """Change a row, or make it when there is none; ``insert`` takes ``more`` after the same values.
 
-        :raises Again: when somebody else made it meanwhile.
+        :raises Again: when another session made it meanwhile.
         """
         self.ask(update, values)
         if not self.changed:
@@ -112,7 +112,7 @@ class Link:
     def make(self, insert: str, values: Sequence[Any]) -> None:
         """Make a row.
 
-        :raises Again: when somebody else made it meanwhile.
+        :raises Again: when another session made it meanwhile.
         """
         try:
             self.ask(insert, values)
@@ -120,7 +120,7 @@ class Link:
             raise Again("the row was made meanwhile") from None
 
     def begin(self) -> None:
-        """Begin a transaction; without one each statement is a transaction of its own."""
+        """Begin a transaction; otherwise each statement is its own transaction."""
         self.ask("BEGIN TRANSACTION")
 
     def commit(self) -> None:
@@ -134,17 +134,17 @@ class Link:
             raise Uncertain(words_of(error)) from None
 
     def undo(self) -> None:
-        """Undo what the transaction did, if there is one."""
+        """Undo the transaction, if there is one."""
         self._cursor.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
 
 class Session:
     """One session on the server, lent to one verb at a time.
 
-    :param parameters: where the server is and who we are, as `read_url` tells.
-    :param names: gives each life of a session a name of its own.
+    :param parameters: server and login, as `read_url` returns them.
+    :param names: gives each connection its own name.
     :param lost: called when the session was lost.
-    :param back: called when it is there again.
+    :param back: called when it is connected again.
     """
 
     log = Logger()
@@ -162,7 +162,7 @@ class Session:
         self._report_lost, self._report_back = lost, back
         self.name = ""
         self._turn = DeferredLock()
-        """One question at a time: the thread is one."""
+        """One question at a time: there is one thread."""
         self._threads: adbapi.ConnectionPool | None = None
         self._alive = self._stopped = False
         self._pauses = pauses()
@@ -170,13 +170,13 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it is connected."""
         return self._alive
 
-    # Coming and going
+    # Connection
 
     async def start(self) -> None:
-        """Reach the server for the first time; from then on the session comes back by itself.
+        """Connect for the first time; from then on the session reconnects by itself.
 
         :raises StoreFailed: when it cannot be reached.
         """
@@ -188,16 +188,16 @@ class Session:
         self._is_back()
 
     def start_later(self) -> None:
-        """As `start`, in the background and until it succeeds."""
+        """Like `start`, in the background, until it succeeds."""
         self._later()
 
     def close(self) -> None:
-        """Let go of the connection; the session comes back unless it was stopped."""
+        """Close the connection; the session reconnects unless it was stopped."""
         if self._alive:
             self._was_lost()
 
     async def stop(self) -> None:
-        """Let go of it for good; nothing of it is to come when this returns."""
+        """Close the session for good; when this returns, no call of it is pending."""
         self._stopped, self._alive = True, False
         self._forget_call()
         async with self._turn:
@@ -238,7 +238,7 @@ class Session:
         self._call = self.reactor.callLater(WATCH, lambda: Deferred.fromCoroutine(self._watch()))
 
     async def _watch(self) -> None:
-        """Look whether the session is still there, unless somebody just asks it something."""
+        """Check whether the session is still connected, unless it is in use."""
         self._call = None
         if not self._turn.locked:
             with suppress(Lost, StoreFailed):
@@ -247,14 +247,14 @@ class Session:
             self._watch_later()
 
     async def _reach(self) -> None:
-        """Connect and set up, in a new life with a new thread.
+        """Connect and set up, with a new name and a new thread.
 
         :raises Lost: when the server cannot be reached.
         """
         async with self._turn:
             await self._hang_up()
             if self._stopped:
-                raise StoreFailed("nobody wants the session any more")
+                raise StoreFailed("the session is being stopped")
             self.name = next(self._names)
             self._threads = self._new_threads()
             try:
@@ -275,7 +275,7 @@ class Session:
             cp_name=self.name,
             autocommit=True,
             login_timeout=math.ceil(self._patience.connect),
-            # The driver gives an answer up after this, and the connection with it; the server then undoes the rest.
+            # After this the driver gives up an answer and the connection; the server then undoes the rest.
             timeout=math.ceil(self._patience.answer),
             **parameters,
         )
@@ -291,18 +291,18 @@ class Session:
         cursor.close()
 
     async def _hang_up(self) -> None:
-        """End the thread and its connection; nobody waits for a server that is silent."""
+        """End the thread and its connection, without waiting for a silent server."""
         threads, self._threads = self._threads, None
         if threads is not None:
             threads.close()
 
-    # Asking
+    # Questions
 
     async def run(self, work: Callable[[Link], T]) -> T:
-        """What ``work`` makes of the session, in one transaction if it begins one.
+        """The result of ``work`` on the session, in one transaction if it begins one.
 
-        :raises StoreFailed: when the server refused it: nothing of it was kept.
-        :raises NameTaken: when ``work`` says so; nothing of it was kept.
+        :raises StoreFailed: when the server refused it: nothing was stored.
+        :raises NameTaken: when ``work`` raises it: nothing was stored.
         :raises Lost: when no answer came.
         """
         name = self.name
@@ -315,7 +315,7 @@ class Session:
             except (StoreFailed, NameTaken):
                 raise
             except Duplicate as error:
-                raise StoreFailed(told_words(error)) from None
+                raise StoreFailed(public_words(error)) from None
             except Uncertain as error:
                 self.close()
                 raise Lost(name, str(error)) from None
@@ -324,24 +324,24 @@ class Session:
             except Exception as error:
                 driver = load_driver()
                 if not isinstance(error, driver.Error):
-                    self.log.failure("a fault of ours in a verb of the database")
+                    self.log.failure("an internal error in a verb of the database")
                     raise StoreFailed(type(error).__name__) from error
                 if isinstance(error, driver.InterfaceError) or number_of(error) in LOST_NUMBERS:
                     self.close()
                     raise Lost(name, words_of(error)) from None
-                raise StoreFailed(told_words(error)) from None
+                raise StoreFailed(public_words(error)) from None
             if not self._alive:
-                # It was closed meanwhile: what it holds at the server, locks included, ends with it.
+                # It was closed meanwhile: the server ends all that it holds, locks included.
                 raise Lost(name, "the session was closed")
             return value
 
     async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
-        """The rows of one statement, which is a transaction of its own."""
+        """The rows of one statement, which is its own transaction."""
         return await self.run(lambda link: link.ask(statement, values))
 
 
 def _perform(connection: Any, work: Callable[[Link], T]) -> T:
-    """Run ``work`` in the thread of the connection; nothing is left open when it fails."""
+    """Run ``work`` in the thread of the connection; a failure leaves no transaction open."""
     driver = load_driver()
     turn = 0
     while True:

@@ -1,9 +1,9 @@
 """Each verb of the store in the SQL of Microsoft SQL Server.
 
-A verb that writes is one transaction of plain statements, run in the thread of its session: nothing waits for the
-reactor between them. With ``XACT_ABORT`` a statement that fails undoes all of it. Whoever writes for a device reads
-the device's row of `claim` first and keeps it locked against a takeover until the transaction has ended, so that a
-service that was cut off changes nothing once another one has the device.
+A verb that writes is one transaction of plain statements, run in the thread of its session without waiting for the
+reactor in between. With ``XACT_ABORT`` a statement that fails undoes all of it. A verb that writes for a device first
+reads the device's row of `claim` and keeps it locked against a takeover until the transaction has ended: so a service
+that was cut off changes nothing once another service has the device.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from dmtwisted.store.claims import ClaimedElsewhere
-from dmtwisted.store.mssql.driver import told_words
+from dmtwisted.store.mssql.driver import public_words
 from dmtwisted.store.mssql.seals import seal
 from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link
 from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
@@ -67,7 +67,7 @@ def add_device(
             (dev_id, keep(name), kind, driver, settings),
         )
     except Duplicate:
-        # Was it stored by the first try, whose answer was lost? Its id is a mark that nobody else has.
+        # Did the first try, whose answer was lost, store it? Its id is unique.
         rows = link.ask("SELECT n FROM device WHERE dev_id = %s AND name = %s", (dev_id, keep(name)))
         if not (rows and attempt.again):
             raise NameTaken(name) from None
@@ -98,7 +98,7 @@ def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> 
     if not changes:
         return
     link.begin()
-    # In one order, so that two changes of the same settings never wait for each other.
+    # Always in the same order, so that two changes of the same settings never wait for each other.
     for name, value in sorted(changes.items()):
         link.change(
             f"UPDATE setting SET value = {BODY} WHERE name = %s",
@@ -116,7 +116,7 @@ def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
     device_n, kind, key = intent.device_n, intent.kind, keep(intent.key)
     for _ in range(TRIES):
         if attempt.again:
-            # Stored by the first try, whose answer was lost?
+            # Did the first try, whose answer was lost, store it?
             _expect_ours(link, attempt, device_n)
             rows = link.ask(
                 "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND state = 'intended' "
@@ -131,7 +131,7 @@ def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
             n = _insert(link, attempt, intent)
         except Duplicate as taken:
             if TAG_INDEX not in str(taken):
-                raise StoreFailed(told_words(taken)) from None
+                raise StoreFailed(public_words(taken)) from None
             known = _operations(
                 link, "device_n = %s AND kind = %s AND [key] = %s AND state <> 'refused'", (device_n, kind, key)
             )
@@ -141,13 +141,13 @@ def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
         else:
             link.commit()
             return Reserved(n, None)
-    raise StoreFailed("the tag comes and goes")
+    raise StoreFailed("the operations of the tag change too fast")
 
 
 def _expect_ours(link: Link, attempt: Attempt, device_n: int) -> None:
-    """See to it that the device is not another service's; within a transaction that stays so until its end.
+    """Check that no other service has the device; within a transaction that stays so until its end.
 
-    :raises ClaimedElsewhere: when it is.
+    :raises ClaimedElsewhere: when another service has it.
     """
     rows = link.ask("SELECT instance FROM claim WITH (REPEATABLEREAD) WHERE device_n = %s", (device_n,))
     if rows and rows[0][0] != attempt.instance:
@@ -183,7 +183,7 @@ def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
     for number, fiscal_number in outcome.fiscal_numbers.items():
         _accept(link, outcome.n, number, fiscal_number)
     if outcome.state is not State.DONE:
-        # A document that was accepted stays accepted, whatever became of the ones after it.
+        # An accepted document stays accepted, whatever the outcome of the later ones.
         link.ask(
             "UPDATE document SET state = %s WHERE operation_n = %s AND state <> 'done'",
             (outcome.state.value, outcome.n),
@@ -221,7 +221,7 @@ def accept_document(link: Link, attempt: Attempt, n: int, number: int, fiscal_nu
 
 
 def _begin_for(link: Link, attempt: Attempt, n: int) -> None:
-    """Begin to change the operation ``n``, whose device is not another service's."""
+    """Begin to change the operation ``n``, after a check that no other service has its device."""
     link.begin()
     for (device_n,) in link.ask("SELECT device_n FROM operation WHERE n = %s", (n,)):
         _expect_ours(link, attempt, device_n)
@@ -339,10 +339,10 @@ def _operations(
 def _page(
     link: Link, found: Conditions, query: Query, select: str, table: str, order: str, join: str
 ) -> tuple[int, list[tuple[Any, ...]]]:
-    """How many rows there are in all, and a page of them."""
+    """The number of all rows, and a page of them."""
     [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {found.where}", found.values)
     if not query.limit or not total:
-        # The server has no page without rows.
+        # The server does not accept a page without rows.
         return total, []
     alias = table[0]
     outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))

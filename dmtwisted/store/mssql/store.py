@@ -1,4 +1,4 @@
-"""The MS SQL store: each verb is one transaction, run by a thread that has a session of its own."""
+"""The MS SQL store: each verb is one transaction, run in the thread of a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABILITY = (
 )
 
 PAUSE = 0.05
-"""Seconds between looks whether a lost session is gone at the server."""
+"""Seconds between checks whether the server has ended a lost session."""
 
 
 class MssqlWords:
@@ -47,7 +47,7 @@ class MssqlWords:
         return (rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
 
     async def take(self, session: Session, device_n: int, instance: str) -> None:
-        """Change the row of the device; that waits for every transaction that has read it for writing."""
+        """Change the row of the device; this waits for every transaction that has locked the row to write."""
 
         def take(link: Link) -> None:
             link.ask(
@@ -63,13 +63,13 @@ class MssqlWords:
         await session.run(take)
 
     async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
-        """Mark every row of ours, then unlock: the server may take its time to notice that the session is over."""
+        """Mark every row of ours, then unlock: the server may notice the end of the session late."""
         await session.ask("UPDATE claim SET released = 1 WHERE instance = %s", (instance,))
         for device_n in locked:
             await self.unlock(session, device_n)
 
     async def bury(self, session: Session, names: set[str], patience: Patience) -> None:
-        """Wait until the lock that each life of a session holds is free."""
+        """Wait until the lock that each connection holds is free."""
         until = session.reactor.seconds() + patience.recovery
         for name in sorted(names):
             while not await _locked(session, name):
@@ -93,7 +93,7 @@ async def _locked(session: Session, resource: str) -> bool:
 class MssqlStore(ServerStore[Session]):
     """The store in the MS SQL database that ``url`` names.
 
-    :raises ValueError: when the URL is none; the text repeats nothing of it.
+    :raises ValueError: when the URL is not valid; the text repeats nothing of it.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class MssqlStore(ServerStore[Session]):
     async def _greet(self, session: Session) -> list[str]:
         [(ability, snapshots)] = await session.ask(ABILITY)
         if ability != "READ_WRITE":
-            raise StoreFailed("the database takes no changes")
+            raise StoreFailed("the database is read-only")
         if not snapshots:
             self.log.warn(
-                "the database has READ_COMMITTED_SNAPSHOT switched off: look-ups wait for sales (docs/databases.md)"
+                "the database has READ_COMMITTED_SNAPSHOT switched off: searches wait for sales (docs/databases.md)"
             )
         [(known,)] = await session.ask(REVISION)
         return [row[0] for row in await session.ask(VERSION)] if known is not None else []

@@ -1,7 +1,7 @@
-"""Texts and bodies as they are kept in Microsoft SQL Server.
+"""How texts and bodies are stored in Microsoft SQL Server.
 
-The server compares texts as if blanks at their ends were not there, whatever the collation. Texts that end so are
-kept with a mark behind them, and come back without it.
+The server ignores blanks at the end when it compares texts, whatever the collation. A text that ends with a blank is
+stored with a mark after it, and read without the mark.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 from dmtwisted.store.values import StoreFailed
 
 END = "\x1f"
-"""Behind a text that ends with a blank, or with this sign itself."""
+"""After a text that ends with a blank, or with this character itself."""
 
 BODY = "CONVERT(VARBINARY(MAX), %s)"
-"""A place for bytes: the driver writes none at all as an empty text."""
+"""A place for bytes: the driver writes empty bytes as an empty text."""
 
 EMPTY = "CONVERT(VARBINARY(MAX), '')"
 
 
 def keep(text: str) -> str:
-    """``text`` as it is kept, so that no two texts are the same to the server.
+    """``text`` as it is stored, so that different texts differ for the server too.
 
-    :raises StoreFailed: when it is none that could be kept.
+    :raises StoreFailed: when it cannot be stored.
     """
     if "\0" in text:
-        raise StoreFailed("a text with the sign NUL cannot be kept")
+        raise StoreFailed("a text with the character NUL cannot be stored")
     return text + END if text.endswith((" ", END)) else text
 
 
 def kept(text: str) -> str:
-    """The text that `keep` made ``text`` of."""
+    """The text from which `keep` made ``text``."""
     return text.removesuffix(END)

@@ -11,7 +11,7 @@ from dmtwisted.store.postgres.sessions import Session
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.values import StoreFailed
 
-# The number of the table takes part, so that services in other schemas of the database have locks of their own.
+# The number of the table is part of the key, so that services in other schemas of the database have their own locks.
 _KEYS = "(('claim'::regclass::oid::bigint - 2147483648)::int, %s)"
 LOCK, UNLOCK = f"SELECT pg_try_advisory_lock{_KEYS}", f"SELECT pg_advisory_unlock{_KEYS}"
 OWNER = "SELECT instance, released, turn FROM claim WHERE device_n = %s"
@@ -45,7 +45,7 @@ class PostgresWords:
         return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
 
     async def take(self, session: Session, device_n: int, instance: str) -> None:
-        """Change the row of the device; that waits for every statement that has read it for writing."""
+        """Change the row of the device; this waits for every statement that has locked the row to write."""
         await session.ask(TAKE, (device_n, instance))
 
     async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
@@ -53,7 +53,7 @@ class PostgresWords:
         await session.ask(RELEASE, (instance,))
 
     async def bury(self, session: Session, names: set[str], patience: Patience) -> None:
-        """End those sessions at the server, and wait until they are gone."""
+        """End the sessions at the server, and wait until they are gone."""
         lost = sorted(names)
         until = session.reactor.seconds() + patience.recovery
         while await session.ask(GONE, (lost,)):

@@ -10,7 +10,7 @@ from dmtwisted.store.seals import appended, mark, removal
 from dmtwisted.store.values import AgedPaper, AgedRow, Cut, State, StoreFailed
 
 TRIES = 20
-"""How often somebody may add to a chain between our look at its end and our statement."""
+"""How often another session may add to a chain between our two statements."""
 
 
 async def aged(session: Session, attempt: object, after: int, limit: int) -> list[AgedRow]:
@@ -56,7 +56,7 @@ async def cut(session: Session, attempt: object, step: Cut) -> float | None:
         begun = time.perf_counter()
         if await _cut(session, step, before, seals, anchor, removed):
             return time.perf_counter() - begun
-        # A sale was quicker: the chain goes on from there.
+        # A sale came in between: the chain continues from there.
     raise StoreFailed("the chain of seals grows too fast")
 
 

@@ -1,4 +1,4 @@
-"""The rows of a PostgreSQL database, by ``COPY`` in its binary form: no row is spelled out as text on its way."""
+"""The rows of a PostgreSQL database, by ``COPY`` in its binary format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSION = "dmtwisted-db"
 """The name of our sessions at the server; those of a service begin with ``dmtwisted`` and a blank."""
 
 ONE_COMMAND = 0x646D7478
-"""The advisory lock that one command at a time holds which changes everything or must see nothing change."""
+"""The advisory lock of commands that change everything or must see nothing change: one at a time."""
 
 BUSY = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'dmtwisted %'"
@@ -38,14 +38,14 @@ REFERENCES = (
     "conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint "
     "WHERE connamespace = current_schema()::regnamespace AND contype = 'f'"
 )
-"""What each row of a table is looked up for in another one, with the statements that say so."""
+"""The foreign keys, with the statements that make them."""
 
 INDEXES = (
     "SELECT quote_ident(relname), pg_get_indexdef(indexrelid) FROM pg_index "
     "JOIN pg_class ON pg_class.oid = indexrelid WHERE relnamespace = current_schema()::regnamespace "
     "AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)"
 )
-"""All but those of keys."""
+"""The indexes, except those of keys."""
 
 ORPHANS = (
     "SELECT d.n FROM document d LEFT JOIN operation o ON o.n = d.operation_n WHERE o.n IS NULL ORDER BY d.n LIMIT 20"
@@ -61,7 +61,7 @@ _NULL = _LONG.pack(-1)
 class PostgresRows(Rows):
     """The database that ``url`` names.
 
-    :param reading: see one moment of it, as may be done while the service writes.
+    :param reading: see one moment of it, which is possible while the service writes.
     :raises CarryError: when it cannot be reached.
     """
 
@@ -76,9 +76,9 @@ class PostgresRows(Rows):
             raise CarryError(f"the database cannot be reached: {first_line(error)}") from None
         self._connection.autocommit = True
         self._cursor = self._connection.cursor()
-        # How far a move came is in the same transaction as its rows; the last step waits for the disk.
+        # The progress of a move is in the same transaction as its rows; only the last step waits for the disk.
         self.ask("SET synchronous_commit TO off; SET client_encoding TO 'UTF8'; SET jit TO off; SELECT 1")
-        # For the indexes that are made when all rows are there.
+        # For the indexes that are made when all rows are in.
         self.ask("SET maintenance_work_mem TO '128MB'")
         if reading:
             self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -88,9 +88,9 @@ class PostgresRows(Rows):
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:
-        """No other command, no service; one that is started meanwhile cannot write."""
+        """Exclude other commands and services; a service that starts meanwhile cannot write."""
         deadline = time.monotonic() + patience
-        # The server notices a little later that a killed command is gone.
+        # The server notices the end of a killed command a little later.
         while not self.ask(LOCK)[0][0]:
             if time.monotonic() > deadline:
                 raise CarryError(f"{self.name}: another command works with it; wait for it to end")
@@ -101,7 +101,7 @@ class PostgresRows(Rows):
             time.sleep(0.1)
 
     def freeze(self) -> None:
-        """Lock the tables against writing: one transaction until we let go."""
+        """Lock the tables against writing, in a transaction that lasts until `close`."""
         self.ask("BEGIN")
         self.ask("SET LOCAL lock_timeout TO 5000")
         self.ask(f"LOCK TABLE {', '.join(shape.name for shape in shapes())} IN SHARE MODE")
@@ -114,7 +114,7 @@ class PostgresRows(Rows):
         return str(found[0][0]) if found else None
 
     def tables(self) -> set[str]:
-        """All tables of the schema that we work in."""
+        """All tables of our schema."""
         return {name for (name,) in self.ask(TABLES)}
 
     def size(self) -> int:
@@ -122,13 +122,13 @@ class PostgresRows(Rows):
         return int(self.ask("SELECT pg_database_size(current_database())")[0][0])
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The answer of the server."""
-        with self._told():
+        """The result of a statement."""
+        with self._errors():
             self._cursor.execute(statement)
             return self._cursor.fetchall() if self._cursor.description else []
 
     @contextmanager
-    def _told(self, place: str = "") -> Iterator[None]:
+    def _errors(self, place: str = "") -> Iterator[None]:
         try:
             yield
         except (psycopg2.Error, UnicodeError) as error:
@@ -137,7 +137,7 @@ class PostgresRows(Rows):
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
         """The next rows."""
-        with self._told(f"{shape.name}: "):
+        with self._errors(f"{shape.name}: "):
             places = ", ".join(["%s"] * len(after or ()))
             where = (
                 "" if after is None else self._cursor.mogrify(f"WHERE ({shape.order}) > ({places})", after).decode()
@@ -153,14 +153,14 @@ class PostgresRows(Rows):
     def _read(self, shape: Shape, which: str) -> list[Row]:
         query = f'SELECT {shape.listed} FROM "{shape.name}" {which}'
         stream = BytesIO()
-        with self._told(f"{shape.name}: "):
+        with self._errors(f"{shape.name}: "):
             self._cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", stream)
         return list(_unpack(shape, stream.getvalue()))
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
         """Put rows in."""
         statement = f'COPY "{shape.name}" ({shape.listed}) FROM STDIN (FORMAT binary)'
-        with self._told(f"{shape.name}: "):
+        with self._errors(f"{shape.name}: "):
             try:
                 packed = _pack(shape, rows)
             except (struct.error, ValueError):
@@ -180,7 +180,7 @@ class PostgresRows(Rows):
             raise
 
     def counter(self, shape: Shape) -> int:
-        """What the sequence of the table remembers."""
+        """The last number of the table's sequence."""
         sequence = self._sequence(shape)
         [(number,)] = self.ask(f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {sequence}")
         return int(number)
@@ -205,7 +205,7 @@ class PostgresRows(Rows):
 
     def note(self, name: str, value: str) -> None:
         """Keep one."""
-        with self._told():
+        with self._errors():
             self._cursor.execute(
                 f"INSERT INTO {NOTES} (name, value) VALUES (%s, %s) "
                 "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -226,13 +226,13 @@ class PostgresRows(Rows):
     def faults(self) -> Iterator[str]:
         """Indexes that were never finished, and documents without their operation."""
         for (index,) in self.ask(INVALID):
-            yield f"the index {index} is not valid; REINDEX INDEX {index} makes it anew"
+            yield f"the index {index} is not valid; REINDEX INDEX {index} rebuilds it"
         for (n,) in self.ask(ORPHANS):
             yield f"document n={n}: the row of operation that it belongs to is missing"
 
 
 def _pack(shape: Shape, rows: list[Row]) -> bytes:
-    """Rows as the server's binary form has them: for each value its length and its bytes."""
+    """Rows in the server's binary format: for each value its length and its bytes."""
     begin = _SHORT.pack(len(shape.columns))
     parts = [_SIGNATURE]
     append = parts.append
@@ -246,13 +246,13 @@ def _pack(shape: Shape, rows: list[Row]) -> bytes:
 
 
 def _unfit(shape: Shape, rows: list[Row]) -> str:
-    """Which of the rows cannot be kept, and why."""
+    """The first row that cannot be stored, and why."""
     for row in rows:
         try:
             _pack(shape, [row])
         except (struct.error, ValueError) as error:
-            return f"{shape.name_of(shape.key_of(row))!r} cannot be kept: {error}"
-    return f"{shape.name}: rows that cannot be kept"
+            return f"{shape.name_of(shape.key_of(row))!r} cannot be stored: {error}"
+    return f"{shape.name}: rows that cannot be stored"
 
 
 def _write_bytes(value: bytes) -> bytes:
@@ -261,7 +261,7 @@ def _write_bytes(value: bytes) -> bytes:
 
 def _write_text(value: str) -> bytes:
     if "\0" in value:
-        raise ValueError("PostgreSQL keeps no text with the sign NUL")
+        raise ValueError("PostgreSQL cannot store a text with the character NUL")
     return _write_bytes(value.encode())
 
 
@@ -275,8 +275,8 @@ _WRITERS: dict[tuple[type, bool], Callable[[Any], bytes]] = {
 
 
 def _unpack(shape: Shape, data: bytes) -> Iterator[Row]:
-    """The rows in the server's binary form."""
-    # Written out, for of a move it is the largest part that is not the databases' own.
+    """The rows from the server's binary format."""
+    # Written out for speed: it is the largest part of a move outside the databases.
     kinds = [(kind, wide) for kind, wide in zip(shape.types, shape.wide, strict=True)]
     long, huge, number = _LONG.unpack_from, _HUGE.unpack_from, _LONG.size
     place = len(_SIGNATURE)

@@ -1,8 +1,8 @@
-"""The chain of seals (`dmtwisted.store.seals`) in the SQL of PostgreSQL: parts of the one statement that a verb is.
+"""The chain of seals (`dmtwisted.store.seals`) in the SQL of PostgreSQL: parts of the one statement of a verb.
 
-The server reckons the hashes itself, from the rows as the statement leaves them. The row of the device in `chain` is
-locked while its chain grows, so that its seals follow each other in the order of their numbers; other devices do not
-wait for it.
+The server calculates the hashes itself, from the rows as the statement leaves them. The row of the device in `chain`
+is locked while its chain grows, so that the seals are in the order of their numbers; other devices do not wait for
+it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dmtwisted.store.values import ChainRow, ConcludedRow, SealRow
 
 
 def _encoded(alias: str, numbers: Sequence[str], bodies: Sequence[str]) -> str:
-    """What `seals.content_hash` makes of these columns, before the hash."""
+    """These columns in the encoding of `seals.content_hash`."""
     whole = [f"int8send(coalesce({alias}.{name}, {ABSENT_NUMBER}))" for name in numbers]
     bytes_of = [f"convert_to({alias}.{name}, 'UTF8')" if name in TEXTS else f"{alias}.{name}" for name in bodies]
     sizes = [f"int8send(coalesce(octet_length({body}), {ABSENT_LENGTH}))" for body in bytes_of]
@@ -53,7 +53,7 @@ sealed AS (
     SELECT place.device_n, place.n, place.content, head.hash FROM head, place)"""
 
 SEALED = _SEALED.format(content=_STORED)
-"""Seals the operation of ``op``, whose documents the statement leaves as they are."""
+"""Seals the operation of ``op``, whose documents the statement does not change."""
 
 _CHANGED = (
     f"SELECT {_PAPERS} FROM (SELECT * FROM papers UNION ALL SELECT * FROM document "

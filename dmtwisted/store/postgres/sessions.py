@@ -1,7 +1,7 @@
-"""Sessions on a PostgreSQL server that come back when they were lost, and the pool that lends them.
+"""Sessions on a PostgreSQL server, which reconnect when they were lost.
 
-txpostgres waits for the server without a thread. What it leaves open is closed here: a time limit for connecting and
-for each answer, a session that is set up anew each time it comes back, a pool that never lends a dead one.
+txpostgres waits for the server without a thread. This module adds what it lacks: a time limit for connecting and for
+each answer, and the set-up of a session after each connect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dmtwisted.store.sessions import AWAY, Lost, Patience, Rows, pauses
 from dmtwisted.store.urls import NOT_A_URL
 from dmtwisted.store.values import StoreFailed
 
-# Durable means on the disk of the server before the answer; a stronger setting of the server's stays.
+# Durable means on the disk of the server before the answer; a stronger setting of the server is kept.
 SET_UP = """
 SET default_transaction_isolation TO 'read committed';
 SET statement_timeout TO {statement_ms};
@@ -39,7 +39,7 @@ SELECT current_setting('fsync'), current_setting('transaction_read_only');
 """
 
 ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
-"""How our end notices a server whose cable was pulled, unless the URL says otherwise."""
+"""How we notice a server whose cable was pulled, unless the URL says otherwise."""
 
 _BYTEA = 17
 _bytes = extensions.new_type((_BYTEA,), "BYTES", lambda text, cursor: _as_bytes(psycopg2.BINARY(text, cursor)))
@@ -52,13 +52,13 @@ def _as_bytes(value: memoryview | None) -> bytes | None:
 def read_url(url: str) -> dict[str, str]:
     """The parts of a ``postgresql://`` URL, as libpq names them.
 
-    :raises ValueError: when it is none; the text repeats nothing of it, for it may hold a password.
+    :raises ValueError: when it is not one; the text repeats nothing of it, because it may hold a password.
     """
     try:
         found: dict[str, str] = extensions.parse_dsn(url)
     except psycopg2.Error:
         found = {}
-    # An @ within a password makes its end part of the host, which would be told in complaints.
+    # An @ within a password makes its end part of the host, which errors would show.
     if not found or "@" in found.get("host", ""):
         raise ValueError(NOT_A_URL)
     if not found.get("dbname"):
@@ -67,16 +67,16 @@ def read_url(url: str) -> dict[str, str]:
 
 
 def first_line(error: BaseException) -> str:
-    """What ``error`` says, without the details that may repeat what was stored."""
+    """The first line of ``error``, without details that may repeat stored values."""
     lines = str(error).strip().splitlines()
     return lines[0].removeprefix("ERROR:").strip() if lines else type(error).__name__
 
 
 class Watched:
-    """A connection of the driver, watched by the reactor through a descriptor of our own.
+    """A connection of the driver that the reactor watches through a separate descriptor.
 
-    libpq closes its socket, and opens another one, when it likes. The system gives the number to whatever is opened
-    next, a till's request for one, and the reactor would take the two for one and listen to neither.
+    libpq closes its socket and opens another one at any time. The system then gives the old number to whatever is
+    opened next, for example the connection of a till; the reactor would confuse the two and watch neither.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -87,7 +87,7 @@ class Watched:
         return getattr(self._connection, name)
 
     def poll(self) -> int:
-        """Go on as far as possible: what to wait for, as the driver says it."""
+        """Let the driver continue as far as possible; return what it waits for."""
         state: int = self._connection.poll()
         self._follow()
         return state
@@ -98,7 +98,7 @@ class Watched:
         return self._connection
 
     def _follow(self) -> None:
-        """See to it that our descriptor is one of the socket that libpq has now."""
+        """Make our descriptor one of the socket that libpq has now."""
         if not self._connection.closed:
             theirs = os.fstat(self._connection.fileno())
             if self._descriptor < 0 or not os.path.samestat(theirs, os.fstat(self._descriptor)):
@@ -106,11 +106,11 @@ class Watched:
                 self._descriptor = os.dup(self._connection.fileno())
 
     def fileno(self) -> int:
-        """Our descriptor; -1 before the first `poll`."""
+        """The separate descriptor; -1 before the first `poll`."""
         return self._descriptor
 
     def forget(self) -> None:
-        """Let go of our descriptor, which nobody watches any more."""
+        """Close our descriptor; the reactor does not watch it any more."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -121,7 +121,7 @@ def _connect(*arguments: Any, **named: Any) -> Watched:
 
 
 class _Cursor(Cursor):  # type: ignore[misc]
-    """A cursor whose descriptor stays the connection's own, also when that is closed: it has to be unwatched."""
+    """A cursor that keeps the connection's descriptor even when that is closed: the reactor must stop watching it."""
 
     def fileno(self) -> int:
         """The descriptor."""
@@ -129,7 +129,7 @@ class _Cursor(Cursor):  # type: ignore[misc]
 
 
 class _Detector(DeadConnectionDetector):  # type: ignore[misc]
-    """Brings one session back, again and again until it is stopped."""
+    """Reconnects one session, again and again until it is stopped."""
 
     def __init__(self, session: Session, reactor: Any, report_loss: Callable[[], None]) -> None:
         super().__init__(lambda failure: session.broken, pauses, reactor)
@@ -140,7 +140,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
         self.stopped = False
 
     def startReconnecting(self, reason: Failure) -> None:
-        """As it is called by txpostgres, once for each life that was lost: begin to bring the session back."""
+        """Called by txpostgres, once for each lost connection: begin to reconnect."""
         self._report_loss()
         self.begin()
 
@@ -159,7 +159,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
         trying.addCallbacks(lambda _: self.connectionRecovered(), lambda _: self._later())
 
     def stop(self) -> None:
-        """Bring it back no more."""
+        """Stop reconnecting."""
         self.stopped = True
         if self._again is not None:
             self._again.cancel()
@@ -169,10 +169,10 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
 class Session(Connection):  # type: ignore[misc]
     """One session on the server, lent to one verb at a time.
 
-    :param parameters: where the server is and who we are, as `read_url` tells.
-    :param names: gives each life of a session a name of its own, by which the server knows it.
+    :param parameters: server and login, as `read_url` returns them.
+    :param names: gives each connection its own name on the server.
     :param lost: called when the session was lost, with the name that it had.
-    :param back: called when it is there again.
+    :param back: called when it is connected again.
     """
 
     connectionFactory = staticmethod(_connect)
@@ -196,16 +196,16 @@ class Session(Connection):  # type: ignore[misc]
 
     @property
     def broken(self) -> bool:
-        """Whether there is no connection that could be used."""
+        """Whether there is no usable connection."""
         return self._connection is None or bool(self._connection.closed)
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it is connected."""
         return not (self.detector.connectionIsDead or self.broken)
 
     async def start(self) -> None:
-        """Reach the server for the first time; from then on the session comes back by itself.
+        """Connect for the first time; from then on the session reconnects by itself.
 
         :raises StoreFailed: when it cannot be reached.
         """
@@ -216,11 +216,11 @@ class Session(Connection):  # type: ignore[misc]
         self.detector.connectionRecovered()
 
     def start_later(self) -> None:
-        """As `start`, in the background and until it succeeds."""
+        """Like `start`, in the background, until it succeeds."""
         self.detector.begin()
 
     def connect(self, *_: Any, **__: Any) -> Deferred[None]:
-        """Connect and set up; called for the first time and each time it has to come back."""
+        """Connect and set up; called at first, and for each reconnect."""
         return Deferred.fromCoroutine(self._connect())
 
     async def _connect(self) -> None:
@@ -238,7 +238,7 @@ class Session(Connection):  # type: ignore[misc]
         try:
             parameters.update(await _addresses(parameters))
             if self.detector.stopped:
-                raise ConnectionDead("nobody wants the session any more")
+                raise ConnectionDead("the session is being stopped")
             await super().connect(**parameters)
             extensions.register_type(_bytes, self._connection.unwatched)
             [(self.fsync, read_only)] = await self._runQuery(self._set_up)
@@ -249,14 +249,14 @@ class Session(Connection):  # type: ignore[misc]
             if late.active():
                 late.cancel()
         if read_only == "on":
-            # The copy of another server, or one that was set to rest.
+            # A standby, or a server that was made read-only.
             self.close()
-            raise psycopg2.OperationalError("the server takes no changes")
+            raise psycopg2.OperationalError("the server is read-only")
 
     async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
-        """The rows that one statement answers with; it is a transaction of its own.
+        """The rows of one statement, which is its own transaction.
 
-        :raises StoreFailed: when the server refused it: nothing of it was kept.
+        :raises StoreFailed: when the server refused it: nothing was stored.
         :raises Lost: when no answer came.
         """
         name = self.name
@@ -264,8 +264,8 @@ class Session(Connection):  # type: ignore[misc]
         try:
             rows: Rows = await self.runQuery(statement, values or None)
         except CancelledError:
-            # What txpostgres makes of the server's own limit; nobody else cancels.
-            raise StoreFailed("the database did not get it done in time") from None
+            # How txpostgres reports the server's time limit; nothing else cancels.
+            raise StoreFailed("the database did not finish in time") from None
         except (ConnectionDead, ConnectionClosed) as error:
             raise Lost(name, first_line(error)) from None
         except psycopg2.Error as error:
@@ -273,7 +273,7 @@ class Session(Connection):  # type: ignore[misc]
                 raise Lost(name, first_line(error)) from None
             raise StoreFailed(first_line(error)) from None
         except (ValueError, OverflowError) as error:
-            # A text with a character that no database text has: it never left.
+            # A text with a character that the database cannot store: it was never sent.
             raise StoreFailed(first_line(error)) from None
         finally:
             if late.active():
@@ -281,7 +281,7 @@ class Session(Connection):  # type: ignore[misc]
         return rows
 
     def close(self) -> None:
-        """Let go of the connection; the session comes back unless it was stopped."""
+        """Close the connection; the session reconnects unless it was stopped."""
         watched = self._connection
         if watched is not None:
             for cursor in self._cursors:
@@ -291,11 +291,11 @@ class Session(Connection):  # type: ignore[misc]
             watched.forget()
 
     def fileno(self) -> int:
-        """What the reactor watches."""
+        """The descriptor that the reactor watches."""
         return -1 if self._connection is None else int(self._connection.fileno())
 
     async def stop(self) -> None:
-        """Let go of it for good; nothing of it is to come when this returns."""
+        """Close the session for good; when this returns, no call of it is pending."""
         self.detector.stop()
         self.close()
         if self._connecting is not None:
@@ -304,7 +304,7 @@ class Session(Connection):  # type: ignore[misc]
             await stopped
 
     def doRead(self) -> None:
-        """Something came while nothing was asked: mostly the end of the connection."""
+        """Something came without a question: mostly the end of the connection."""
         try:
             super().doRead()
         except psycopg2.Error:
@@ -312,7 +312,7 @@ class Session(Connection):  # type: ignore[misc]
 
 
 async def _addresses(parameters: dict[str, str]) -> dict[str, str]:
-    """The addresses of the hosts: libpq would look a name up with everything else at a standstill."""
+    """The addresses of the hosts: libpq would block the service while it looks a name up."""
     hosts = parameters.get("host", "")
     if "hostaddr" in parameters or not hosts or "," in hosts or hosts.startswith(("/", "@")):
         return {}

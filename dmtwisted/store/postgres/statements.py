@@ -1,11 +1,11 @@
 """Each verb of the store in the SQL of PostgreSQL.
 
-A verb that writes is one statement, so one round trip and one transaction: its parts are written as one ``WITH``.
-Nothing is left to a transaction that a lost session might leave open.
+A verb that writes is one statement, and so one round trip and one transaction: its parts are written as one ``WITH``.
+A lost session cannot leave a transaction open.
 
-Whoever writes for a device is checked in the same statement: the row of `claim` says which service works with it,
-and stays locked against a takeover until the statement has ended. So a service that was cut off, or a statement of
-it that was held up on its way, changes nothing once another service has taken the device over.
+The same statement checks which service writes for a device: the row of `claim` names it, and stays locked against a
+takeover until the statement has ended. So a service that was cut off, or a delayed statement of it, changes nothing
+once another service has taken the device over.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from dmtwisted.store.values import (
 )
 
 TRIES = 10
-"""How often a tag may come and go between our statements before that is taken for a fault."""
+"""How often a tag may be used and refused again between our statements before the verb fails."""
 
 _OPERATION = OPERATION.format(empty="''::bytea")
 
@@ -51,7 +51,7 @@ _WHOLE = (
     f"WITH o AS MATERIALIZED (SELECT * FROM operation WHERE {{where}}) SELECT {_OPERATION}, {PAPER} "
     "FROM (SELECT * FROM o {limit}) o LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n"
 )
-"""Operations with their documents, seen at one moment."""
+"""Operations with their documents at one moment."""
 
 
 async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
@@ -70,7 +70,7 @@ async def add_device(
         (dev_id, name, kind, driver, settings),
     )
     if not rows and attempt.again:
-        # Was it stored by the first try, whose answer was lost? Its id is a mark that nobody else has.
+        # Did the first try, whose answer was lost, store it? Its id is unique.
         rows = await session.ask("SELECT n FROM device WHERE dev_id = %s AND name = %s", (dev_id, name))
     if not rows:
         raise NameTaken(name)
@@ -102,7 +102,7 @@ async def settings(session: Session, attempt: Attempt) -> dict[str, bytes]:
 async def change_settings(session: Session, attempt: Attempt, changes: dict[str, bytes]) -> None:
     """:meth:`IStore.change_settings`"""
     if changes:
-        # In one order, so that two changes of the same settings never wait for each other.
+        # Always in the same order, so that two changes of the same settings never wait for each other.
         ordered = sorted(changes.items())
         await session.ask(
             f"INSERT INTO setting (name, value) VALUES {_rows(ordered, 2)} "
@@ -125,7 +125,7 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
     """:meth:`IStore.reserve`"""
     for _ in range(TRIES):
         if attempt.again:
-            # Stored by the first try, whose answer was lost?
+            # Did the first try, whose answer was lost, store it?
             rows = await session.ask(
                 "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND key = %s AND token = %s "
                 "AND state = 'intended' AND NOT EXISTS (SELECT 1 FROM claim WHERE device_n = %s AND instance <> %s)",
@@ -146,11 +146,11 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
         if known:
             return Reserved(known[0].n, known[0])
         # Refused between our two statements, so its key is free again.
-    raise StoreFailed("the tag comes and goes")
+    raise StoreFailed("the operations of the tag change too fast")
 
 
 async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
-    """The number of the new operation, if there is one, and which service has claimed its device, if any."""
+    """The number of the new operation, if there is one, and the service that has claimed its device, if any."""
     *columns, documents, request = astuple(intent)
     values: list[Any] = [intent.device_n, *columns, request or None, attempt.token, attempt.instance]
     papers = ""
@@ -197,7 +197,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
         named = (
             f"CASE d.number {'WHEN %s THEN %s ' * len(numbers)}ELSE fiscal_number END" if numbers else "fiscal_number"
         )
-        # A document that was accepted stays accepted, whatever became of the ones after it.
+        # An accepted document stays accepted, whatever the outcome of the later ones.
         others = "false" if outcome.state is State.DONE else "d.state <> 'done'"
         parts.append(
             f"papers AS (UPDATE document d SET state = CASE WHEN {accepted} THEN 'done' ELSE %s END, "

@@ -22,7 +22,7 @@ VERSION = "SELECT version_num FROM alembic_version"
 class PostgresStore(ServerStore[Session]):
     """The store in the PostgreSQL database that ``url`` names.
 
-    :raises ValueError: when the URL is none; the text repeats nothing of it.
+    :raises ValueError: when the URL is not valid; the text repeats nothing of it.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PostgresStore(ServerStore[Session]):
     async def _greet(self, session: Session) -> list[str]:
         if session.fsync != "on":
             self.log.warn(
-                "the database server runs with fsync={fsync}: it may lose receipts with the power",
+                "the database server runs with fsync={fsync}: it may lose receipts in a power cut",
                 fsync=session.fsync,
             )
         [(known,)] = await session.ask(REVISION)

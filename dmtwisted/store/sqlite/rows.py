@@ -15,29 +15,28 @@ from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock
 
 COPY_PAGES, COPY_PAUSE = 2000, 0.002
-"""Pages that are copied at once, some megabytes, and seconds of rest after them."""
+"""Pages that are copied at once, some megabytes, and the seconds of rest after them."""
 
 CACHE_KIB = 262144
 """Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
 
-
 FILLING = "TRUNCATE"
-"""How a file that is being filled keeps what it was: rows are added behind all others, and of pages that were not
-there nothing has to be kept. Through the log every row would be written twice."""
+"""The journal mode while a file is filled: rows are appended, and new pages have no old content to keep. Through the
+log every row would be written twice."""
 
 IN_NO_ORDER = (
     "SELECT m.name, m.sql FROM sqlite_master m JOIN pragma_index_info(m.name) i "
     "WHERE m.type = 'index' AND m.sql > '' AND i.name = 'key'"
 )
-"""The indexes over what callers name their tasks. All others grow at their ends, which costs less than to read all
-rows once more for each of them."""
+"""The indexes over the keys of callers. All others grow at their ends, which costs less than reading all rows again
+for each of them."""
 
 
 class SqliteRows(Rows):
     """The file ``path``.
 
-    :param reading: open it for reading only, as may be done while the service writes.
-    :param alone: nobody else can write to it, not even to complete what its log holds.
+    :param reading: open it for reading only, which is possible while the service writes.
+    :param alone: no other process can write to it, not even to complete what its log holds.
     """
 
     notes_columns = "(name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -51,35 +50,35 @@ class SqliteRows(Rows):
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """The file, opened at the first question: whoever keeps others out does so first."""
+        """The file, opened at the first use: `keep_others_out` comes before."""
         if self._opened is None:
             if self._reading and not self._path.exists():
                 raise CarryError(f"{self._path}: there is no such file")
             try:
                 mode = "ro&immutable=1" if self._alone else "ro" if self._reading else "rwc"
                 uri = f"{self._path.absolute().as_uri()}?mode={mode}"
-                # Pages are read ahead by a thread, one after the other: never two at once.
+                # A thread reads pages ahead, one after the other: never two at once.
                 self._opened = db = sqlite3.connect(
                     uri, uri=True, isolation_level=None, timeout=10, check_same_thread=False
                 )
                 if not self._reading:
                     filling = db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (NOTES,)).fetchone()
                     db.execute(f"PRAGMA journal_mode={FILLING if filling else 'WAL'}").fetchall()
-                    # With the log NORMAL cannot damage the file; how far a move came is in the same transaction.
+                    # With the log, NORMAL cannot damage the file; the progress of a move is in the same transaction.
                     db.execute(f"PRAGMA synchronous={'FULL' if filling else 'NORMAL'}")
                     db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-                    # Pages of indexes are touched again and again: they go into the file now and then, not each time.
+                    # Pages of indexes change again and again: they go into the file now and then, not each time.
                     db.execute("PRAGMA wal_autocheckpoint=50000")
                     db.execute("PRAGMA foreign_keys=ON")
                 else:
-                    # One moment of it, whatever the service writes meanwhile.
+                    # See one moment of it, whatever the service writes meanwhile.
                     db.execute("BEGIN")
             except sqlite3.Error as error:
                 raise CarryError(f"{self._path}: {error}") from error
         return self._opened
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file, and release its lock."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -98,7 +97,7 @@ class SqliteRows(Rows):
                 raise CarryError(f"{self._path}: {error.strerror or error}") from None
 
     def freeze(self) -> None:
-        """Who has the lock is alone with the file."""
+        """Nothing to do: a process with the lock is alone with the file."""
 
     def revision(self) -> str | None:
         """The revision of the file."""
@@ -120,7 +119,7 @@ class SqliteRows(Rows):
         return sum(file.stat().st_size for file in files if file.exists())
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The answer of the file."""
+        """The result of a statement."""
         try:
             return self._db.execute(statement).fetchall()
         except sqlite3.Error as error:
@@ -157,12 +156,12 @@ class SqliteRows(Rows):
             raise
 
     def counter(self, shape: Shape) -> int:
-        """What SQLite remembers of the numbers that it gave."""
+        """The counter of SQLite."""
         found = self.ask(f"SELECT seq FROM sqlite_sequence WHERE name = '{shape.name}'")
         return int(found[0][0]) if found else 0
 
     def set_counter(self, shape: Shape, number: int) -> None:
-        """Let SQLite remember the number."""
+        """Set the counter of SQLite."""
         number = max(number, self.counter(shape))
         self.ask(f"DELETE FROM sqlite_sequence WHERE name = '{shape.name}'")
         self.ask(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{shape.name}', {number})")
@@ -198,17 +197,17 @@ class SqliteRows(Rows):
         self.ask("DELETE FROM claim")
 
     def copy_to(self, path: Path, report: Callable[[str, int, int], None]) -> None:
-        """Copy the whole file as it is at this moment; a service writes meanwhile as if nobody were here."""
+        """Copy the whole file as it is at this moment; a service can write meanwhile."""
 
-        def told(_: int, left: int, total: int) -> None:
+        def copied(_: int, left: int, total: int) -> None:
             report("copy", total - left, total)
-            # The disk belongs to the sales as well.
+            # Sales need the disk too.
             time.sleep(COPY_PAUSE)
 
         try:
             with closing(sqlite3.connect(path)) as copy:
-                # The pages are those of our transaction: what is committed meanwhile does not begin it anew.
-                self._db.backup(copy, pages=COPY_PAGES, progress=told)
+                # The pages are those of our transaction: commits meanwhile do not restart the copy.
+                self._db.backup(copy, pages=COPY_PAGES, progress=copied)
                 copy.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.Error as error:
             raise CarryError(f"{self._path}: {error}") from error

@@ -1,7 +1,7 @@
 """Each verb of the store in the SQL of SQLite, on an open connection.
 
-The writer process and the memory store run the same functions, so what the tests prove in memory is what the
-file does. A function neither begins nor commits: whoever calls it owns the transaction.
+The writer process and the memory store run the same functions, so tests in memory prove what the file does. A
+function neither begins nor commits a transaction: its caller does.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def _columns(names: Sequence[str]) -> str:
 _SEALED = _columns(OPERATION_COLUMNS)
 _SEALED_OPERATION = f"SELECT {_SEALED} FROM operation WHERE n = ?"
 _EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
-"""Whoever has a history: deleted devices too, once one of their operations had an outcome."""
+"""Every device with a history: deleted ones too, once one of their operations had an outcome."""
 
 _STATE = OPERATION_COLUMNS.index("state")
 _ANSWER = OPERATION_COLUMNS.index("answer")
 _SEALED_BUT_ANSWER = _SEALED.replace('"answer"', "NULL")
-"""Most of the bytes of a sale, which whoever writes them need not read again."""
+"""The answer is most of the bytes of a sale; its writer need not read it again."""
 
 _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
 
@@ -108,7 +108,7 @@ def remove_device(db: sqlite3.Connection, n: int) -> None:
 
 @contextmanager
 def _wiping(db: sqlite3.Connection) -> Iterator[None]:
-    """What is deleted or replaced meanwhile is overwritten in the file: earlier versions kept secrets readable."""
+    """Overwrite in the file what is deleted or replaced: settings of earlier versions held plain secrets."""
     db.execute("PRAGMA secure_delete=ON").fetchall()
     try:
         yield
@@ -165,7 +165,7 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             (fiscal_number, outcome.n, number),
         )
     if outcome.state is not State.DONE:
-        # A document that was accepted stays accepted, whatever became of the ones after it.
+        # An accepted document stays accepted, whatever the outcome of the later ones.
         db.execute(
             "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'",
             (outcome.state, outcome.n),
@@ -202,7 +202,7 @@ def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: 
 def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
     """Seal an operation as it is now, if it has an outcome.
 
-    :param rows: its columns, as the encoding has them; none when there is no such operation.
+    :param rows: its columns in the order of the encoding; empty when there is no such operation.
     """
     if not rows or rows[0][_STATE] == State.INTENDED:
         return
@@ -257,7 +257,7 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
     elif not found.values:
         paged = "operation"
     elif query.kinds and not query.devices:
-        # Payments and papers may be few among years of receipts: the index has them behind their device.
+        # Payments and print jobs may be few among years of receipts: the index has them after their device.
         found.when(f"device_n IN ({_EVERY_DEVICE})")
     rows = db.execute(
         f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {found.where} ORDER BY n DESC LIMIT ? OFFSET ?) "
@@ -271,7 +271,7 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
     """:meth:`IStore.find_documents`"""
     found = documents_wanted(query, "?")
-    # Of several indexes SQLite would take one that begins with the register, and read its whole history.
+    # SQLite would choose an index that begins with the register, and read its whole history.
     source = "document INDEXED BY document_done"
     if query.fiscal_number:
         source = "document INDEXED BY document_fiscal_number"
@@ -284,7 +284,7 @@ def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocumen
     elif query.kinds == ["z"]:
         source = "document INDEXED BY document_z"
     order = "DESC" if query.newest_first else "ASC"
-    # What is passed over is only counted; bodies and answers are read of the page alone.
+    # Skipped rows are only counted; bodies and answers are read for the page alone.
     rows = db.execute(
         "SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, x'') "
         f"FROM document d JOIN operation o ON o.n = d.operation_n WHERE d.n IN (SELECT n FROM {source} "
@@ -303,7 +303,7 @@ def _total(
     found: int,
 ) -> int:
     """How many there are in all, when ``found`` are on the page."""
-    # A page with room left is the last one: whoever knows it has nothing to count.
+    # A page with room left is the last one: nothing to count.
     if found < query.limit and (found or not query.offset):
         return query.offset + found
     (total,) = db.execute(count, values).fetchone()
@@ -327,7 +327,7 @@ def sold_codes(db: sqlite3.Connection, device_n: int, shift: int) -> dict[str, i
 
 def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
     """:meth:`IStore.unresolved`"""
-    # The index is named, or SQLite would go through the whole journal to have the rows in their order.
+    # The index is named, or SQLite would read the whole journal to get the rows in their order.
     open_ones = f"{_OPERATION} INDEXED BY operation_unresolved WHERE state IN ('intended', 'unknown')"
     if device_n is None:
         rows = db.execute(f"{open_ones} ORDER BY n").fetchall()
@@ -369,7 +369,7 @@ def _actual(db: sqlite3.Connection, n: int) -> bytes | None:
     try:
         return content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,)))
     except (ValueError, sqlite3.OperationalError):
-        # Values of kinds that no row of ours holds, or a text that is none.
+        # Values that our rows never hold, or a text that is not UTF-8.
         return b""
 
 
@@ -418,11 +418,11 @@ def cut(db: sqlite3.Connection, step: Cut) -> float | None:
     [(before, anchor, removed)] = found
     contents = [(n, removal(n)) for n in step.operations]
     if step.dropped:
-        sealed_anew = "SELECT 1 FROM seal WHERE operation_n = ? AND n > ?"
+        sealed_again = "SELECT 1 FROM seal WHERE operation_n = ? AND n > ?"
         contents += [
             (n, content)
             for n, content in step.renewed.items()
-            if db.execute(sealed_anew, (n, step.dropped[-1])).fetchone() is None
+            if db.execute(sealed_again, (n, step.dropped[-1])).fetchone() is None
         ]
         (anchor,) = db.execute("SELECT chain FROM seal WHERE n = ?", (step.dropped[-1],)).fetchone()
         removed += len(step.dropped)

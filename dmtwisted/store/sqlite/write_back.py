@@ -1,15 +1,14 @@
-"""The write-ahead log goes back into the SQLite file beside the queue: no sale waits while pages are written.
+"""Write the write-ahead log back into the SQLite file beside the queue, so that no sale waits for it.
 
-SQLite by itself writes the log back within the commit that made it long, and whoever waits for that commit waits for
-thousands of pages and a flush of the whole file. Here a thread does it with a connection of its own, while the writer
-goes on. Only what came meanwhile is written in a moment in which the writer is kept out, and only when the log would
-not begin anew otherwise. While pages are flushed the disk is slow for the commits beside, so as many go at once as it
-writes in a moment: few when they lie all over the file, as those of old receipts that are removed, and many when
-they are written again and again, as those of sales.
+SQLite itself writes the log back within the commit that made it long; the caller of that commit then waits for
+thousands of pages and a flush of the whole file. Here a thread does it with a separate connection, while the writer
+goes on. The writer is blocked only for what came meanwhile, and only when the log would otherwise not start again
+from its beginning. While pages are flushed, the disk is slow for the commits beside it. So each portion is what the
+disk writes in a moment: few pages when they are spread over the file, like those of removed old receipts; many when
+the same pages are written again and again, like those of sales.
 
-How long the log is by now is read from its own frames (https://sqlite.org/fileformat2.html#walformat): those behind
-the last one of this life of the log still bear another salt. The file of the log has none of SQLite's locks, so we
-may open and close it.
+The length of the log is read from its own frames (https://sqlite.org/fileformat2.html#walformat): frames after the
+last valid one still have an older salt. SQLite holds no locks on the file of the log, so we may open and close it.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ GENTLE = 0.003
 """Seconds that writing them back may take."""
 
 LONG, LONGEST = 12_000, 15_500
-"""Pages at which the log should begin anew, and at which it has to: below the `journal_size_limit` of the writer."""
+"""Pages at which the log should start again, and at which it must: below the `journal_size_limit` of the writer."""
 
 FEW = 200
-"""Pages for which the writer may be kept out: a few milliseconds."""
+"""Pages for which the writer may be blocked: a few milliseconds."""
 
 TRIES = 8
-"""How often what came meanwhile is written, until nothing came: then the next commit begins the log anew."""
+"""How often what came meanwhile is written, until nothing comes: then the next commit starts the log again."""
 
 PAUSE, LONGEST_PAUSE = 0.02, 0.25
-"""Seconds between two looks at the log while the writer writes."""
+"""Seconds between two checks of the log while the writer writes."""
 
 SLOW, REST = 0.03, 9.0
-"""Seconds above which writing back was slow, and how much longer than what it took above them the pause after it is.
+"""Seconds above which writing back counts as slow; the pause after it is the excess times this factor.
 
-A disk that flushes slowly belongs to the commits. One that does not is best written to often: what comes together
-in a longer pause is flushed at once, and then it is slow.
+A disk that flushes slowly is left to the commits. A fast disk is best written to often: what collects during a longer
+pause is flushed at once, and is then slow.
 """
 
 PATIENCE = 10
-"""Milliseconds for which a reader of an older moment may keep the writer out."""
+"""Milliseconds for which a reader of an older moment may block the writer."""
 
 _HEAD, _FRAME, _SALT = 32, 24, 8
 """Bytes of the head of the log and of each frame, and of the salt in both."""
@@ -65,7 +64,7 @@ class WriteBack:
         self._thread: Thread | None = None
 
     def written(self) -> None:
-        """The writer has committed something."""
+        """Called when the writer has committed something."""
         if not self._wake.is_set():
             self._wake.set()
             if self._thread is None:
@@ -73,7 +72,7 @@ class WriteBack:
                 self._thread.start()
 
     def finish(self) -> None:
-        """Return when the file is let go of; the lock of the file is the next writer's then."""
+        """Return when the file is closed; then the next writer may take its lock."""
         self._end.set()
         self._wake.set()
         if self._thread is not None:
@@ -84,20 +83,20 @@ class WriteBack:
             while not self._end.wait(log.pause):
                 self._wake.wait()
                 self._wake.clear()
-                # Who ends says so before he wakes us: looking in between, his call is never taken for an older one.
+                # `finish` sets the end before it wakes us, so its call is never mistaken for an older one.
                 if self._end.is_set():
                     break
                 try:
                     write_back(log)
                 except (OSError, sqlite3.Error):
-                    # A disk that is full or a file that is gone: the writer hears of it by itself.
+                    # A full disk or a missing file: the writer notices that by itself.
                     log.close()
 
 
 class Log:
     """The write-ahead log of the file ``path``: how much of it there is, and how much was written back.
 
-    ``portion`` is how much of it is worth writing back, ``pause`` in how many seconds to look again.
+    ``portion`` is how many pages are worth writing back, ``pause`` the seconds until the next check.
     """
 
     def __init__(self, path: str) -> None:
@@ -117,13 +116,13 @@ class Log:
         return self._db
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         db, self._db = self._db, None
         if db is not None:
             db.close()
 
     def took(self, pages: int, seconds: float) -> None:
-        """So many pages were written back in so many seconds: the next portion is what takes `GENTLE`."""
+        """Record how long ``pages`` took: the next portion is what takes `GENTLE`."""
         self.pause = min(max(PAUSE, REST * (seconds - SLOW)), LONGEST_PAUSE)
         if pages > 0:
             fit = int(pages * GENTLE / seconds) if seconds > 0 else MOST
@@ -158,7 +157,7 @@ class Log:
 
 
 def write_back(log: Log) -> None:
-    """Bring the log into the file when it has grown; begin it anew when it is long."""
+    """Bring the log into the file when it has grown; let it start again when it is long."""
     pages = log.look()
     if pages - log.done < log.portion:
         return
@@ -171,13 +170,13 @@ def write_back(log: Log) -> None:
         if pages <= log.done:
             return
         if log.done <= before:
-            # Somebody reads an older moment, perhaps for minutes: keeping the writer out would not help.
+            # A reader is at an older moment, perhaps for minutes: blocking the writer would not help.
             return
     if LONGEST <= pages <= log.done + FEW:
         _checkpoint(db, "FULL")
 
 
 def _checkpoint(db: sqlite3.Connection, how: str) -> int:
-    """Write back; how many pages of the log are in the file by now."""
+    """Write back; return how many pages of the log are in the file now."""
     _, _, done = db.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
     return max(int(done), 0)
