@@ -23,20 +23,20 @@ from dmtwisted.store.rows import CarryError
 from dmtwisted.store.urls import SQLITE
 
 PATIENCE = 3600.0
-"""Seconds that a backup may take before it is given up."""
+"""Seconds after which a backup is aborted."""
 
 LISTED = 50
 """Backups that are listed, the newest."""
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}\.tar\.gz")
-"""How a backup in the folder is named."""
+"""The names of backups in the folder."""
 
 WORK = "dmtwisted.backup_process:back_up"
 """The function that makes a backup. Only its process loads what that takes."""
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What the process has to know; ``now`` in milliseconds since 1970."""
+    """The arguments of the process; ``now`` in milliseconds since 1970."""
 
     url: str
     state: str
@@ -50,7 +50,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class BackupProgress(msgspec.Struct, frozen=True):
-    """How far it has come, as the process tells it line by line."""
+    """The progress of a backup, as the process reports it line by line."""
 
     doing: str = ""
     done: int = 0
@@ -61,7 +61,7 @@ class BackupProgress(msgspec.Struct, frozen=True):
 class Found:
     """A backup in the folder; ``at`` in milliseconds since 1970, ``size`` in bytes.
 
-    ``whole`` is whether it still says what it is: what it holds was checked when it was made.
+    ``whole``: its manifest can be read; the content was checked when it was made.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Found:
 
 
 def order_of(config: Config, now: int) -> Order:
-    """A backup of the service with this configuration."""
+    """The order for a backup of the service with this configuration."""
     url = config.database.url if config.sqlite_file is None else f"{SQLITE}{config.sqlite_file}"
     database = str(config.sqlite_file or config.state / "dmtwisted.db")
     return Order(url, str(config.state), config.log.file, now, database)
@@ -86,19 +86,19 @@ class Backups:
     def __init__(self, core: Core, publish: Callable[..., None]) -> None:
         self._core, self._publish = core, publish
         self.running: BackupProgress | None = None
-        """How far the one that is being made has come."""
+        """The progress of the backup that is being made."""
         self.trouble = ""
-        """Why the last one failed; empty when it did not."""
+        """Why the last backup failed; empty when it did not."""
 
     @property
     def folder(self) -> Path:
-        """Where they are."""
+        """The folder of the backups."""
         return (self._core.state or self._core.config.state) / BACKUPS
 
     def begin(self) -> None:
-        """Make one in the background.
+        """Begin a backup in the background.
 
-        :raises Refused: when one is being made.
+        :raises Refused: when one is being made already.
         """
         if self.running is not None:
             raise Refused(Res.DEVICE_BUSY, note="a backup is being made")
@@ -106,13 +106,13 @@ class Backups:
         Deferred.fromCoroutine(self.make()).addErrback(lambda why: self.log.failure("a backup failed", why))
 
     async def make(self) -> str:
-        """Make one; why not when it fails, empty when it is done."""
+        """Make a backup; return the reason of a failure, empty when it is done."""
         self.running = self.running or BackupProgress()
-        why = "it broke off"
+        why = "it was interrupted"
         try:
             order = msgspec.json.encode(order_of(self._core.config, self._core.clock.now()))
             said = await self._core.clock.apart(WORK, order, PATIENCE, self._heard)
-            why = "it took too long, or broke off" if said is None else said.decode("utf-8", "replace")
+            why = "it took too long, or was interrupted" if said is None else said.decode("utf-8", "replace")
         finally:
             self.running, self.trouble = None, why
             self._publish("backup", doing="", done=0, total=0, ended=True, error=why)
@@ -126,7 +126,7 @@ class Backups:
         try:
             self.running = msgspec.json.decode(line, type=BackupProgress)
         except msgspec.MsgspecError:
-            # Whatever a library has to say there.
+            # Output of a library.
             return
         now = self.running
         self._publish("backup", doing=now.doing, done=now.done, total=now.total, ended=False, error="")
@@ -136,7 +136,7 @@ class Backups:
         return await self._core.clock.aside(_found, self.folder)
 
     def file(self, name: str) -> Path | None:
-        """The file of a backup; `None` when there is none of that name."""
+        """The file of a backup; `None` when there is no backup of that name."""
         path = self.folder / name
         return path if NAME.fullmatch(name) and not path.is_symlink() and path.is_file() else None
 

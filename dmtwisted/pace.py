@@ -1,7 +1,7 @@
-"""How much of a long work beside the tills is done at once, and how long it rests after that.
+"""The pace of long work beside the tills: how much one step does, and how long the rest after it is.
 
-Nobody guesses how quick a database is: each step tells how long it kept the store for itself, and by the time from
-its question to its answer how long one has to wait for the store at this moment, and for a processor.
+The speed of the database is measured: each step reports how long it blocked the store, and the time from its question
+to its answer shows how long a caller waits for the store, and for a processor, at this moment.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from collections import deque
 from statistics import median
 
 LEAST = 10
-"""How much the first step does, and every step at least."""
+"""The size of the first step, and of every step at least."""
 
 QUIET = 3.0
 """Seconds after a sale in which the next one may come at any moment."""
 
 BRIEF, LONG = 0.0005, 0.05
-"""Seconds for which a step may keep the store while tills sell, and while none does."""
+"""Seconds for which a step may block the store while tills sell, and while none does."""
 
 UNFELT = 0.1
-"""Which part of the time that one has to wait anyway a step may add to it."""
+"""The share of the normal waiting time that a step may add to it."""
 
 REST, QUIET_REST = 15.0, 0.1
-"""How much longer than a step keeps the store the rest after it is, while tills sell and while none does."""
+"""The rest after a step as a multiple of the time that it blocked the store, while tills sell and while none does."""
 
 WAITING = 1.0
-"""What of the time that a step had to wait is added to its rest: a busy store is left alone for longer."""
+"""The share of a step's waiting time that is added to its rest: a busy store is left alone for longer."""
 
 LONGEST_REST = 1.0
-"""Seconds of a rest at most."""
+"""The longest rest, in seconds."""
 
 LAST = 12
 """Steps that are remembered."""
@@ -37,12 +37,12 @@ LAST = 12
 class Pace:
     """The pace of one work.
 
-    :param most: how much a step may do.
+    :param most: the largest step.
     """
 
     def __init__(self, most: int) -> None:
         self.size = min(LEAST, most)
-        """How much the next step should do."""
+        """The size of the next step."""
         self._most = most
         self._costs: deque[float] = deque(maxlen=LAST)
         self._waits: deque[float] = deque(maxlen=LAST)
@@ -53,14 +53,14 @@ class Pace:
         """How many seconds to rest after a step that has just ended.
 
         :param spent: seconds from its question to its answer.
-        :param own: seconds for which it kept the store.
-        :param done: how much it did; 0 when that was not for us to choose.
-        :param intents: how many intents the store was ever given: when there are more, a till has sold.
+        :param own: seconds for which it blocked the store.
+        :param done: how much it did; 0 when its size was not ours to choose.
+        :param intents: how many intents the store has received: when there are more than before, a till has sold.
         """
         if intents != self._intents:
             self._intents, self._sold_at = intents, now
         selling = 0 <= now - self._sold_at < QUIET
-        # Somebody may have set the clock meanwhile.
+        # The clock may have been set meanwhile.
         waited = max(spent - own, 0.0)
         self._waits.append(waited)
         if done:

@@ -1,26 +1,27 @@
-"""What is older than the shop wants it goes, in small steps that no sale feels (specification 1.11).
+"""Remove what is older than the shop wants, in small steps so that sales do not wait (specification 1.11).
 
-Receipts and print jobs are kept for `packdays`, operations of terminals for `paydays`. Each is counted from its end.
+Receipts and print jobs are kept for `packdays`, operations of terminals for `paydays`, counted from their end.
 Whatever its age, an operation stays
 
-- while its outcome is unknown, and with it everything that its device did later; with an open batch everything later
-  of all devices: the receipt and the payment of a batch are rows of their own;
-- as long as the shift is open that it belongs to, or documents made offline wait to be handed in;
-- when it is the last document, the last receipt or the last Z-report of its register, the last payment of its
-  terminal or the last job of its printer;
+- while its outcome is unknown, and with it everything that its device did later; during an open batch everything
+later
+  of all devices, because the receipt and the payment of a batch are separate rows;
+- as long as its shift is open, or offline documents wait to be sent;
+- when it is the last document, receipt or Z-report of its register, the last payment of its terminal or the last job
+  of its printer;
 - when its document never arrived and may come late;
-- when it is a receipt whose batch is still kept: batches stay as long as the longer of both;
-- when it is a Z-report, for `Z_DAYS`: summary reports over years look at them.
+- when it is a receipt whose batch is still kept: batches stay for the longer of both periods;
+- when it is a Z-report, for `Z_DAYS`: summary reports over years read them.
 
-What goes is sealed as removed, so that the chain of seals (`dmtwisted.store.seals`) tells it apart from what somebody
-took. Seals of what went long ago go as well; those of the few operations that stay among them are renewed.
+What is removed is sealed as removed, so that the chain of seals (`dmtwisted.store.seals`) distinguishes it from rows
+that someone deleted. Old seals are removed too; the few operations among them that stay get new seals.
 
-A crash at any moment leaves a step done or not done; the next look begins anew.
+A crash at any moment leaves a step done or not done; the next run starts from the beginning.
 
-A wrong clock makes nothing old. Operations begin in the order of their numbers, so none has ended before an earlier
-one began, whatever it is dated: what was done while the clock stood in the past stays when somebody sets it right.
-Training mode, where the clock travels on purpose, goes by the dates alone. When the machine's clock leaps forwards by
-more than `LEAP`, nothing goes for the next `DOUBT`, unless it is set back.
+A wrong clock does not make anything old. Operations begin in the order of their numbers, so none has ended before an
+earlier one began, whatever its date: operations made while the clock was in the past stay when the clock is
+corrected. Training mode, where the clock is moved on purpose, uses the dates alone. When the machine's clock jumps
+forward by more than `LEAP`, nothing is removed for the next `DOUBT`, unless the clock is set back.
 """
 
 from __future__ import annotations
@@ -46,25 +47,25 @@ from dmtwisted.store.seals import link, removal
 from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
 
 EVERY = 3600.0
-"""Seconds between two looks."""
+"""Seconds between two runs."""
 
 LEAP, DOUBT = 24 * 3600.0, 24 * 3600.0
-"""Seconds by which a clock may leap, and for which it is doubted when it leaps further.
+"""Seconds by which a clock may jump, and for which nothing is removed when it jumps further.
 
-A shop sees within a day that it is in the wrong year; by a smaller leap nothing goes more than a day too early.
+A shop notices a wrong year within a day; after a smaller jump nothing is removed more than a day too early.
 """
 
 MOST = 500
-"""Operations that one step removes at most, and seals that it drops; below what makes MS SQL lock a whole table."""
+"""The most operations, and seals, that one step removes: fewer than make MS SQL lock a whole table."""
 
 PAGE, SEALS = 500, 1000
-"""Operations, and seals, that are looked at together."""
+"""Operations, and seals, that are read together."""
 
 DAY = 86_400_000
 """Milliseconds."""
 
 Z_DAYS = 3 * 366
-"""Days that Z-reports are kept: three years, as long as a shop may be asked for them; longer when receipts are."""
+"""Days that Z-reports are kept at least: three years, as long as the tax office may ask a shop for them."""
 
 RECEIPTS = frozenset({"fiscal", "untagged", "doc"})
 PAYMENTS = frozenset({"pay"})
@@ -80,8 +81,8 @@ T = TypeVar("T")
 class Needs:
     """What a register needs whatever its age: documents from a local number on, and from a shift on.
 
-    ``last_z`` is the shift of its last Z-report; ``operations`` may come to life again when their document arrives
-    late after all.
+    ``last_z`` is the shift of its last Z-report; ``operations`` may become valid again when their document arrives
+    late.
     """
 
     number: int
@@ -91,7 +92,7 @@ class Needs:
 
 
 def needs_of(stored: bytes) -> Needs | None:
-    """What a register with this state needs; `None` when nobody can tell."""
+    """What a register with this state needs; `None` when the state cannot be read."""
     try:
         state = totals.decode(stored)
     except msgspec.MsgspecError:
@@ -107,11 +108,11 @@ def needs_of(stored: bytes) -> Needs | None:
 
 @dataclass
 class Rules:
-    """What may go now.
+    """What may be removed now.
 
-    :param ended_before: for each kind of operation the moment, in milliseconds, before which it has to have ended.
-    :param registers: what each register needs; `None` for one whose state nobody can read.
-    :param from_n: for each device the first operation that is not to be touched; under `None` that for all devices.
+    :param ended_before: for each kind of operation the moment, in milliseconds, before which it must have ended.
+    :param registers: what each register needs; `None` for a state that cannot be read.
+    :param from_n: for each device the first operation that must stay; under `None` that of all devices.
     """
 
     ended_before: dict[str, int]
@@ -120,11 +121,11 @@ class Rules:
     from_n: dict[int | None, int] = field(default_factory=dict)
 
     def young(self, row: AgedRow) -> bool:
-        """Whether nothing of this age goes, whatever it is."""
+        """Whether nothing of this age is removed, whatever it is."""
         return row.at >= max(self.ended_before.values())
 
     def goes(self, row: AgedRow, since: float = -inf) -> bool:
-        """Whether an operation may go.
+        """Whether an operation may be removed.
 
         :param since: the moment, in milliseconds, at which an earlier one began.
         """
@@ -135,7 +136,7 @@ class Rules:
         before = self.ended_before.get("pkg" if row.batch else row.kind, 0)
         if any(paper.kind == Z for paper in row.documents):
             before = min(before, self.z_before)
-        # A row without an end was put in from outside; `db check` tells of it.
+        # A row without an end was inserted from outside; `db check` reports it.
         if row.ended_at is None or max(row.ended_at, since) >= before:
             return False
         return not row.documents or self._spare(row)
@@ -167,10 +168,10 @@ def ages(now: int, receipts: int, payments: int) -> Rules:
 
 
 class Retention:
-    """Looks for what has grown old, and removes it.
+    """Finds what is too old, and removes it.
 
-    :param most: how much at once.
-    :param travels: whether the clock is moved on purpose, so that an operation is as old as its date says.
+    :param most: the largest step.
+    :param travels: the clock is moved on purpose, so that an operation is as old as its date says.
     """
 
     log = Logger()
@@ -196,22 +197,22 @@ class Retention:
         self._doubted_since: float | None = None
 
     def start(self) -> None:
-        """Look from now on; the first look is not at once, when all tills want something."""
+        """Begin; the first run is not at once, because all tills are busy after a start."""
         self._stopping = False
         self._loop.start(EVERY, now=False)
 
     def soon(self) -> None:
-        """Look now: the clock was moved."""
+        """Run now: the clock was moved."""
         self._again = self._working is not None
         self._look()
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being looked at."""
+        """Whether no run is under way."""
         return self._working is None
 
     async def stop(self) -> None:
-        """Look no more; nothing is under way when this returns."""
+        """Stop; nothing is under way when this returns."""
         self._stopping = True
         self._again = False
         if self._loop.running:
@@ -234,13 +235,13 @@ class Retention:
             self.soon()
 
     def _doubtful(self) -> bool:
-        """Whether the machine's clock has leapt so far, and so lately, that no age is to be believed."""
+        """Whether the machine's clock has jumped so far, and so recently, that no age can be trusted."""
         ahead, now = self._clock.ahead(), self._clock.steady()
         if ahead - self._trusted > LEAP:
             if self._doubted_since is None:
                 self._doubted_since = now
                 self.log.warn(
-                    "the machine's clock has leapt forwards by {days:.1f} days; see that it is right: "
+                    "the machine's clock has jumped forward by {days:.1f} days; check that it is right: "
                     "for {hours:.0f} h nothing is removed for its age",
                     days=(ahead - self._trusted) * 1000 / DAY,
                     hours=DOUBT / 3600,
@@ -256,16 +257,16 @@ class Retention:
         try:
             await self.remove()
         except StoreFailed as error:
-            self.log.warn("what has grown old stays for now: {why}", why=str(error))
+            self.log.warn("old operations stay for now: {why}", why=str(error))
         except CancelledError:
             pass
         except Exception:
-            self.log.failure("what has grown old stays: a fault of ours")
+            self.log.failure("old operations stay: an internal error")
 
     async def remove(self) -> int:
-        """Remove everything that may go; how many operations that was.
+        """Remove everything that may be removed; return the number of operations.
 
-        :raises StoreFailed: when the store fails; what is not removed is so at the next look.
+        :raises StoreFailed: when the store fails; the next run removes the rest.
         """
         begun = self._clock.seconds()
         rules = await self._rules()
@@ -274,20 +275,20 @@ class Retention:
             seals = await self._seals(passed)
             spent = self._clock.seconds() - begun
             self.log.info(
-                "{n} operations had grown old and were removed in {spent:.0f} s, with {seals} seals",
+                "{n} old operations were removed in {spent:.0f} s, with {seals} seals",
                 n=removed,
                 seals=seals,
                 spent=spent,
             )
         for device_n, needs in rules.registers.items():
             while needs is not None and not self._stopping:
-                if not await self._look_at(self._store.forget_codes(device_n, needs.shift)):
+                if not await self._rested(self._store.forget_codes(device_n, needs.shift)):
                     break
                 reached("retention.codes-forgotten")
         return removed
 
     async def _rules(self) -> Rules:
-        # Not as this service remembers them: another one on the same database may have changed them.
+        # Read from the store: another service on the same database may have changed them.
         kept = await self._settings.kept()
         rules = ages(self._clock.now(), kept.packdays, kept.paydays)
         for chain in await self._store.chains():
@@ -300,15 +301,15 @@ class Retention:
         return rules
 
     async def _operations(self, rules: Rules) -> tuple[int, int]:
-        """Remove operations; how many, and the number of the first one that was too young to be looked at."""
+        """Remove operations; return how many, and the number of the first one that was too young."""
         after = removed = 0
         since = -inf
         now = self._clock.now()
         found: dict[int, list[int]] = {}
         self._anchors = {}
         while not self._stopping:
-            rows = await self._look_at(self._store.aged(after, PAGE))
-            # The clock may have been set back meanwhile: one young row among old ones says nothing.
+            rows = await self._rested(self._store.aged(after, PAGE))
+            # The clock may have been set back meanwhile: one young row among old ones proves nothing.
             if not rows or all(rules.young(row) for row in rows):
                 removed += await self._remove(found, 1)
                 return removed, rows[0].n if rows else after + 1
@@ -322,7 +323,7 @@ class Retention:
         return removed, 0
 
     async def _remove(self, found: dict[int, list[int]], least: int = 0) -> int:
-        """Remove of what was found in whole steps, or in steps of ``least`` operations or more; how many that was."""
+        """Remove the found operations in whole steps, or in steps of at least ``least``; return how many."""
         removed = 0
         for device_n, numbers in found.items():
             while not self._stopping and len(numbers) >= (least or self._pace.size):
@@ -334,13 +335,13 @@ class Retention:
         return removed
 
     async def _anchor(self, device_n: int) -> bytes | None:
-        """Where the chain of a device begins; `None` when it has none."""
+        """The anchor of a device's chain; `None` when it has none."""
         if device_n not in self._anchors:
             self._anchors = {chain.device_n: chain.anchor for chain in await self._store.chains()}
         return self._anchors.get(device_n)
 
     async def _cut(self, device_n: int, operations: list[int], dropped: list[int], renewed: dict[int, bytes]) -> bool:
-        """One step at a device; whether it was done."""
+        """Do one step for a device; return whether it was done."""
         anchor = await self._anchor(device_n)
         if anchor is None:
             return False
@@ -348,16 +349,16 @@ class Retention:
         kept = await self._store.cut(Cut(device_n, anchor, operations, dropped, renewed))
         await self._pause_after(begun, kept or 0.0, len(operations) + len(dropped))
         if kept is None:
-            # Another service was quicker: the chain begins elsewhere by now.
+            # Another service was faster: the chain begins elsewhere now.
             del self._anchors[device_n]
         return kept is not None
 
     async def _seals(self, passed: int) -> int:
-        """Drop the oldest seals, up to that of an operation that is too young, ``passed`` or later; how many."""
+        """Remove the oldest seals, up to that of an operation that is too young; return how many."""
         left = sum(chain.count - chain.removed for chain in await self._store.chains())
         after = dropped = 0
         while left > dropped and not self._stopping:
-            seals = await self._look_at(self._store.seals(after, min(SEALS, left - dropped)))
+            seals = await self._rested(self._store.seals(after, min(SEALS, left - dropped)))
             old = list(_old(seals, passed))
             for device_n, places in _by_device(old):
                 done = await self._drop(device_n, places)
@@ -370,7 +371,7 @@ class Retention:
         return dropped
 
     async def _drop(self, device_n: int, seals: list[SealRow]) -> int:
-        """Drop these, the oldest of a device, in steps, up to a gap; how many that was."""
+        """Remove these oldest seals of a device in steps, up to a gap; return how many."""
         dropped = 0
         while dropped < len(seals) and not self._stopping:
             part = list(_following(seals[dropped : dropped + self._pace.size], await self._anchor(device_n)))
@@ -384,15 +385,15 @@ class Retention:
             reached("retention.seals-cut")
         return dropped
 
-    async def _look_at(self, asked: Awaitable[T]) -> T:
-        """What is asked for, with a rest after it as if it had kept the store all the time."""
+    async def _rested(self, asked: Awaitable[T]) -> T:
+        """The result of a question, after a rest as if it had blocked the store all the time."""
         begun = self._clock.seconds()
         found = await asked
         await self._pause_after(begun, max(self._clock.seconds() - begun, 0.0), 0)
         return found
 
     async def _pause_after(self, begun: float, own: float, done: int) -> None:
-        """Leave the database to the tills for a while."""
+        """Leave the database to the tills for a while after a step."""
         now = self._clock.seconds()
         await self._rest(self._pace.rest(now, now - begun, own, done, self._store.intents))
 
@@ -414,9 +415,9 @@ def _by_device(seals: Iterable[SealRow]) -> list[tuple[int, list[SealRow]]]:
 
 
 def _following(seals: Iterable[SealRow], before: bytes | None) -> Iterable[SealRow]:
-    """The seals that go on from ``before``, up to a gap.
+    """The seals that follow ``before``, up to a gap.
 
-    What is missing was taken away by somebody, and the gap is the proof; or another service keeps it at this moment.
+    A missing seal was deleted by someone, and the gap is the proof; or another service is writing it at this moment.
     """
     for seal in seals:
         if before is None or link(before, seal.device_n, seal.operation_n, seal.content) != seal.chain:
@@ -426,15 +427,15 @@ def _following(seals: Iterable[SealRow], before: bytes | None) -> Iterable[SealR
 
 
 def _stays(seal: SealRow) -> bool:
-    """Whether the operation is there and this is its seal."""
+    """Whether the operation exists and this is its newest seal."""
     return seal.newest and seal.operation_n != 0 and seal.actual is not None
 
 
 def _old(seals: Iterable[SealRow], passed: int) -> Iterable[SealRow]:
-    """The first seals that may go.
+    """The first seals that may be removed.
 
-    It ends before the first one whose operation is young, and before one that its rows do not fit: what somebody
-    has changed is not to be sealed anew, and its seal is the proof.
+    They end before the first seal of a young operation, and before one that does not match its rows: what someone has
+    changed must not be sealed again, and its seal is the proof.
     """
     for seal in seals:
         if seal.newest and seal.operation_n:

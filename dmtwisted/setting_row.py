@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class SettingRow(Generic[T]):
-    """A value kept under ``name``; ``default`` stands for it while nothing is kept.
+    """A value stored under ``name``; ``default`` is used while nothing is stored.
 
-    A change is believed when the store has confirmed it. After a failure nobody knows what is kept, so it is read
-    again before it is used for the next change.
+    A change counts when the store has confirmed it. After a failure the stored value is not known, so it is read
+    again before the next change.
     """
 
     def __init__(self, store: IStore, name: str, kind: type[T], default: T) -> None:
@@ -32,15 +32,15 @@ class SettingRow(Generic[T]):
         return self._value
 
     async def open(self) -> None:
-        """Read what is kept.
+        """Read the stored value.
 
-        :raises StoreFailed: when it cannot be read; a login that cannot be read must not pass for none.
+        :raises StoreFailed: when it cannot be read: an unreadable login must not count as no login.
         """
         self._value = await self.kept()
         self._confirmed = True
 
     async def kept(self) -> T:
-        """The value as the store has it now: another service on the same database may have changed it.
+        """The value in the store now: another service on the same database may have changed it.
 
         :raises StoreFailed: when it cannot be read.
         """
@@ -53,9 +53,9 @@ class SettingRow(Generic[T]):
             raise StoreFailed(f"the setting {self._name} cannot be read: {error}") from None
 
     async def change(self, changed: Callable[[T], T]) -> T:
-        """Keep what ``changed`` makes of the value; changes come one after another.
+        """Store what ``changed`` makes of the value; changes come one after another.
 
-        :raises StoreFailed: when the store does not confirm it; whatever ``changed`` raises goes through.
+        :raises StoreFailed: when the store does not confirm it; exceptions of ``changed`` pass through.
         """
         async with self._lock:
             if not self._confirmed:

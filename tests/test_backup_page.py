@@ -160,7 +160,7 @@ class MakingTests(BackupCase):
         self.ended = Deferred()
         self.backups.begin()
         self.ended.callback(None)
-        self.assertIn("broke off", self.backups.trouble)
+        self.assertIn("interrupted", self.backups.trouble)
 
 
 class ProcessTests(ProcessCase):

@@ -950,7 +950,7 @@ class ClaimTests(WireCase, TestCase):
         await self.operation(first, "a", State.DONE, paper(1))
         await first.close()
         complaint = await self.refused(second.reserve(intent(TILL, "b", paper(1))), StoreFailed)
-        self.assertIn("read anew", str(complaint))
+        self.assertIn("read again", str(complaint))
         second.claims.renewed(TILL)
         self.assertIs((await second.reserve(intent(TILL, "b", paper(2)))).known, None)
         await second.close()

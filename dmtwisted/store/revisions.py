@@ -7,6 +7,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent / "migrations"
 
+REVISION = "SELECT version_num FROM alembic_version"
+"""Asks a database for its revision, in a table that there need not be."""
+
 MOVING = "moving"
 """Stands in place of the revision while rows are moved into a database; no service works with such a database."""
 

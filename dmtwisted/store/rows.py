@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from dmtwisted.store.revisions import MOVING
+from dmtwisted.store.revisions import MOVING, REVISION
 from dmtwisted.store.shapes import Key, Row, Shape
 
 PAGE = 2000
@@ -44,6 +44,8 @@ class Rows(ABC):
     """
 
     name: str
+    revisions: str
+    """Asks a server whether it has a table of revisions."""
     notes_columns: str
     """The columns of the table of notes, as SQL."""
     one_moment = True
@@ -70,9 +72,12 @@ class Rows(ABC):
     def freeze(self) -> None:
         """Allow no writes until `close`, not even by later connections; after `keep_others_out`, for reading only."""
 
-    @abstractmethod
     def revision(self) -> str | None:
         """The revision of its schema, `MOVING`, or `None` when there is none."""
+        if not self.ask(self.revisions)[0][0]:
+            return None
+        found = self.ask(REVISION)
+        return str(found[0][0]) if found else None
 
     @abstractmethod
     def tables(self) -> set[str]:
@@ -121,7 +126,7 @@ class Rows(ABC):
         with self.transaction():
             self.ask(f"CREATE TABLE {NOTES} {self.notes_columns}")
             # Another version of this program may go on with it.
-            self.note(SCHEMA, str(self.ask("SELECT version_num FROM alembic_version")[0][0]))
+            self.note(SCHEMA, str(self.ask(REVISION)[0][0]))
             self.ask(f"UPDATE alembic_version SET version_num = '{MOVING}'")
             self.put_off_all()
 

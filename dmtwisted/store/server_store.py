@@ -21,7 +21,7 @@ from twisted.logger import Logger
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrating import run_migration
-from dmtwisted.store.revisions import head, unfit
+from dmtwisted.store.revisions import REVISION, head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.urls import URL_VARIABLE
 from dmtwisted.store.values import StoreFailed
@@ -37,21 +37,27 @@ class ServerStore(IStore, Generic[S]):
     """The store in the database that ``url`` names; a subclass for each kind of server.
 
     :param installation: the name of this service for other services on the same database; the same after each start.
-    :param words: the statements of the claims for this kind of server.
+    :raises ValueError: when the URL is not valid; the text repeats nothing of it.
     """
 
     log = Logger()
+    words: ClaimWords[S]
+    make_session: Callable[..., S]
+    read_url: Callable[[str], dict[str, str]]
+    revisions: str
+    """Asks the server whether it has a table of revisions."""
 
     def __init__(
-        self, reactor: Any, url: str, installation: str, words: ClaimWords[S], patience: Patience | None, size: int
+        self, reactor: Any, url: str, installation: str, patience: Patience | None = None, size: int = POOL
     ) -> None:
-        self._reactor, self._url, self._size, self._words = reactor, url, size, words
+        self._reactor, self._url, self._size = reactor, url, size
+        self._parameters = self.read_url(url)
         self._patience = patience or Patience()
         self._turn = DeferredLock()  # opening and closing: one after the other
         self._pool: Pool[S] | None = None
         self._unburied: set[str] = set()
         self._life = token_hex(6)
-        self.claims = Claims(installation, self._life, self._patience, words)
+        self.claims = Claims(installation, self._life, self._patience, self.words)
         self._names = self._name_sessions()
         self._holder: S | None = None
         self._running = 0
@@ -111,15 +117,14 @@ class ServerStore(IStore, Generic[S]):
     def _name_sessions(self) -> Iterator[str]:
         return (f"dmtwisted {self._life}.{number}" for number in count(1))
 
-    @abstractmethod
     def _session(self, lost: Callable[[S], None], back: Callable[[S], None]) -> S:
-        """A session that calls ``lost`` and ``back`` when it was lost and when it is back."""
+        return self.make_session(self._reactor, self._parameters, self._names, self._patience, lost, back)
 
     @abstractmethod
-    async def _greet(self, session: S) -> list[str]:
-        """Check the server with the first session: warn of what it cannot guarantee.
+    async def _check_server(self, session: S) -> None:
+        """Warn of what the server cannot guarantee.
 
-        :return: the revisions of the database.
+        :raises StoreFailed: when the database is unusable.
         """
 
     @abstractmethod
@@ -134,7 +139,9 @@ class ServerStore(IStore, Generic[S]):
         await pool.stop()
 
     async def _bring_up_to_date(self, session: S) -> None:
-        current = await self._greet(session)
+        await self._check_server(session)
+        [(known,)] = await session.ask(self.revisions)
+        current = [row[0] for row in await session.ask(REVISION)] if known else []
         for why in filter(None, map(unfit, current)):
             raise StoreFailed(f"the database {why}")
         if current != [head()]:
@@ -168,7 +175,7 @@ class ServerStore(IStore, Generic[S]):
             session = await pool.take(stubborn=attempt.again or verb in AFTERWARDS)
             try:
                 if self._unburied:
-                    await self._words.bury(session, self._unburied, self._patience)
+                    await self.words.bury(session, self._unburied, self._patience)
                 return await self._run(session, verb, attempt, arguments)
             except Lost as error:
                 self._unburied.add(error.name)

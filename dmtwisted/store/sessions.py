@@ -7,7 +7,7 @@ Nothing here knows a driver. Each kind of server adds its sessions and its state
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
@@ -98,6 +98,13 @@ class ISession(Protocol):
 
     def close(self) -> None:
         """Close the connection; the session reconnects unless it was stopped."""
+
+    async def ask(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows of one statement, which is its own transaction.
+
+        :raises StoreFailed: when the server refused it: nothing was stored.
+        :raises Lost: when no answer came.
+        """
 
     async def stop(self) -> None:
         """Close the session for good; when this returns, no call of it is pending."""

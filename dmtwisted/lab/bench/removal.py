@@ -30,7 +30,7 @@ STARTS = 3
 PATIENCE = 3600.0
 """Seconds in which the removal has to come to its end."""
 
-ENDED = re.compile(r"(\d+) operations had grown old and were removed in (\d+) s, with (\d+) seals")
+ENDED = re.compile(r"(\d+) old operations were removed in (\d+) s, with (\d+) seals")
 """What the service tells of it in its log."""
 
 

@@ -15,6 +15,7 @@ import hashlib
 import os
 import struct
 import tarfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -146,16 +147,12 @@ def _opened(path: Path) -> Iterator[tuple[tarfile.TarFile, gzip.GzipFile]]:
     try:
         with gzip.open(path, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
             yield tar, packed
-    except (EOFError, gzip.BadGzipFile, tarfile.TarError, ValueError) as error:
+    except (EOFError, tarfile.TarError, zlib.error, ValueError) as error:
         raise CarryError(f"{path}: this is not a complete backup: {error}") from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise CarryError(f"{path}: this is not a complete backup: {error}") from error
-    except Exception as error:
-        # zlib's own exception has no name that could be imported without loading zlib itself.
-        if type(error).__module__ != "zlib":
-            raise
+        # Not from the system: gzip found no archive.
         raise CarryError(f"{path}: this is not a complete backup: {error}") from error
 
 

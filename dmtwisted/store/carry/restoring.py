@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -59,14 +60,10 @@ def restore_file(
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock:
         lock.keep_others_out(0)
-        if planned(state):
-            carry_out(state)
         mark = secrets.token_hex(4)
         folder, beside = state / f"restoring-{mark}", database.parent / f"restoring-{mark}-{database.name}"
-        _sweep(state)
-        _sweep(database.parent, f"-{database.name}")
-        folder.mkdir(mode=0o700, parents=True)
-        try:
+        with _staging(state, folder, beside):
+            _sweep(database.parent, f"-{database.name}")
             manifest = unpack(backup, folder, _counted(backup, report))
             _not_newer(backup, manifest)
             beside.mkdir(mode=0o700)
@@ -94,12 +91,6 @@ def restore_file(
             reached("restore.unpacked")
             write_plan(state, steps, [folder, beside])
             reached("restore.planned")
-        except BaseException:
-            if not planned(state):
-                shutil.rmtree(folder, ignore_errors=True)
-                shutil.rmtree(beside, ignore_errors=True)
-            raise
-        carry_out(state)
     return old_database
 
 
@@ -120,19 +111,7 @@ def restore_rows(
         files = take_lock(str(state / "restore.lock"), 0)
     except Locked:
         raise CarryError(f"{state}: another restore is running") from None
-    with files:
-        return _restore_rows(backup, state, target, leave_out, make, upgrade, now, report)
-
-
-def _restore_rows(
-    backup: Path, state: Path, target: Rows, leave_out: Iterable[Path], make: Callable[[], None],
-    upgrade: Upgrade, now: int, report: Report,
-) -> Path:  # fmt: skip
-    if planned(state):
-        carry_out(state)
     folder = state / f"restoring-{secrets.token_hex(4)}"
-    _sweep(state)
-    folder.mkdir(mode=0o700, parents=True)
     old = _unused(state / f"before-restore-{_stamp(now)}")
 
     def decide() -> None:
@@ -140,7 +119,7 @@ def _restore_rows(
         _through(folder)
         write_plan(state, steps, [folder])
 
-    try:
+    with files, _staging(state, folder):
         manifest = unpack(backup, folder, _counted(backup, report))
         _not_newer(backup, manifest)
         steps = list(_state_steps(folder, state, old, leave_out))
@@ -162,12 +141,27 @@ def _restore_rows(
             else:
                 begin(target, make, f"the backup {backup.name}")
             _load(folder, manifest, target, backup.name, report, now, decide)
+    return old
+
+
+@contextmanager
+def _staging(state: Path, *folders: Path) -> Iterator[None]:
+    """Finish an earlier plan, stage files in ``folders``, then carry out the plan that was written meanwhile.
+
+    The folders are removed when there is a failure before the plan.
+    """
+    if planned(state):
+        carry_out(state)
+    _sweep(state)
+    folders[0].mkdir(mode=0o700, parents=True)
+    try:
+        yield
     except BaseException:
         if not planned(state):
-            shutil.rmtree(folder, ignore_errors=True)
+            for folder in folders:
+                shutil.rmtree(folder, ignore_errors=True)
         raise
     carry_out(state)
-    return old
 
 
 def _prove(path: Path, manifest: Manifest, report: Report) -> None:

@@ -13,6 +13,9 @@ MISSING = "the driver of MS SQL is not installed: pip install 'dmtwisted[mssql]'
 
 PORT = 1433
 
+REVISIONS = "SELECT OBJECT_ID('alembic_version')"
+"""Asks the server whether it has a table of revisions."""
+
 LOST_NUMBERS = frozenset(
     {0, 596, 6005, 18456, 20002, 20003, 20004, 20006, 20009, 20017, 20019, 20047},
 )

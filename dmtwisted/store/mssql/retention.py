@@ -1,4 +1,4 @@
-"""The verbs of retention in the SQL of Microsoft SQL Server."""
+"""The verbs of retention (`dmtwisted.store.interface`) in the SQL of Microsoft SQL Server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dmtwisted.store.values import AgedPaper, AgedRow, Cut, State
 
 
 def aged(link: Link, attempt: object, after: int, limit: int) -> list[AgedRow]:
-    """:meth:`IStore.aged`"""
     rows = link.ask(
         f"SELECT TOP {int(limit)} o.n, o.device_n, o.kind, o.state, o.at, o.ended_at, "
         "CASE WHEN o.kind <> 'pkg' AND EXISTS (SELECT 1 FROM operation p WHERE p.device_n = o.device_n "
@@ -36,7 +35,6 @@ def aged(link: Link, attempt: object, after: int, limit: int) -> list[AgedRow]:
 
 
 def cut(link: Link, attempt: object, step: Cut) -> float | None:
-    """:meth:`IStore.cut`"""
     begun = time.perf_counter()
     device_n = step.device_n
     link.begin()
@@ -81,7 +79,6 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def forget_codes(link: Link, attempt: object, device_n: int, shift: int) -> int:
-    """:meth:`IStore.forget_codes`"""
     rows = link.ask("SELECT min(shift) FROM sold_code WHERE device_n = %s AND shift < %s", (device_n, shift))
     oldest = rows[0][0]
     if oldest is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmtwisted.store.mssql.driver import load_driver, public_words, read_url
+from dmtwisted.store.mssql.driver import REVISIONS, load_driver, public_words, read_url
 from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
 from dmtwisted.store.mssql.texts import BODY, keep, kept
 from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
@@ -18,7 +18,6 @@ from dmtwisted.store.values import StoreFailed
 AT_ONCE = 100
 """Rows in one statement: the driver writes their values into its text."""
 
-KNOWN = "SELECT OBJECT_ID('alembic_version')"
 TABLES = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID()"
 SIZE = "SELECT SUM(CAST(size AS BIGINT)) * 8192 FROM sys.database_files"
 COUNTER = "SELECT CONVERT(BIGINT, last_value) FROM sys.identity_columns WHERE object_id = OBJECT_ID('{table}')"
@@ -33,6 +32,7 @@ class MssqlRows(Rows):
     :raises CarryError: when it cannot be reached.
     """
 
+    revisions = REVISIONS
     notes_columns = (
         "(name NVARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value NVARCHAR(4000) NOT NULL)"
     )
@@ -75,23 +75,13 @@ class MssqlRows(Rows):
     def freeze(self) -> None:
         """Nothing to do: the session with the lock is alone."""
 
-    def revision(self) -> str | None:
-        """The revision."""
-        if self.ask(KNOWN)[0][0] is None:
-            return None
-        found = self.ask("SELECT version_num FROM alembic_version")
-        return str(found[0][0]) if found else None
-
     def tables(self) -> set[str]:
-        """All tables of our schema."""
         return {name for (name,) in self.ask(TABLES)}
 
     def size(self) -> int:
-        """Bytes of the database's files."""
         return int(self.ask(SIZE)[0][0] or 0)
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The result of a statement."""
         return self._asked(statement, ())
 
     def _asked(self, statement: str, values: Sequence[Any], place: str = "") -> list[Row]:
@@ -115,7 +105,6 @@ class MssqlRows(Rows):
         return self._asked(statement, values, f"{shape.name}: ")
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
-        """Put rows in."""
         self._sorted.pop(shape.name, None)
         if shape.numbered:
             # A session may set the numbers of one table at a time.
@@ -134,7 +123,6 @@ class MssqlRows(Rows):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One transaction."""
         self.ask("BEGIN TRANSACTION")
         try:
             yield
@@ -147,24 +135,20 @@ class MssqlRows(Rows):
             raise
 
     def counter(self, shape: Shape) -> int:
-        """The identity counter of the server."""
         found = self.ask(COUNTER.format(table=shape.name))
         return int(found[0][0] or 0) if found else 0
 
     def set_counter(self, shape: Shape, number: int) -> None:
-        """Set the identity counter of the server."""
         if number > self.counter(shape):
             # In a table that never had a row the next row gets this very number.
             number += 0 if self.count(shape) else 1
             self.ask(f"DBCC CHECKIDENT ('{shape.name}', RESEED, {number}) WITH NO_INFOMSGS")
 
     def note(self, name: str, value: str) -> None:
-        """Keep one."""
         self._asked(f"DELETE FROM {NOTES} WHERE name = %s", (name,))
         self._asked(f"INSERT INTO {NOTES} (name, value) VALUES (%s, %s)", (name, value))
 
     def clear(self) -> None:
-        """Empty tables."""
         self._sorted.clear()
         for shape in reversed(shapes()):
             self.ask(f"DELETE FROM {shape.name}")

@@ -61,13 +61,11 @@ def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def chains(database: Link, attempt: object) -> list[ChainRow]:
-    """:meth:`IStore.chains`"""
     rows = database.ask("SELECT device_n, [count], hash, anchor, removed FROM chain ORDER BY device_n")
     return [ChainRow(*row) for row in rows]
 
 
 def seals(database: Link, attempt: object, after: int, limit: int) -> list[SealRow]:
-    """:meth:`IStore.seals`"""
     rows = database.ask(
         f"SELECT TOP {int(limit)} n, device_n, operation_n, content, chain FROM seal WHERE n > %s ORDER BY n",
         (after,),
@@ -98,7 +96,6 @@ def _actual(database: Link, n: int) -> bytes | None:
 
 
 def concluded(database: Link, attempt: object, after: int, limit: int) -> list[ConcludedRow]:
-    """:meth:`IStore.concluded`"""
     rows = database.ask(
         f"SELECT TOP {int(limit)} n, device_n, CASE WHEN EXISTS "
         "(SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) THEN 1 ELSE 0 END "

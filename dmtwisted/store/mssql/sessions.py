@@ -139,7 +139,7 @@ class Link:
 
 
 class Session:
-    """One session on the server, lent to one verb at a time.
+    """One session on the server, lent to one verb at a time (`ISession`).
 
     :param parameters: server and login, as `read_url` returns them.
     :param names: gives each connection its own name.
@@ -170,16 +170,11 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether it is connected."""
         return self._alive
 
     # Connection
 
     async def start(self) -> None:
-        """Connect for the first time; from then on the session reconnects by itself.
-
-        :raises StoreFailed: when it cannot be reached.
-        """
         load_driver()
         try:
             await self._reach()
@@ -188,16 +183,13 @@ class Session:
         self._is_back()
 
     def start_later(self) -> None:
-        """Like `start`, in the background, until it succeeds."""
         self._later()
 
     def close(self) -> None:
-        """Close the connection; the session reconnects unless it was stopped."""
         if self._alive:
             self._was_lost()
 
     async def stop(self) -> None:
-        """Close the session for good; when this returns, no call of it is pending."""
         self._stopped, self._alive = True, False
         self._forget_call()
         async with self._turn:

@@ -1,4 +1,4 @@
-"""Each verb of the store in the SQL of Microsoft SQL Server.
+"""Each verb of the store (`dmtwisted.store.interface`) in the SQL of Microsoft SQL Server.
 
 A verb that writes is one transaction of plain statements, run in the thread of its session without waiting for the
 reactor in between. With ``XACT_ABORT`` a statement that fails undoes all of it. A verb that writes for a device first
@@ -51,7 +51,6 @@ _OPERATION = OPERATION.format(empty=EMPTY)
 
 
 def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
-    """:meth:`IStore.devices`"""
     rows = link.ask("SELECT n, dev_id, name, kind, driver, settings FROM device ORDER BY n")
     return [DeviceRow(n, dev_id, kept(name), *rest) for n, dev_id, name, *rest in rows]
 
@@ -59,7 +58,6 @@ def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
 def add_device(
     link: Link, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
 ) -> DeviceRow:
-    """:meth:`IStore.add_device`"""
     try:
         [(n,)] = link.ask(
             "INSERT INTO device (dev_id, name, kind, driver, settings) "
@@ -76,7 +74,6 @@ def add_device(
 
 
 def change_device(link: Link, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
-    """:meth:`IStore.change_device`"""
     try:
         link.ask(f"UPDATE device SET name = %s, settings = {BODY} WHERE n = %s", (keep(name), settings, n))
     except Duplicate:
@@ -84,17 +81,14 @@ def change_device(link: Link, attempt: Attempt, n: int, name: str, settings: byt
 
 
 def remove_device(link: Link, attempt: Attempt, n: int) -> None:
-    """:meth:`IStore.remove_device`"""
     link.ask("DELETE FROM device WHERE n = %s", (n,))
 
 
 def settings(link: Link, attempt: Attempt) -> dict[str, bytes]:
-    """:meth:`IStore.settings`"""
     return {kept(name): value for name, value in link.ask("SELECT name, value FROM setting")}
 
 
 def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> None:
-    """:meth:`IStore.change_settings`"""
     if not changes:
         return
     link.begin()
@@ -112,7 +106,6 @@ def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> 
 
 
 def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
-    """:meth:`IStore.reserve`"""
     device_n, kind, key = intent.device_n, intent.kind, keep(intent.key)
     for _ in range(TRIES):
         if attempt.again:
@@ -171,7 +164,6 @@ def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
 
 
 def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
-    """:meth:`IStore.conclude`"""
     link.begin()
     _expect_ours(link, attempt, outcome.device_n)
     link.ask(
@@ -203,7 +195,6 @@ def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
 
 
 def note(link: Link, attempt: Attempt, n: int, request: bytes) -> None:
-    """:meth:`IStore.note`"""
     _begin_for(link, attempt, n)
     link.ask(f"UPDATE operation SET request = {BODY} WHERE n = %s", (request, n))
     _expect_changed(link, n)
@@ -212,7 +203,6 @@ def note(link: Link, attempt: Attempt, n: int, request: bytes) -> None:
 
 
 def accept_document(link: Link, attempt: Attempt, n: int, number: int, fiscal_number: str) -> None:
-    """:meth:`IStore.accept_document`"""
     _begin_for(link, attempt, n)
     _accept(link, n, number, fiscal_number)
     _expect_changed(link, n)
@@ -246,20 +236,17 @@ def _expect_changed(link: Link, n: int) -> None:
 
 
 def find(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.find`"""
     where = "device_n = %s AND kind = %s AND [key] = %s AND state = 'done'"
     return _newest(link, where, (device_n, kind, keep(key)))
 
 
 def latest(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.latest`"""
     if key:
         return _newest(link, "device_n = %s AND kind = %s AND [key] = %s", (device_n, kind, keep(key)))
     return _newest(link, "device_n = %s AND kind = %s AND kind IN ('pay', 'doc')", (device_n, kind))
 
 
 def unresolved(link: Link, attempt: Attempt, device_n: int | None) -> list[OperationRow]:
-    """:meth:`IStore.unresolved`"""
     where = "state IN ('intended', 'unknown')"
     if device_n is None:
         return _operations(link, where, ())
@@ -267,14 +254,12 @@ def unresolved(link: Link, attempt: Attempt, device_n: int | None) -> list[Opera
 
 
 def find_operations(link: Link, attempt: Attempt, query: OperationQuery) -> FoundOperations:
-    """:meth:`IStore.find_operations`"""
     found = operations_wanted(query, "%s", keep)
     total, rows = _page(link, found, query, f"SELECT {_OPERATION} FROM", "operation", "n DESC", "")
     return FoundOperations(total, [read_operation(row, kept) for row in rows])
 
 
 def find_documents(link: Link, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
-    """:meth:`IStore.find_documents`"""
     found = documents_wanted(query, "%s", keep)
     # As the indexes of documents have it.
     found.when("state <> 'refused'")
@@ -298,7 +283,6 @@ def find_documents(link: Link, attempt: Attempt, query: DocumentQuery) -> FoundD
 def sent_documents(
     link: Link, attempt: Attempt, device_n: int, number_from: int, limit: int
 ) -> list[tuple[int, bytes]]:
-    """:meth:`IStore.sent_documents`"""
     rows = link.ask(
         f"SELECT TOP {int(limit)} number, sent FROM document WHERE device_n = %s AND number >= %s "
         "AND state = 'done' AND state <> 'refused' ORDER BY number",
@@ -308,13 +292,11 @@ def sent_documents(
 
 
 def sold_codes(link: Link, attempt: Attempt, device_n: int, shift: int) -> dict[str, int]:
-    """:meth:`IStore.sold_codes`"""
     rows = link.ask("SELECT code, taxgrp FROM sold_code WHERE device_n = %s AND shift = %s", (device_n, shift))
     return {kept(code): group for code, group in rows}
 
 
 def register_state(link: Link, attempt: Attempt, device_n: int) -> bytes | None:
-    """:meth:`IStore.register_state`"""
     rows = link.ask("SELECT state FROM register WHERE device_n = %s", (device_n,))
     return rows[0][0] if rows else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from twisted.internet.task import deferLater
@@ -10,17 +10,15 @@ from twisted.internet.task import deferLater
 from dmtwisted.store.claims import Owner
 from dmtwisted.store.interface import functions_of
 from dmtwisted.store.mssql import retention, seals, statements
-from dmtwisted.store.mssql.driver import read_url
+from dmtwisted.store.mssql.driver import REVISIONS, read_url
 from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session
-from dmtwisted.store.server_store import POOL, ServerStore
+from dmtwisted.store.server_store import ServerStore
 from dmtwisted.store.sessions import Attempt, Patience
 from dmtwisted.store.values import StoreFailed
 
 FUNCTIONS = functions_of(statements, seals, retention)
 """The verbs by their names."""
 
-REVISION = "SELECT OBJECT_ID('alembic_version')"
-VERSION = "SELECT version_num FROM alembic_version"
 ABILITY = (
     "SELECT CONVERT(NVARCHAR(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')), is_read_committed_snapshot_on "
     "FROM sys.databases WHERE name = DB_NAME()"
@@ -34,15 +32,12 @@ class MssqlWords:
     """`ClaimWords` for MS SQL: application locks of a session, and the row of the device."""
 
     async def lock(self, session: Session, device_n: int) -> bool:
-        """Try to lock the device."""
         return await _locked(session, resource_of(device_n))
 
     async def unlock(self, session: Session, device_n: int) -> None:
-        """Unlock the device."""
         await session.ask(UNLOCK, (resource_of(device_n),))
 
     async def owner(self, session: Session, device_n: int) -> Owner | None:
-        """The row of the device."""
         rows = await session.ask("SELECT instance, released, turn FROM claim WHERE device_n = %s", (device_n,))
         return (rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
 
@@ -91,21 +86,14 @@ async def _locked(session: Session, resource: str) -> bool:
 
 
 class MssqlStore(ServerStore[Session]):
-    """The store in the MS SQL database that ``url`` names.
+    """The store in a MS SQL database."""
 
-    :raises ValueError: when the URL is not valid; the text repeats nothing of it.
-    """
+    words = MssqlWords()
+    make_session = Session
+    read_url = staticmethod(read_url)
+    revisions = REVISIONS
 
-    def __init__(
-        self, reactor: Any, url: str, installation: str, patience: Patience | None = None, size: int = POOL
-    ) -> None:
-        super().__init__(reactor, url, installation, MssqlWords(), patience, size)
-        self._parameters = read_url(url)
-
-    def _session(self, lost: Callable[[Session], None], back: Callable[[Session], None]) -> Session:
-        return Session(self._reactor, self._parameters, self._names, self._patience, lost, back)
-
-    async def _greet(self, session: Session) -> list[str]:
+    async def _check_server(self, session: Session) -> None:
         [(ability, snapshots)] = await session.ask(ABILITY)
         if ability != "READ_WRITE":
             raise StoreFailed("the database is read-only")
@@ -113,8 +101,6 @@ class MssqlStore(ServerStore[Session]):
             self.log.warn(
                 "the database has READ_COMMITTED_SNAPSHOT switched off: searches wait for sales (docs/databases.md)"
             )
-        [(known,)] = await session.ask(REVISION)
-        return [row[0] for row in await session.ask(VERSION)] if known is not None else []
 
     async def _run(self, session: Session, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
         return await session.run(lambda link: FUNCTIONS[verb](link, attempt, *arguments))

@@ -31,16 +31,13 @@ class PostgresWords:
     """`ClaimWords` for PostgreSQL."""
 
     async def lock(self, session: Session, device_n: int) -> bool:
-        """Try to lock the device."""
         [(locked,)] = await session.ask(LOCK, (device_n,))
         return bool(locked)
 
     async def unlock(self, session: Session, device_n: int) -> None:
-        """Unlock the device."""
         await session.ask(UNLOCK, (device_n,))
 
     async def owner(self, session: Session, device_n: int) -> Owner | None:
-        """The row of the device."""
         rows = await session.ask(OWNER, (device_n,))
         return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
 
@@ -49,7 +46,6 @@ class PostgresWords:
         await session.ask(TAKE, (device_n, instance))
 
     async def release(self, session: Session, instance: str, locked: Collection[int]) -> None:
-        """Mark every row of ours, then unlock."""
         await session.ask(RELEASE, (instance,))
 
     async def bury(self, session: Session, names: set[str], patience: Patience) -> None:

@@ -1,4 +1,4 @@
-"""The verbs of retention in the SQL of PostgreSQL."""
+"""The verbs of retention (`dmtwisted.store.interface`) in the SQL of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ TRIES = 20
 
 
 async def aged(session: Session, attempt: object, after: int, limit: int) -> list[AgedRow]:
-    """:meth:`IStore.aged`"""
     rows = await session.ask(
         "SELECT o.n, o.device_n, o.kind, o.state, o.at, o.ended_at, o.kind <> 'pkg' AND EXISTS (SELECT 1 "
         "FROM operation p WHERE p.device_n = o.device_n AND p.kind = 'pkg' AND p.key = o.key), "
@@ -33,7 +32,6 @@ async def aged(session: Session, attempt: object, after: int, limit: int) -> lis
 
 
 async def cut(session: Session, attempt: object, step: Cut) -> float | None:
-    """:meth:`IStore.cut`"""
     last = step.dropped[-1] if step.dropped else 0
     for _ in range(TRIES):
         rows = await session.ask(
@@ -91,7 +89,6 @@ async def _cut(
 
 
 async def forget_codes(session: Session, attempt: object, device_n: int, shift: int) -> int:
-    """:meth:`IStore.forget_codes`"""
     [(forgotten,)] = await session.ask(
         "WITH gone AS (DELETE FROM sold_code WHERE device_n = %s AND shift = "
         "(SELECT min(shift) FROM sold_code WHERE device_n = %s AND shift < %s) RETURNING 1) "

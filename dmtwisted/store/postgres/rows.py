@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg2
 
-from dmtwisted.store.postgres.sessions import first_line, read_url
+from dmtwisted.store.postgres.sessions import REVISIONS, first_line, read_url
 from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, Away, CarryError, Rows
 from dmtwisted.store.schema import all_tables, shapes
 from dmtwisted.store.shapes import Key, Row, Shape
@@ -28,7 +28,6 @@ BUSY = (
 )
 LOCK = f"SELECT pg_try_advisory_lock({ONE_COMMAND})"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-KNOWN = "SELECT to_regclass('alembic_version') IS NOT NULL"
 INVALID = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE relnamespace = current_schema()::regnamespace AND NOT indisvalid"
@@ -65,6 +64,7 @@ class PostgresRows(Rows):
     :raises CarryError: when it cannot be reached.
     """
 
+    revisions = REVISIONS
     notes_columns = "(name varchar(64) PRIMARY KEY, value text NOT NULL)"
 
     def __init__(self, url: str, reading: bool = False) -> None:
@@ -84,7 +84,6 @@ class PostgresRows(Rows):
             self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def close(self) -> None:
-        """End the session."""
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:
@@ -106,23 +105,13 @@ class PostgresRows(Rows):
         self.ask("SET LOCAL lock_timeout TO 5000")
         self.ask(f"LOCK TABLE {', '.join(shape.name for shape in shapes())} IN SHARE MODE")
 
-    def revision(self) -> str | None:
-        """The revision."""
-        if not self.ask(KNOWN)[0][0]:
-            return None
-        found = self.ask("SELECT version_num FROM alembic_version")
-        return str(found[0][0]) if found else None
-
     def tables(self) -> set[str]:
-        """All tables of our schema."""
         return {name for (name,) in self.ask(TABLES)}
 
     def size(self) -> int:
-        """Bytes of the database."""
         return int(self.ask("SELECT pg_database_size(current_database())")[0][0])
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The result of a statement."""
         with self._errors():
             self._cursor.execute(statement)
             return self._cursor.fetchall() if self._cursor.description else []
@@ -136,7 +125,6 @@ class PostgresRows(Rows):
             raise kind(f"{self.name}: {place}{first_line(error)}") from error
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
-        """The next rows."""
         with self._errors(f"{shape.name}: "):
             places = ", ".join(["%s"] * len(after or ()))
             where = (
@@ -145,7 +133,6 @@ class PostgresRows(Rows):
         return self._read(shape, f"{where} ORDER BY {shape.order} LIMIT {limit}")
 
     def pick(self, shape: Shape, column: str, numbers: Collection[int]) -> list[Row]:
-        """Rows by a number."""
         return self._read(
             shape, f"WHERE {column} = ANY ('{{{', '.join(map(str, numbers))}}}') ORDER BY {shape.order}"
         )
@@ -158,7 +145,6 @@ class PostgresRows(Rows):
         return list(_unpack(shape, stream.getvalue()))
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
-        """Put rows in."""
         statement = f'COPY "{shape.name}" ({shape.listed}) FROM STDIN (FORMAT binary)'
         with self._errors(f"{shape.name}: "):
             try:
@@ -169,7 +155,6 @@ class PostgresRows(Rows):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One transaction."""
         self.ask("BEGIN")
         try:
             yield
@@ -180,7 +165,6 @@ class PostgresRows(Rows):
             raise
 
     def counter(self, shape: Shape) -> int:
-        """The last number of the table's sequence."""
         sequence = self._sequence(shape)
         [(number,)] = self.ask(f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {sequence}")
         return int(number)
@@ -204,7 +188,6 @@ class PostgresRows(Rows):
             self.ask(f"DROP INDEX {name}")
 
     def note(self, name: str, value: str) -> None:
-        """Keep one."""
         with self._errors():
             self._cursor.execute(
                 f"INSERT INTO {NOTES} (name, value) VALUES (%s, %s) "
@@ -220,7 +203,6 @@ class PostgresRows(Rows):
         self.ask("ANALYZE")
 
     def clear(self) -> None:
-        """Empty tables."""
         self.ask(f"TRUNCATE {', '.join(sorted(all_tables()))} RESTART IDENTITY")
 
     def faults(self) -> Iterator[str]:

@@ -65,13 +65,11 @@ SEALED_WITH_PAPERS = _SEALED.format(content=_WHOLE.format(papers=_CHANGED))
 
 
 async def chains(session: Session, attempt: object) -> list[ChainRow]:
-    """:meth:`IStore.chains`"""
     rows = await session.ask("SELECT device_n, count, hash, anchor, removed FROM chain ORDER BY device_n")
     return [ChainRow(*row) for row in rows]
 
 
 async def seals(session: Session, attempt: object, after: int, limit: int) -> list[SealRow]:
-    """:meth:`IStore.seals`"""
     rows = await session.ask(
         f"SELECT s.n, s.device_n, s.operation_n, s.content, s.chain, "
         f"(SELECT {_STORED} FROM operation o WHERE o.n = s.operation_n), "
@@ -83,7 +81,6 @@ async def seals(session: Session, attempt: object, after: int, limit: int) -> li
 
 
 async def concluded(session: Session, attempt: object, after: int, limit: int) -> list[ConcludedRow]:
-    """:meth:`IStore.concluded`"""
     rows = await session.ask(
         "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) "
         "FROM operation WHERE n > %s AND state <> 'intended' ORDER BY n LIMIT %s",

@@ -38,6 +38,9 @@ SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('sync
 SELECT current_setting('fsync'), current_setting('transaction_read_only');
 """
 
+REVISIONS = "SELECT to_regclass('alembic_version') IS NOT NULL"
+"""Asks the server whether it has a table of revisions."""
+
 ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 """How we notice a server whose cable was pulled, unless the URL says otherwise."""
 
@@ -167,7 +170,7 @@ class _Detector(DeadConnectionDetector):  # type: ignore[misc]
 
 
 class Session(Connection):  # type: ignore[misc]
-    """One session on the server, lent to one verb at a time.
+    """One session on the server, lent to one verb at a time (`ISession`).
 
     :param parameters: server and login, as `read_url` returns them.
     :param names: gives each connection its own name on the server.
@@ -201,14 +204,9 @@ class Session(Connection):  # type: ignore[misc]
 
     @property
     def alive(self) -> bool:
-        """Whether it is connected."""
         return not (self.detector.connectionIsDead or self.broken)
 
     async def start(self) -> None:
-        """Connect for the first time; from then on the session reconnects by itself.
-
-        :raises StoreFailed: when it cannot be reached.
-        """
         try:
             await self.connect()
         except (psycopg2.Error, ConnectionClosed, ConnectionDead, CancelledError, OSError) as error:
@@ -216,7 +214,6 @@ class Session(Connection):  # type: ignore[misc]
         self.detector.connectionRecovered()
 
     def start_later(self) -> None:
-        """Like `start`, in the background, until it succeeds."""
         self.detector.begin()
 
     def connect(self, *_: Any, **__: Any) -> Deferred[None]:
@@ -281,7 +278,6 @@ class Session(Connection):  # type: ignore[misc]
         return rows
 
     def close(self) -> None:
-        """Close the connection; the session reconnects unless it was stopped."""
         watched = self._connection
         if watched is not None:
             for cursor in self._cursors:
@@ -295,7 +291,6 @@ class Session(Connection):  # type: ignore[misc]
         return -1 if self._connection is None else int(self._connection.fileno())
 
     async def stop(self) -> None:
-        """Close the session for good; when this returns, no call of it is pending."""
         self.detector.stop()
         self.close()
         if self._connecting is not None:

@@ -1,4 +1,4 @@
-"""Each verb of the store in the SQL of PostgreSQL.
+"""Each verb of the store (`dmtwisted.store.interface`) in the SQL of PostgreSQL.
 
 A verb that writes is one statement, and so one round trip and one transaction: its parts are written as one ``WITH``.
 A lost session cannot leave a transaction open.
@@ -55,7 +55,6 @@ _WHOLE = (
 
 
 async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
-    """:meth:`IStore.devices`"""
     rows = await session.ask("SELECT n, dev_id, name, kind, driver, settings FROM device ORDER BY n")
     return [DeviceRow(*row) for row in rows]
 
@@ -63,7 +62,6 @@ async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
 async def add_device(
     session: Session, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
 ) -> DeviceRow:
-    """:meth:`IStore.add_device`"""
     rows = await session.ask(
         "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (%s, %s, %s, %s, %s) "
         "ON CONFLICT DO NOTHING RETURNING n",
@@ -78,7 +76,6 @@ async def add_device(
 
 
 async def change_device(session: Session, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
-    """:meth:`IStore.change_device`"""
     [(taken,)] = await session.ask(
         "WITH taken AS MATERIALIZED (SELECT 1 FROM device WHERE name = %s AND n <> %s), "
         "changed AS (UPDATE device SET name = %s, settings = %s WHERE n = %s AND NOT EXISTS (SELECT 1 FROM taken)) "
@@ -90,17 +87,14 @@ async def change_device(session: Session, attempt: Attempt, n: int, name: str, s
 
 
 async def remove_device(session: Session, attempt: Attempt, n: int) -> None:
-    """:meth:`IStore.remove_device`"""
     await session.ask("DELETE FROM device WHERE n = %s RETURNING n", (n,))
 
 
 async def settings(session: Session, attempt: Attempt) -> dict[str, bytes]:
-    """:meth:`IStore.settings`"""
     return dict(await session.ask("SELECT name, value FROM setting"))
 
 
 async def change_settings(session: Session, attempt: Attempt, changes: dict[str, bytes]) -> None:
-    """:meth:`IStore.change_settings`"""
     if changes:
         # Always in the same order, so that two changes of the same settings never wait for each other.
         ordered = sorted(changes.items())
@@ -122,7 +116,6 @@ _UNLESS_ELSEWHERE = "NOT EXISTS (SELECT 1 FROM mine WHERE instance <> %s)"
 
 
 async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserved:
-    """:meth:`IStore.reserve`"""
     for _ in range(TRIES):
         if attempt.again:
             # Did the first try, whose answer was lost, store it?
@@ -175,7 +168,6 @@ async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[i
 
 
 async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None:
-    """:meth:`IStore.conclude`"""
     parts = [
         f"{_MINE} op AS (UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = %s::bytea, "
         f"request = coalesce(%s::bytea, request) WHERE n = %s AND {_UNLESS_ELSEWHERE} RETURNING *)"
@@ -228,7 +220,6 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:
-    """:meth:`IStore.note`"""
     rows = await session.ask(
         f"{_MINE_BY_OPERATION} op AS (UPDATE operation SET request = %s WHERE n = %s AND {_UNLESS_ELSEWHERE} "
         f"RETURNING *), {SEALED} "
@@ -239,7 +230,6 @@ async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> No
 
 
 async def accept_document(session: Session, attempt: Attempt, n: int, number: int, fiscal_number: str) -> None:
-    """:meth:`IStore.accept_document`"""
     rows = await session.ask(
         f"{_MINE_BY_OPERATION} papers AS (UPDATE document SET state = 'done', fiscal_number = %s "
         f"WHERE operation_n = %s AND number = %s AND {_UNLESS_ELSEWHERE} RETURNING *), "
@@ -267,13 +257,11 @@ def _check_written(rows: Rows, attempt: Attempt, n: int) -> None:
 
 
 async def find(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.find`"""
     where = "device_n = %s AND kind = %s AND key = %s AND state = 'done'"
     return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
 
 
 async def latest(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.latest`"""
     if key:
         where = "device_n = %s AND kind = %s AND key = %s"
         return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
@@ -282,7 +270,6 @@ async def latest(session: Session, attempt: Attempt, device_n: int, kind: str, k
 
 
 async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -> list[OperationRow]:
-    """:meth:`IStore.unresolved`"""
     where = "state IN ('intended', 'unknown')"
     if device_n is None:
         return await _operations(session, where, ())
@@ -290,7 +277,6 @@ async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -
 
 
 async def find_operations(session: Session, attempt: Attempt, query: OperationQuery) -> FoundOperations:
-    """:meth:`IStore.find_operations`"""
     found = operations_wanted(query, "%s")
     rows = await session.ask(
         f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM operation WHERE {found.where}) t "
@@ -302,7 +288,6 @@ async def find_operations(session: Session, attempt: Attempt, query: OperationQu
 
 
 async def find_documents(session: Session, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
-    """:meth:`IStore.find_documents`"""
     found = documents_wanted(query, "%s")
     # As the indexes of documents have it.
     found.when("state <> 'refused'")
@@ -320,7 +305,6 @@ async def find_documents(session: Session, attempt: Attempt, query: DocumentQuer
 async def sent_documents(
     session: Session, attempt: Attempt, device_n: int, number_from: int, limit: int
 ) -> list[tuple[int, bytes]]:
-    """:meth:`IStore.sent_documents`"""
     rows = await session.ask(
         "SELECT number, sent FROM document WHERE device_n = %s AND number >= %s "
         "AND state = 'done' AND state <> 'refused' ORDER BY number LIMIT %s",
@@ -330,14 +314,12 @@ async def sent_documents(
 
 
 async def sold_codes(session: Session, attempt: Attempt, device_n: int, shift: int) -> dict[str, int]:
-    """:meth:`IStore.sold_codes`"""
     return dict(
         await session.ask("SELECT code, taxgrp FROM sold_code WHERE device_n = %s AND shift = %s", (device_n, shift))
     )
 
 
 async def register_state(session: Session, attempt: Attempt, device_n: int) -> bytes | None:
-    """:meth:`IStore.register_state`"""
     rows = await session.ask("SELECT state FROM register WHERE device_n = %s", (device_n,))
     return rows[0][0] if rows else None
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
+from dmtwisted.store.revisions import REVISION
 from dmtwisted.system.files import lock_file
 
 LOCK_PATIENCE = 10.0
@@ -57,7 +58,7 @@ def sqlite_revision(path: Path) -> str | None:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
             return None
-        row = db.execute("SELECT version_num FROM alembic_version").fetchone()
+        row = db.execute(REVISION).fetchone()
         return None if row is None else str(row[0])
 
 

@@ -100,7 +100,6 @@ class SqliteRows(Rows):
         """Nothing to do: a process with the lock is alone with the file."""
 
     def revision(self) -> str | None:
-        """The revision of the file."""
         try:
             return sqlite_revision(self._path)
         except (OSError, sqlite3.Error) as error:
@@ -114,19 +113,16 @@ class SqliteRows(Rows):
         }  # fmt: skip
 
     def size(self) -> int:
-        """Bytes of the file and its log."""
         files = (self._path, Path(f"{self._path}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The result of a statement."""
         try:
             return self._db.execute(statement).fetchall()
         except sqlite3.Error as error:
             raise CarryError(f"{self._path}: {error}") from error
 
     def page(self, shape: Shape, after: Key | None, limit: int = PAGE) -> list[Row]:
-        """The next rows."""
         where = "" if after is None else f"WHERE ({shape.order}) > ({', '.join('?' * len(after))})"
         statement = f"SELECT {shape.listed} FROM {shape.name} {where} ORDER BY {shape.order} LIMIT {limit}"
         try:
@@ -136,7 +132,6 @@ class SqliteRows(Rows):
             raise CarryError(f"{self._path}: {shape.name}, after {begin}: {error}") from error
 
     def add(self, shape: Shape, rows: list[Row]) -> None:
-        """Put rows in."""
         places = ", ".join("?" * len(shape.columns))
         try:
             self._db.executemany(f"INSERT INTO {shape.name} ({shape.listed}) VALUES ({places})", rows)
@@ -145,7 +140,6 @@ class SqliteRows(Rows):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One transaction."""
         self.ask("BEGIN IMMEDIATE")
         try:
             yield
@@ -156,12 +150,10 @@ class SqliteRows(Rows):
             raise
 
     def counter(self, shape: Shape) -> int:
-        """The counter of SQLite."""
         found = self.ask(f"SELECT seq FROM sqlite_sequence WHERE name = '{shape.name}'")
         return int(found[0][0]) if found else 0
 
     def set_counter(self, shape: Shape, number: int) -> None:
-        """Set the counter of SQLite."""
         number = max(number, self.counter(shape))
         self.ask(f"DELETE FROM sqlite_sequence WHERE name = '{shape.name}'")
         self.ask(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{shape.name}', {number})")
@@ -179,7 +171,6 @@ class SqliteRows(Rows):
             self.ask(f"DROP INDEX {name}")
 
     def note(self, name: str, value: str) -> None:
-        """Keep one."""
         self._db.execute(f"INSERT OR REPLACE INTO {NOTES} (name, value) VALUES (?, ?)", (name, value))
 
     def end_notes(self, revision: str) -> None:
@@ -191,7 +182,6 @@ class SqliteRows(Rows):
         self.ask("PRAGMA journal_mode=WAL")
 
     def clear(self) -> None:
-        """Empty tables."""
         for shape in reversed(shapes()):
             self.ask(f"DELETE FROM {shape.name}")
         self.ask("DELETE FROM claim")

@@ -1,4 +1,4 @@
-"""Each verb of the store in the SQL of SQLite, on an open connection.
+"""Each verb of the store (`dmtwisted.store.interface`) in the SQL of SQLite, on an open connection.
 
 The writer process and the memory store run the same functions, so tests in memory prove what the file does. A
 function neither begins nor commits a transaction: its caller does.
@@ -76,12 +76,10 @@ _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE op
 
 
 def devices(db: sqlite3.Connection) -> list[DeviceRow]:
-    """:meth:`IStore.devices`"""
     return [DeviceRow(*row) for row in db.execute(f"{_DEVICE} ORDER BY n")]
 
 
 def add_device(db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
-    """:meth:`IStore.add_device`"""
     added = db.execute(
         "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING RETURNING n",
@@ -93,7 +91,6 @@ def add_device(db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver
 
 
 def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes) -> None:
-    """:meth:`IStore.change_device`"""
     if db.execute("SELECT 1 FROM device WHERE name = ? AND n <> ?", (name, n)).fetchone():
         raise NameTaken(name)
     with _wiping(db):
@@ -101,7 +98,6 @@ def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes) ->
 
 
 def remove_device(db: sqlite3.Connection, n: int) -> None:
-    """:meth:`IStore.remove_device`"""
     with _wiping(db):
         db.execute("DELETE FROM device WHERE n = ?", (n,))
 
@@ -117,12 +113,10 @@ def _wiping(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def settings(db: sqlite3.Connection) -> dict[str, bytes]:
-    """:meth:`IStore.settings`"""
     return dict(db.execute("SELECT name, value FROM setting").fetchall())
 
 
 def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
-    """:meth:`IStore.change_settings`"""
     db.executemany(
         "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         changes.items(),
@@ -130,7 +124,6 @@ def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
 
 
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
-    """:meth:`IStore.reserve`"""
     *columns, documents, request = astuple(intent)
     added = db.execute(
         'INSERT INTO operation (device_n, kind, task, "key", fingerprint, at, state, request) '
@@ -153,7 +146,6 @@ def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
 
 
 def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
-    """:meth:`IStore.conclude`"""
     concluded = db.execute(
         "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = coalesce(?, request) "
         f"WHERE n = ? RETURNING {_SEALED_BUT_ANSWER}",
@@ -185,13 +177,11 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
 
 
 def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
-    """:meth:`IStore.note`"""
     noted = db.execute(f"UPDATE operation SET request = ? WHERE n = ? RETURNING {_SEALED}", (request, n)).fetchall()
     _seal(db, noted)
 
 
 def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: str) -> None:
-    """:meth:`IStore.accept_document`"""
     db.execute(
         "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
         (fiscal_number, n, number),
@@ -221,7 +211,6 @@ def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
 
 
 def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.find`"""
     row = db.execute(
         f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done' ORDER BY n DESC LIMIT 1",
         (device_n, kind, key),
@@ -230,7 +219,6 @@ def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operatio
 
 
 def latest(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
-    """:meth:`IStore.latest`"""
     named = 'INDEXED BY operation_key WHERE device_n = ? AND kind = ? AND "key" = ?'
     of_all = "INDEXED BY operation_latest WHERE device_n = ? AND kind = ? AND kind IN ('pay', 'doc')"
     row = db.execute(
@@ -241,7 +229,6 @@ def latest(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> Operat
 
 
 def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOperations:
-    """:meth:`IStore.find_operations`"""
     found = operations_wanted(query, "?")
     counted = paged = "operation INDEXED BY operation_list"
     if query.n is not None:
@@ -269,7 +256,6 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
-    """:meth:`IStore.find_documents`"""
     found = documents_wanted(query, "?")
     # SQLite would choose an index that begins with the register, and read its whole history.
     source = "document INDEXED BY document_done"
@@ -311,7 +297,6 @@ def _total(
 
 
 def sent_documents(db: sqlite3.Connection, device_n: int, number_from: int, limit: int) -> list[tuple[int, bytes]]:
-    """:meth:`IStore.sent_documents`"""
     return db.execute(
         "SELECT number, sent FROM document WHERE device_n = ? AND number >= ? "
         "AND state = 'done' AND state <> 'refused' ORDER BY number LIMIT ?",
@@ -320,13 +305,11 @@ def sent_documents(db: sqlite3.Connection, device_n: int, number_from: int, limi
 
 
 def sold_codes(db: sqlite3.Connection, device_n: int, shift: int) -> dict[str, int]:
-    """:meth:`IStore.sold_codes`"""
     rows = db.execute("SELECT code, taxgrp FROM sold_code WHERE device_n = ? AND shift = ?", (device_n, shift))
     return dict(rows.fetchall())
 
 
 def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
-    """:meth:`IStore.unresolved`"""
     # The index is named, or SQLite would read the whole journal to get the rows in their order.
     open_ones = f"{_OPERATION} INDEXED BY operation_unresolved WHERE state IN ('intended', 'unknown')"
     if device_n is None:
@@ -337,19 +320,16 @@ def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRo
 
 
 def register_state(db: sqlite3.Connection, device_n: int) -> bytes | None:
-    """:meth:`IStore.register_state`"""
     row = db.execute("SELECT state FROM register WHERE device_n = ?", (device_n,)).fetchone()
     return None if row is None else row[0]
 
 
 def chains(db: sqlite3.Connection) -> list[ChainRow]:
-    """:meth:`IStore.chains`"""
     rows = db.execute("SELECT device_n, count, hash, anchor, removed FROM chain ORDER BY device_n")
     return [ChainRow(*row) for row in rows]
 
 
 def seals(db: sqlite3.Connection, after: int, limit: int) -> list[SealRow]:
-    """:meth:`IStore.seals`"""
     rows = db.execute(
         "SELECT n, device_n, operation_n, content, chain, NOT EXISTS "
         "(SELECT 1 FROM seal later WHERE later.operation_n = seal.operation_n AND later.n > seal.n) "
@@ -374,7 +354,6 @@ def _actual(db: sqlite3.Connection, n: int) -> bytes | None:
 
 
 def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedRow]:
-    """:meth:`IStore.concluded`"""
     rows = db.execute(
         "SELECT n, device_n, EXISTS (SELECT 1 FROM seal WHERE seal.operation_n = operation.n AND seal.n > 0) "
         "FROM operation WHERE n > ? AND state <> 'intended' ORDER BY n LIMIT ?",
@@ -384,7 +363,6 @@ def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedR
 
 
 def aged(db: sqlite3.Connection, after: int, limit: int) -> list[AgedRow]:
-    """:meth:`IStore.aged`"""
     rows = db.execute(
         "SELECT n, device_n, kind, state, at, ended_at, kind <> 'pkg' AND EXISTS (SELECT 1 FROM operation p "
         'WHERE p.device_n = o.device_n AND p.kind = \'pkg\' AND p."key" = o."key"), '
@@ -406,7 +384,6 @@ def aged(db: sqlite3.Connection, after: int, limit: int) -> list[AgedRow]:
 
 
 def cut(db: sqlite3.Connection, step: Cut) -> float | None:
-    """:meth:`IStore.cut`"""
     begun = time.perf_counter()
     device_n = step.device_n
     found = db.execute(
@@ -440,7 +417,6 @@ def cut(db: sqlite3.Connection, step: Cut) -> float | None:
 
 
 def forget_codes(db: sqlite3.Connection, device_n: int, shift: int) -> int:
-    """:meth:`IStore.forget_codes`"""
     return db.execute(
         "DELETE FROM sold_code WHERE device_n = ? "
         "AND shift = (SELECT min(shift) FROM sold_code WHERE device_n = ? AND shift < ?)",

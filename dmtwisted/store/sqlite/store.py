@@ -240,7 +240,17 @@ class SqliteStore(IStore):
             self._found_damage(str(error))
 
 
-class _Look(ProcessProtocol):
+class _Process(ProcessProtocol):
+    """A process that can be ended at once."""
+
+    def kill(self) -> None:
+        """End it; its answers are not needed any more."""
+        assert self.transport is not None
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess("KILL")
+
+
+class _Look(_Process):
     """The process that checks every page.
 
     :param report: called with its output and whether the file is damaged.
@@ -248,12 +258,6 @@ class _Look(ProcessProtocol):
 
     def __init__(self, report: Callable[[str, bool], None]) -> None:
         self._report, self._output = report, b""
-
-    def kill(self) -> None:
-        """End it: its result is not needed any more."""
-        assert self.transport is not None
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess("KILL")
 
     def outReceived(self, data: bytes) -> None:
         """Collect its output."""
@@ -265,7 +269,7 @@ class _Look(ProcessProtocol):
         self._report(self._output.decode(errors="replace").strip(), status == 1)
 
 
-class _Writer(ProcessProtocol):
+class _Writer(_Process):
     """One run of the writer process, with the questions that it has not answered."""
 
     log = Logger()
@@ -297,12 +301,6 @@ class _Writer(ProcessProtocol):
         assert self.transport is not None
         self.transport.closeStdin()
         await self.gone
-
-    def kill(self) -> None:
-        """End it at once, before it is asked for anything."""
-        assert self.transport is not None
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess("KILL")
 
     def connectionMade(self) -> None:
         """The process runs; its first frame says whether it could open the file."""
