@@ -58,7 +58,7 @@ def _complaint(kind: type[Exception], number: int, words: str) -> Exception:
 
 @dataclass(frozen=True)
 class _Statement:
-    """One statement as PostgreSQL is told it; ``bodies`` are the places whose value is converted to bytes."""
+    """One statement for PostgreSQL; ``bodies`` are the places whose value is converted to bytes."""
 
     text: str
     bodies: frozenset[str]
@@ -351,7 +351,7 @@ class Connection:
         self._plain(cursor, f"SELECT setval('{sequence}', greatest({newest}, {used})) WHERE {newest} IS NOT NULL")
 
     def _lock(self, cursor: Cursor, name: str, shared: str, milliseconds: int) -> int:
-        """0 when the lock is ours, -1 when somebody else has it."""
+        """0 when the lock is ours, -1 when another session has it."""
         until = time.monotonic() + milliseconds / 1000
         while True:
             self._plain(cursor, f"SELECT pg_try_advisory_lock{shared}(hashtextextended(%s, 0))", name)
@@ -433,7 +433,7 @@ def connect(
 
 @contextmanager
 def installed(faults: Faults | None = None) -> Iterator[None]:
-    """Meanwhile whoever imports the driver gets one that connects to the stand-in."""
+    """Meanwhile an import of the driver returns one that connects to the stand-in."""
     module = ModuleType("pymssql")
     module.__dict__.update({name: value for name, value in vars(pymssql).items() if not name.startswith("__")})
     module.__dict__.update(__version__=vars(pymssql)["__version__"], connect=partial(connect, faults or Faults()))

@@ -83,7 +83,7 @@ min_wal_size = 2MB
 max_wal_size = 8MB
 log_min_messages = fatal
 """
-"""As a server is that nobody has set up: what it confirms is on its disk. Its log stays small."""
+"""As a server that was not configured: what it confirms is on its disk. Its log stays small."""
 
 
 class Server:
@@ -154,7 +154,7 @@ class Server:
                 time.sleep(0.02)
 
     def stop(self) -> None:
-        """End it at once and in order, throwing out whoever is connected."""
+        """End it at once and in order, ending all connections."""
         self._end(signal.SIGINT)
 
     def quit(self) -> None:
@@ -167,7 +167,7 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does, with every process that serves somebody."""
+        """End it as ``kill -9`` does, with every process that serves a connection."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -187,7 +187,7 @@ class Server:
         shutil.rmtree(self._home, ignore_errors=True)
 
     def run(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """The rows that a statement answers with, if any; it waits for nobody."""
+        """The rows of a statement, if any; it does not wait."""
         with closing(self.connect(database)) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             return cursor.fetchall() if cursor.description else []
@@ -227,7 +227,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _user() -> str:
-    """Somebody who is not root."""
+    """A user who is not root."""
     import pwd
 
     known = {entry.pw_name for entry in pwd.getpwall()}

@@ -79,7 +79,7 @@ class RetentionContract(StoreCase):
         self.assertEqual([seal.operation_n for seal in await store.seals(0, 100)], [4, 5, 1, 3, 2, 0])
         (chain,) = await store.chains()
         self.assertEqual((chain.anchor, chain.removed, chain.count), (seals[2].chain, 3, 9))
-        # Somebody who has not heard of it yet changes nothing.
+        # A service that has not noticed it yet changes nothing.
         self.assertFalse(await store.cut(Cut(TILL, GENESIS, [4])))
         self.assertFalse(await store.cut(Cut(OTHER, GENESIS, [4])))
         self.assertEqual(await store.chains(), [chain])
@@ -87,7 +87,7 @@ class RetentionContract(StoreCase):
         self.assertIs((await store.reserve(intent(TILL, "tag 1", paper(6)))).known, None)
 
     async def test_changed_meanwhile(self) -> None:
-        """An operation that was sealed anew since retention looked at its seals keeps that newer seal."""
+        """An operation that was sealed again since retention read its seals keeps that newer seal."""
         store = await self.opened()
         await self.operation(store, "a", State.DONE, paper(1))
         await self.operation(store, "b", State.UNKNOWN, paper(2))
@@ -101,7 +101,7 @@ class RetentionContract(StoreCase):
         self.assertEqual([seal.operation_n for seal in await store.seals(0, 100)], [2, 3, 1, 0])
 
     async def after_cut(self, *statements: str) -> Flaw | None:
-        """What is found when somebody runs ``statements`` after a cut: operations 2, 4 and 5 are left."""
+        """What is found after ``statements`` were run behind a cut: operations 2, 4 and 5 are left."""
         store = await self.opened()
         for number in range(1, 6):
             await self.operation(store, f"tag {number}", State.DONE, *([paper(number)] if number == 4 else []))
@@ -113,12 +113,12 @@ class RetentionContract(StoreCase):
         return await verify(store)
 
     async def test_removed_after_cut(self) -> None:
-        """What somebody else removes is told apart from what retention removed."""
+        """What is deleted from outside is distinguished from what retention removed."""
         gone = "DELETE FROM document WHERE operation_n = 4", "DELETE FROM operation WHERE n = 4"
         self.assertEqual(await self.after_cut(*gone), Flaw(Wrong.REMOVED, TILL, 4))
 
     async def test_brought_back(self) -> None:
-        """What retention removed and somebody brought back is noticed."""
+        """What retention removed and someone brought back is noticed."""
         again = (
             'INSERT INTO operation (n, device_n, kind, task, "key", fingerprint, state, at, ended_at, res) '
             "SELECT 3, device_n, kind, task, 'tag 3', fingerprint, state, at, ended_at, res "
@@ -187,7 +187,7 @@ class RetentionBehaviour(BehaviourCase):
         self.assertEqual((await self.ask(11))["res"], 0)
 
     async def known(self, *tags: str) -> list[bool]:
-        """Which of the tags have a receipt; of the others it is said that there is none."""
+        """The tags that have a receipt; the answer for the others is that there is none."""
         answers = [await self.execute({"ver": 6, "device": "test", "tag": tag, "type": 0}) for tag in tags]
         self.assertLessEqual({answer["res"] for answer in answers}, {0, 1058})
         return [answer["res"] == 0 for answer in answers]
@@ -223,7 +223,7 @@ class RetentionBehaviour(BehaviourCase):
         self.assertEqual([(await self.pay(label, 1))["res"] for label in ("5d0b", "77aa")], [5013, 0])
 
     async def test_other_days(self) -> None:
-        """Both numbers of days are settings; those that are kept count, whoever changed them."""
+        """Both numbers of days are settings; the stored ones count, whichever service changed them."""
         self.assertEqual((await self.request("POST", SETTINGS, {"packdays": 3, "paydays": 5})).status, 200)
         await self.day("a")
         await self.pay("5d0b")

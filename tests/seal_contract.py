@@ -1,4 +1,4 @@
-"""What every store promises of its seals: nobody changes the journal from outside without being noticed."""
+"""What every store promises of its seals: a change of the journal from outside is noticed."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ NOTICED: dict[str, tuple[tuple[str, ...], Flaw]] = {
         Flaw(Wrong.BROKEN, TILL, 6),
     ),
 }
-"""What somebody may do behind the store's back, and the row that is named."""
+"""Changes behind the store's back, and the row that is named."""
 
 UNNOTICED: dict[str, tuple[str, ...]] = {
     "an operation that is under way": ("UPDATE operation SET request = answer WHERE n = 6",),
@@ -147,7 +147,7 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         HEAD,
     ),
 }
-"""What no chain without a secret can tell (docs/databases.md)."""
+"""What no chain without a secret can notice (docs/databases.md)."""
 
 
 class Late:
@@ -192,7 +192,7 @@ class SealContract(StoreCase):
         return [seal.operation_n for seal in await store.seals(0, 100)]
 
     async def test_untouched(self) -> None:
-        """A journal that nobody has touched has no flaw, in pages of any size; so has an empty one."""
+        """A journal that was not touched has no flaw, in pages of any size; so has an empty one."""
         store = await self.opened()
         self.assertIs(await verify(store), None)
         store = await self.filled()
@@ -201,7 +201,7 @@ class SealContract(StoreCase):
             self.assertIs(await verify(store, page), None)
 
     async def test_changed_by_us(self) -> None:
-        """Whatever the store itself changes of a concluded operation is sealed anew; what is under way is not."""
+        """What the store itself changes of a concluded operation is sealed again; what is under way is not."""
         store = await self.opened()
         n = await self.operation(store, "a", State.INTENDED, paper(1), paper(2), request=b"1")
         await store.note(n, b"2")
@@ -273,18 +273,18 @@ class SealContract(StoreCase):
         self.assertEqual([chain.count for chain in await store.chains()], [20, 20])
 
     async def test_kept_late(self) -> None:
-        """A seal that was kept when a later one of another device had been read already is none that is missing."""
+        """A seal stored after a later one of another device was read is not reported as missing."""
         store = await self.filled()
         for late in range(1, 6):
             for page in (1, 2, 100):
                 self.assertIs(await verify(cast(IStore, Late(store, late)), page), None)
-        # What stays away is missing, whoever else is late.
+        # What stays away is missing, whatever else is late.
         self.bypass("DELETE FROM seal WHERE n = 2")
         for page in (1, 2, 100):
             self.assertEqual(await verify(cast(IStore, Late(store, 4)), page), Flaw(Wrong.BROKEN, TILL, 2))
 
     async def test_progress(self) -> None:
-        """A verification tells how far it is."""
+        """A verification reports its progress."""
         store = await self.filled()
         verification = Verification(store, 2)
         seen = []

@@ -397,7 +397,7 @@ class StoreContract(StoreCase):
         self.assertEqual((await store.find_documents(DocumentQuery())).total, 0)
 
     async def test_unknown(self) -> None:
-        """An operation of which nobody knows is unresolved, with its documents, until it is concluded again."""
+        """An operation of unknown outcome is unresolved, with its documents, until it is concluded again."""
         store = await self.opened()
         for number, state in ((1, State.DONE), (2, State.REFUSED)):
             meant = intent(TILL, state, paper(number))
@@ -413,7 +413,7 @@ class StoreContract(StoreCase):
         self.assertIs(await store.find(TILL, "fiscal", State.REFUSED), None)
 
     async def test_opened_again(self) -> None:
-        """An operation that was refused too early can be opened again, with its documents, and concluded anew."""
+        """An operation that was refused too early can be opened again, with its documents, and concluded again."""
         store = await self.opened()
         meant = intent(TILL, "a", paper(1))
         n = (await store.reserve(meant)).n
@@ -453,7 +453,7 @@ class StoreContract(StoreCase):
         first = await self.operation(store, "a", State.REFUSED, paper(1), paper(2))
         await self.operation(store, "b", State.UNKNOWN, paper(2))
         await store.conclude(outcome(first, State.REFUSED, register_state=b"before"))
-        # The second document's number belongs to somebody else by now.
+        # The second document's number is used by another operation by now.
         late = outcome(first, fiscal_numbers={1: "F-1", 2: "F-2"}, register_state=b"after", shift=1, sold={"code": 1})
         await self.refused(store.conclude(late), StoreFailed)
         self.assertIs(await store.find(TILL, "fiscal", "a"), None)
@@ -672,7 +672,7 @@ class StoreContract(StoreCase):
             self.assertEqual(found.total, len(expected), query)
 
     async def test_pages_of_documents(self) -> None:
-        """Documents come newest or oldest first, then by the journal; a page tells how many there are in all."""
+        """Documents come newest or oldest first, then by the journal; a page says how many there are in all."""
         store = await self.opened()
         await self._documents(store)
         oldest_first = [(TILL, 1), (TILL, 2), (OTHER, 1), (TILL, 3), (TILL, 4), (TILL, 5)]
@@ -725,7 +725,7 @@ class StoreContract(StoreCase):
     # The database itself
 
     async def test_damaged_row(self) -> None:
-        """A row that somebody has given a value of another kind fails the verb that meets it, and only that one."""
+        """A row with a value of another type fails the verb that reads it, and only that verb."""
         store = await self.opened()
         await store.add_device("id-1", "till", "register", "training", b"{}")
         await self.operation(store, "a", State.UNKNOWN)

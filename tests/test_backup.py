@@ -48,6 +48,7 @@ KEY = "00" * 32 + "\n"
 KILLED_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 from unittest import mock
+import dmtwisted.store.carry.restoring, dmtwisted.store.carry.upgrading
 from dmtwisted.commands.main import main
 
 before, state, backup = map(pathlib.Path, sys.argv[1:])
@@ -91,7 +92,7 @@ class PowerCut(BaseException):
 
 
 def nobody(doing: str, done: int, total: int) -> None:
-    """Nobody looks on."""
+    """A report that is not used."""
 
 
 class BackupCase(SynchronousTestCase):
@@ -126,7 +127,7 @@ class BackupCase(SynchronousTestCase):
         return read_manifest(self.archive)
 
     def restored(self) -> str:
-        """Restore it; what was told."""
+        """Restore it; return the output."""
         status, out, err = self.command("restore", str(self.archive), "--yes")
         self.assertEqual(status, 0, err)
         return out
@@ -373,7 +374,7 @@ class RestoreTests(BackupCase):
             self.assertIn("works with it", self.refused())
 
     def test_asks(self) -> None:
-        """Without `--yes`, and nobody to ask, nothing is done."""
+        """Without `--yes`, and without a terminal to ask, nothing is done."""
         self.fill()
         self.backup()
         before = contents(self.state)
@@ -533,7 +534,7 @@ class RestoreTests(BackupCase):
         self.assertEqual(list(disk.glob("restoring-*")), [])
 
     def test_another_disk(self) -> None:
-        """A folder of the state folder that is another disk is told before anything is replaced."""
+        """A folder of the state folder that is another disk is reported before anything is replaced."""
         self.fill()
         self.backup()
         mounted = self.state / "training"
@@ -582,7 +583,7 @@ class RestoreTests(BackupCase):
         self.assertEqual(key, KEY)
 
     def test_restore_under_way(self) -> None:
-        """A service does not start while somebody completes a restore."""
+        """A service does not start while another process completes a restore."""
         (self.state / PLAN).write_text('{"steps": [], "folders": []}')
         config = Config(service=ServiceConfig(state=str(self.state)))
         with take_lock(f"{self.path}.lock", 0):
@@ -703,7 +704,7 @@ class ServerTests(BackupCase):
         finish_restore(service)
 
     def test_another_disk(self) -> None:
-        """A folder that is another disk is told before the database is touched."""
+        """A folder that is another disk is reported before the database is touched."""
         self.fill()
         self.backup()
         config, mounted = self.database(), self.state / "training"
@@ -727,7 +728,7 @@ class ServerTests(BackupCase):
         self.assertEqual((status, "another version" in err), (1, True), err)
 
     def test_broken_off(self) -> None:
-        """No service works with a database into which a restore was broken off; the next one begins anew."""
+        """No service works with a database whose restore was interrupted; the next restore starts again."""
         self.fill()
         before = self.marks()
         one, other = self.database(), self.database()

@@ -38,7 +38,7 @@ class BackupCase(AccessCase):
         (self.folder / "link.tar.gz").symlink_to(self.folder / "other.txt")
 
     def get_from(self, address: str, name: str, *headers: tuple[str, str]) -> HttpAnswer:
-        """The answer to somebody at another address."""
+        """The answer to a client at another address."""
         connection = self.connect_from(address)
         connection.ask("GET", f"{BACKUPS}/{name}", headers=headers)
         for _ in range(20):
@@ -51,14 +51,14 @@ class DownloadTests(BackupCase):
     """What leaves the machine, and what does not."""
 
     def test_without_login(self) -> None:
-        """Without a login nobody gets one, at the machine neither."""
+        """Without a login no client gets one, not even at the machine."""
         for address in ("127.0.0.1", "192.168.1.20"):
             answer = self.get_from(address, NAME)
             self.assertEqual(answer.status, 403)
             self.assertIn("only when the login is switched on", answer.json["errortxt"])
 
     def test_with_login(self) -> None:
-        """Behind the login one has to log in; over the network without HTTPS nobody gets one."""
+        """With a login the client must be logged in; over the network without HTTPS no client gets one."""
         self.switch_on()
         cookie = self.cookie()
         self.assertTrue(self.is_blocked(self.get_from("127.0.0.1", NAME)))
@@ -82,13 +82,13 @@ class DownloadTests(BackupCase):
             self.assertEqual(self.get_from("127.0.0.1", name, cookie).status, 404, name)
 
     def test_address(self) -> None:
-        """An address that cannot be told is not this machine's."""
+        """An unknown address is not this machine's."""
 
         class Asked:
             """A request from nowhere."""
 
             def getClientAddress(self) -> object:
-                """Nobody."""
+                """No address."""
                 return object()
 
         asked: Any = Asked()
@@ -96,10 +96,10 @@ class DownloadTests(BackupCase):
 
 
 class ListTests(BackupCase):
-    """What is told of backups."""
+    """What is listed of backups."""
 
     def test_listed(self) -> None:
-        """Each is told with size and time; one that is damaged says so; what is no backup is left out."""
+        """Each is listed with size and time; a damaged one is marked; other files are left out."""
         told = self.request("GET", BACKUPS).json
         self.assertEqual({one["name"]: one["whole"] for one in told["backups"]}, {NAME: True, "broken.tar.gz": False})
         [good] = [one for one in told["backups"] if one["whole"]]

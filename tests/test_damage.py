@@ -1,4 +1,4 @@
-"""A damaged database: the service starts all the same, writes nothing, says so everywhere, and tells the way out."""
+"""A damaged database: the service starts, writes nothing, reports it everywhere, and shows the way out."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class DamagedStore(MemoryStore):
 
 
 class RefusedTests(WebCase):
-    """What callers hear of a service whose database is damaged."""
+    """The answers of a service whose database is damaged."""
 
     def damage(self, unreadable: bool = False) -> None:
-        """Start anew on a store that is damaged now."""
+        """Start again on a store that is damaged now."""
         self.successResultOf(Deferred.fromCoroutine(self.shop.core.close()))
         store = DamagedStore()
         store._db = self.shop.store._db
@@ -71,7 +71,7 @@ class RefusedTests(WebCase):
         self.assertEqual((found["res"], found["task_status"], found["info"]["docno"]), (0, 2, "2"))
 
     def test_unreadable(self) -> None:
-        """When nothing can be read nobody is told that there is no such device or receipt."""
+        """When nothing can be read, no answer says that a device or receipt does not exist."""
         self.shop.open_shift()
         self.damage(unreadable=True)
         for body in (sale("new"), {"device": "test", "tag": "sold"}, {"device": "nobody", "tag": "sold"}):
@@ -100,7 +100,7 @@ class RefusedTests(WebCase):
         self.assertIn("База даних пошкоджена", self.request("GET", "/dm/?lang=uk").body.decode())
 
     def test_login_unread(self) -> None:
-        """When the login cannot be read nobody gets in; the page is there for all, without what it knows of files."""
+        """When the login cannot be read, no one can log in; the page is there for all, without file names."""
         self.damage(unreadable=True)
         text = self.request("GET", "/dm/?lang=en").body.decode()
         self.assertIn("The database is damaged", text)
@@ -175,7 +175,7 @@ class FileTests(ProcessCase):
             self.path.write_bytes(damaged)
             service = self.start_damaged()
             if damaged is broken:
-                # What can be found is told; that something is not found proves nothing.
+                # What can be found is answered; that something is not found proves nothing.
                 self.assertEqual(service.execute({"device": "test", "tag": "sold"})["info"]["docno"], "2")
                 self.assertEqual(service.execute({"device": "test", "tag": "never"})["res"], 1082)
             service.process.terminate()
@@ -192,7 +192,7 @@ class LookTests(WebCase):
     """The look at every page."""
 
     def test_whole(self) -> None:
-        """A whole file is told by status 0, a damaged one by 1 with the first fault, no file by 1."""
+        """The status for a whole file is 0, for a damaged one 1 with the first fault, for a missing file 1."""
         folder = self.shop.state
         whole, letter = folder / "whole.db", folder / "letter.db"
         with closing(sqlite3.connect(whole)) as db, db:

@@ -1,4 +1,4 @@
-"""The log of a writer that died: written once more before it is believed, or not believed at all."""
+"""The log of a writer that died: written again before it is trusted, or not trusted at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dmtwisted.store.values import StoreFailed
 
 
 class LeftLogTests(TestCase):
-    """A database whose writer was killed: file and log, and nobody at work."""
+    """A database whose writer was killed: file and log, and no process at work."""
 
     timeout = 60
 
@@ -85,7 +85,7 @@ class LeftLogTests(TestCase):
         self.patch(os, "fsync", with_it)
 
     async def test_before_anybody_looks(self) -> None:
-        """It is done before the file is looked at: the last one who lets go of it writes the log into it."""
+        """It is done before the file is opened: the last one to close the file writes the log into it."""
         done: list[str] = []
 
         def look(path: Path) -> str | None:
@@ -98,13 +98,13 @@ class LeftLogTests(TestCase):
         self.assertEqual(done, ["written", "looked"])
 
     def test_looking(self) -> None:
-        """Whoever asks for the revision alone leaves file and log as they are."""
+        """Reading the revision alone leaves file and log as they are."""
         before = self.path.read_bytes(), self.log.read_bytes()
         self.assertIs(sqlite_revision(self.path), None)
         self.assertEqual((self.path.read_bytes(), self.log.read_bytes()), before)
 
     async def test_writer_at_work(self) -> None:
-        """The log of a writer that is still at work is its own: nobody else writes in it."""
+        """The log of a running writer is its own: no other process writes to it."""
         self.patch(sqlite, "write_again", self.fail)
         with take_lock(f"{self.path}.lock", 0):
             self.patch(sqlite, "sqlite_revision", lambda path: "from another version")

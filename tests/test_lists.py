@@ -46,7 +46,7 @@ class _FileCase(SynchronousTestCase):
         self.told: SimpleQueue[bytes] = SimpleQueue()
         self.verbs: dict[int, Any] = {}
         self.lists = Lists(str(self.path), run_batch, self.told.put)
-        # Last things first: the reader lets go of the file before its writer does.
+        # In this order: the reader closes the file before its writer does.
         self.addCleanup(self.database.close)
         self.addCleanup(lambda: self.lists.finish())
 
@@ -69,7 +69,7 @@ class _FileCase(SynchronousTestCase):
         serve_batch(self.database, self.lists, list(questions), self.told.put)
 
     def answers(self) -> dict[int, Any]:
-        """The next answers that are told together: the value of each, or the words of its failure."""
+        """The next answers that are sent together: the value of each, or the words of its failure."""
         return {
             seq: self.verbs[seq].decode_value(body) if status == DONE else str(failure(status, body))
             for seq, status, body in Deframer().feed(self.told.get(timeout=PATIENCE))
@@ -177,7 +177,7 @@ class ReaderTests(_FileCase):
                     self.assertRaises(sqlite3.OperationalError, FUNCTIONS[name], database, *arguments)
 
     def test_nothing_kept(self) -> None:
-        """When nobody asks for lists any more their connection is closed; the next one opens it again."""
+        """When no lists are asked for any more, their connection is closed; the next list opens it again."""
         self.patch(lists, "IDLE", 0.01)
         opened: list[sqlite3.Connection] = []
 
@@ -234,7 +234,7 @@ class ReaderTests(_FileCase):
         self.assertLess(max(sizes), 800_000, sizes)
 
     def test_nobody_waits_for_a_reader(self) -> None:
-        """While somebody reads an older moment the log is left as it is, and the tills are not kept out for that."""
+        """While a reader is at an older moment, the log is left as it is, and the tills are not blocked for it."""
         self.sold(1)
         with closing(sqlite3.connect(self.path)) as reader, closing(open_for_lists(str(self.path))) as database:
             reader.execute("BEGIN")
@@ -268,7 +268,7 @@ class TotalTests(_FileCase):
             self.assertEqual(FUNCTIONS["find_operations"](self.database, none).total, 0)
 
     def test_counted_when_needed(self) -> None:
-        """Of a page with room left nothing is counted: it tells by itself where the list ends."""
+        """A page with room left needs no count: it shows by itself where the list ends."""
         for n in range(1, 4):
             self.sold(n)
         statements: list[str] = []
@@ -284,7 +284,7 @@ class EndTests(_FileCase):
     """The input of the writer has ended."""
 
     def test_answered(self) -> None:
-        """Lists that were asked for before the end are answered; then the reader has let go of the file."""
+        """Lists that were asked for before the end are answered; then the reader has closed the file."""
         self.batch(*(ask(seq, "find_operations", ALL) for seq in range(1, 6)))
         self.lists.finish()
         self.assertEqual([seq for _ in range(5) for seq in self.answers()], [1, 2, 3, 4, 5])

@@ -275,7 +275,7 @@ class BrokenOffTests(_DatabaseCase):
         return [self.ask("SELECT * FROM operation"), self.ask("SELECT * FROM document")]
 
     def test_sealed_once(self) -> None:
-        """A journal from before the seals is sealed as it stands, however long it is; nothing else of it changes."""
+        """A journal from before the seals is sealed as it is, however long; nothing else of it changes."""
         self.before_seals("long", 1203)
         before = self.journal()
         upgrade(f"sqlite:///{self.path}")
@@ -309,7 +309,7 @@ class MainTests(_DatabaseCase):
     """``python -m dmtwisted.store.migrate URL``."""
 
     def setUp(self) -> None:
-        """Nobody has patience, and complaints are kept."""
+        """No patience, and errors are kept."""
         super().setUp()
         self.patch(migrate, "LOCK_PATIENCE", 0)
         self.complaints = io.StringIO()
@@ -346,7 +346,7 @@ class MainTests(_DatabaseCase):
             self.assertNotIn("sesame", complaint)
 
     def test_no_driver(self) -> None:
-        """A database that nobody knows, or without its driver, is a clear line with the name of what is missing."""
+        """An unknown kind of database, or a missing driver, is one clear line with the name of what is missing."""
         with patch.dict(sys.modules, {"MySQLdb": None}):
             for scheme, missing in (("nosuch", "nosuch"), ("mysql", "MySQLdb")):
                 complaint = self.complaint(f"{scheme}://u:sesame@h/d")
@@ -364,7 +364,7 @@ class MainTests(_DatabaseCase):
         self.assertEqual(self.path.read_bytes(), LETTER)
 
     def test_tables_of_others(self) -> None:
-        """A database with somebody else's tables under our names is a clear line, and stays as it is."""
+        """A database with other tables under our names is one clear line, and stays as it is."""
         self.ask("CREATE TABLE operation (surgeon TEXT)")
         before = self.dump()
         self.assertIn("table operation already exists", self.complaint(self.url))

@@ -90,7 +90,7 @@ for kill_at in [*map(int, sys.argv[4:]), 0]:
 
 
 def nobody(doing: str, done: int, total: int) -> None:
-    """Nobody looks on."""
+    """A report that is not used."""
 
 
 def sums(url: str) -> dict[str, Sum]:
@@ -327,7 +327,7 @@ class FileTests(MoveCase):
         self.assertEqual(sums(target), sums(self.url))
 
     def test_changed_meanwhile(self) -> None:
-        """A source that was changed while the move was broken off is noticed; `anew` brings it over as it is."""
+        """A source that was changed while the move was interrupted is noticed; `anew` copies it as it is."""
         self.fill(20)
         target = self.other()
         compare = moving.compare
@@ -492,7 +492,7 @@ class ServerTests(MoveCase):
         server().run("UPDATE operation SET res = 1", name)
 
     def test_nul(self) -> None:
-        """A text that PostgreSQL cannot keep is told with its row."""
+        """A text that PostgreSQL cannot store is reported with its row."""
         self.fill(5)
         with closing(connect(str(self.path))) as db:
             FUNCTIONS["change_settings"](db, {"a\0b": b""})
@@ -508,7 +508,7 @@ class ServerTests(MoveCase):
         self.assertNotIn(PASSWORD, complaint)
 
     def test_strange_tables(self) -> None:
-        """A database with tables of somebody else is left as it is."""
+        """A database with other tables is left as it is."""
         self.fill(5)
         url = self.postgres()
         server().run("CREATE TABLE surgeon (name text)", url.rpartition("/")[2])
@@ -595,7 +595,7 @@ class CommandTests(MoveCase):
         return "--config", str(file)
 
     def test_move(self) -> None:
-        """It tells both sides, the sums and the line of the configuration that has to be changed."""
+        """It reports both sides, the sums, and the line of the configuration that must be changed."""
         self.fill(10)
         target = self.folder / "new.db"
         status, out, _ = self.db("move", *self.configured(), "--to", f"sqlite:///{target}")
@@ -607,7 +607,7 @@ class CommandTests(MoveCase):
         self.assertIn("holds data already", err)
 
     def test_move_nowhere(self) -> None:
-        """Without a target, or with one that nobody knows, it says what is wrong."""
+        """Without a target, or with an unknown one, it says what is wrong."""
         self.assertIn("--to URL", self.db("move", *self.configured())[2])
         self.fill(1)
         status, _, err = self.db("move", *self.configured(), "--to", "mysql://u:sesame@h/d")
@@ -615,7 +615,7 @@ class CommandTests(MoveCase):
         self.assertNotIn("sesame", err)
 
     def test_status(self) -> None:
-        """It tells rows, period and unfinished operations, also while a service works; as JSON for programs."""
+        """It reports rows, period and unfinished operations, even while a service works; as JSON for programs."""
         self.fill(10)
         with take_lock(f"{self.path}.lock", 0):
             status, out, _ = self.db("status", *self.configured())
@@ -660,7 +660,7 @@ class CommandTests(MoveCase):
         self.assertIn("document n=3: value is not of its type", out)
 
     def test_check_seals(self) -> None:
-        """A row that was changed, removed or inserted from outside is named as the chain of seals tells it."""
+        """A row that was changed, removed or inserted from outside is named as the chain of seals reports it."""
         self.fill(10)
         changes = {
             "UPDATE operation SET answer = x'00' WHERE n = 5": "device 1, operation 5: it or one of its docu",
@@ -716,7 +716,7 @@ class CommandTests(MoveCase):
             self.assertNotIn("\n", "".join(rows.faults()))
 
     def test_upgrade_older(self) -> None:
-        """A file of an older version is copied before it is brought up to date; nobody else may have it meanwhile."""
+        """A file of an older version is copied before it is brought up to date; no other process may use it then."""
         upgrade(self.url, "0001")
         with closing(sqlite3.connect(self.path)) as db, db:
             db.execute("INSERT INTO setting VALUES ('a', x'00')")

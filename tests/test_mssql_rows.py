@@ -89,7 +89,7 @@ class MssqlRowsTests(MoveCase, TestCase):
         self.assertEqual(sums(self.target), sums(self.url))
 
     def test_looked_at(self) -> None:
-        """What there is, is told, and every row and seal is checked; a row that somebody changed is named."""
+        """The content is reported, and every row and seal is checked; a row that was changed is named."""
         self.fill(20)
         self.carry(self.url, self.target)
         with open_rows(self.target, reading=True) as rows:
@@ -112,7 +112,7 @@ class MssqlRowsTests(MoveCase, TestCase):
             error = self.assertRaises(CarryError, rows.keep_others_out, 0.1)
             self.assertIn("a service or another command works with it", str(error))
         with open_rows(self.target, reading=True) as rows:
-            # Without snapshots a sale that is under way would pass for somebody's change.
+            # Without snapshots a sale that is under way would look like a change from outside.
             self.assertRaises(CarryError, check, rows, nobody)
         await store.close()
         with open_rows(self.target) as rows:
@@ -121,7 +121,7 @@ class MssqlRowsTests(MoveCase, TestCase):
             await self.assertFailure(Deferred.fromCoroutine(late.open()), StoreFailed)
 
     async def test_next_numbers(self) -> None:
-        """What is stored after a move gets numbers that nobody ever had."""
+        """Rows stored after a move get numbers that no row ever had."""
         self.fill(5)
         self.carry(self.url, self.target)
         with open_rows(self.target) as rows:

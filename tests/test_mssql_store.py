@@ -112,7 +112,7 @@ class MssqlStoreTests(MssqlCase, StoreContract, TestCase):
     """The contract."""
 
     async def test_damaged_row(self) -> None:
-        """A row that somebody has given no state at all fails the verb that meets it, and only that one."""
+        """A row with a state that does not exist fails the verb that reads it, and only that verb."""
         store = await self.opened()
         await store.add_device("id-1", "till", "register", "training", b"{}")
         await self.operation(store, "b", State.DONE)
@@ -126,7 +126,7 @@ class MssqlSealTests(MssqlCase, SealContract, RetentionContract, TestCase):
     """The seals."""
 
     async def test_first_of_two(self) -> None:
-        """Who meant to make the first seal of a device goes on from the one that somebody made at that moment."""
+        """The first seal of a device follows one that another session made at the same moment."""
         store = await self.opened()
         n = (await store.reserve(intent(TILL, "a"))).n
         run, theirs = mssql_double.Connection.run, bytes(range(32))
@@ -153,7 +153,7 @@ class LostAnswerTests(MssqlCase, TestCase):
 
     @promises("3.2.2.4")
     async def test_reserve(self) -> None:
-        """An intent whose answer was lost, at any statement, is there once, and is whoever's asked."""
+        """An intent whose answer was lost, at any statement, is stored once, and belongs to its caller."""
         store = await self.opened_mssql(size=2)
         moments = ("BEGIN", "FROM claim WITH", "INSERT INTO operation", "INSERT INTO document", "COMMIT")
         for kind in ("fiscal", "pay"):
@@ -168,7 +168,7 @@ class LostAnswerTests(MssqlCase, TestCase):
         self.assertEqual((len(keys), len(set(keys)), self.faults.happened), (20, 20, 20))
 
     async def test_reserve_known(self) -> None:
-        """A tag that somebody else had before stays known when the answer to that was lost."""
+        """A tag that was used before stays known when the answer about it was lost."""
         store = await self.opened_mssql(size=2)
         n = await self.operation(store, "a", State.DONE, paper(1))
         self.faults.lose_answer = 'o."key"'
@@ -177,7 +177,7 @@ class LostAnswerTests(MssqlCase, TestCase):
         self.assertEqual((reserved.n, reserved.known.answer, self.faults.happened), (n, b"{}", 1))
 
     async def test_outcomes(self) -> None:
-        """An outcome whose answer was lost, at any statement, is kept once, and whoever told it hears that it is."""
+        """An outcome whose answer was lost, at any statement, is stored once and confirmed to its caller."""
         store = await self.opened_mssql(size=2)
         moments = ("BEGIN", "UPDATE operation", "UPDATE document", "INTO seal", "COMMIT")
         for number, moment in enumerate(moments):
@@ -210,7 +210,7 @@ class LostAnswerTests(MssqlCase, TestCase):
         self.assertEqual(self.faults.happened, 5)
 
     async def test_deadlock(self) -> None:
-        """A transaction that the server gave up for another one's sake is begun anew, and nobody hears of it."""
+        """A transaction that the server undid in favour of another is tried again, and no caller notices."""
         store = await self.opened_mssql(size=2)
         self.faults.deadlock = "INSERT INTO document"
         n = (await store.reserve(intent(TILL, "a", paper(1)))).n
@@ -271,7 +271,7 @@ class ServerTests(MssqlCase, TestCase):
         await self.until(lambda: store.alive == 2)
 
     async def test_noticed_idle(self) -> None:
-        """Sessions that nobody asks notice by themselves that they are gone, and come back."""
+        """Idle sessions notice by themselves that they are lost, and come back."""
         self.patch(mssql_sessions, "WATCH", 0.05)
         store = await self.opened_mssql(size=2)
         names = {session.name for session in store._pool._sessions}  # type: ignore[union-attr]
@@ -349,7 +349,7 @@ class ClaimTests(MssqlCase, TestCase):
         self.assertEqual(self.journal(), [("a", "done"), ("b", "intended")])
 
     async def test_orderly_end(self) -> None:
-        """A service that ends in order leaves its devices to others at once; they read their state anew first."""
+        """A service that ends in order leaves its devices to others at once; they first read their state again."""
         first = await self.opened_mssql(size=2)
         second = await self.second()
         await self.operation(first, "a", State.DONE, paper(1))
@@ -464,7 +464,7 @@ class OpenTests(MssqlCase, TestCase):
             self.assertNotIn(PASSWORD, complaint)
 
     async def test_real_driver(self) -> None:
-        """The driver itself, where nobody listens: the same clear line."""
+        """The driver itself, at a port where nothing listens: the same clear line."""
         self.patch(sys.modules["pymssql"], "connect", pymssql.connect)
         complaint = await self.refused(self.store(port=1).open(), StoreFailed)
         self.assertIn("Unable to connect", str(complaint))
@@ -507,7 +507,7 @@ class UrlTests(SynchronousTestCase):
         self.assertEqual(read_url("mssql://u:p@h/d")["port"], "1433")
 
     def test_no_url(self) -> None:
-        """What is none is refused without a word of it: it may hold a password."""
+        """A text that is not a URL is refused without repeating it: it may hold a password."""
         for wrong in (
             "mssql://u:sesame@h",
             "mssql://u:open@sesame@h/d",

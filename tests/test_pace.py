@@ -34,7 +34,7 @@ class PaceTests(SynchronousTestCase):
         self.assertAlmostEqual(rest, REST * self.pace.size * COST, 6)
 
     def test_quiet(self) -> None:
-        """When nobody has sold for a while steps are long and rests short; with the first sale they are as before."""
+        """When no till has sold for a while, steps are long and rests short; the first sale ends that."""
         self.steps(20, selling=True)
         self.now += QUIET
         rest = self.steps(20)
@@ -44,7 +44,7 @@ class PaceTests(SynchronousTestCase):
         self.assertEqual(self.pace.size, int(BRIEF / COST))
 
     def test_waits(self) -> None:
-        """Where everybody has to wait a step takes a part of that, which nobody feels, and leaves the store alone."""
+        """Where callers have to wait anyway, a step takes a small part of that time, and leaves the store alone."""
         self.steps(20, selling=True)
         rest = self.steps(20, waiting=0.03, selling=True)
         self.assertEqual(self.pace.size, round((BRIEF + UNFELT * 0.03) / COST))
@@ -81,6 +81,6 @@ class PaceTests(SynchronousTestCase):
             self.assertEqual(pace.rest(0.0, 0.0, 0.0, 3, 0), 0.0)
 
     def test_clock_set_back(self) -> None:
-        """Somebody may set the clock back meanwhile: no rest is shorter than none."""
+        """The clock may be set back meanwhile: a rest is never negative."""
         self.assertEqual(self.pace.rest(-5000.0, -5000.0, 0.0, 10, 1), 0.0)
         self.assertEqual(self.pace.rest(-5000.0, 0.01, 0.01, 0, 1), 0.01 * REST)

@@ -137,7 +137,7 @@ class SqlitePlanTests(SynchronousTestCase):
 
 @skipIf(MISSING, MISSING)
 class PostgresPlanTests(TestCase):
-    """PostgreSQL, told to go through no table that it has an index for: what is left would be left with years too."""
+    """PostgreSQL, forced to use indexes: the table scans that are left would be left with years of data too."""
 
     timeout = 60
 

@@ -151,7 +151,7 @@ class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
     """The contract."""
 
     async def test_damaged_row(self) -> None:
-        """A row that somebody has given no state at all fails the verb that meets it, and only that one."""
+        """A row with a state that does not exist fails the verb that reads it, and only that verb."""
         store = await self.opened()
         await store.add_device("id-1", "till", "register", "training", b"{}")
         await self.operation(store, "b", State.DONE)
@@ -169,7 +169,7 @@ class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
         self.assertEqual(self.journal(), [])
 
     async def test_no_such_operation(self) -> None:
-        """What becomes of an operation that there is not is not kept, and whoever says so is told."""
+        """An outcome of an operation that does not exist is not stored, and the caller gets a failure."""
         store = await self.opened()
         for asked in (
             store.conclude(outcome(7, register_state=b"state")),
@@ -252,7 +252,7 @@ class OpenTests(PostgresCase, TestCase):
         self.assertEqual(complaint, "the database was made by a newer version (revision 9999)")
 
     async def test_tables_of_others(self) -> None:
-        """Somebody else's tables under our names are a clear line, and stay as they are."""
+        """Other tables with our names are reported in one clear line, and stay as they are."""
         self.no_store()
         server().run("CREATE TABLE operation (surgeon TEXT)", FRESH)
         self.assertIn('"operation" already exists', await self.complaint(self.store(database=FRESH)))
@@ -293,7 +293,7 @@ class OpenTests(PostgresCase, TestCase):
         self.assertEqual(await store.settings(), {})
 
     async def test_password_is_no_argument(self) -> None:
-        """The process that makes the schema is told the URL where other users of the machine cannot read it."""
+        """The process that makes the schema gets the URL where other users of the machine cannot read it."""
         self.no_store()
         seen: list[Any] = []
 
@@ -318,7 +318,7 @@ class OpenTests(PostgresCase, TestCase):
             ("statement_timeout", "400ms"),
         ):
             self.assertEqual(await session.ask(f"SHOW {setting}"), [(expected,)])
-        # And where that is of no use, who runs it is told once.
+        # If that has no effect, the operator is warned once.
         with capturedLogs() as told:
             await self.opened_postgres()
         self.assertEqual([event["fsync"] for event in told if "fsync" in event], ["off"])
@@ -346,7 +346,7 @@ class OpenTests(PostgresCase, TestCase):
         self.assertEqual(len(self.journal()), sum(answered))
 
     async def test_cancelled(self) -> None:
-        """Who gives up waiting disturbs nobody, and what was asked happens."""
+        """A caller that stops waiting disturbs no other caller, and its verb is carried out."""
         store = await self.opened_postgres()
         asked = _asked(store.reserve(intent(TILL, "a")))
         asked.addErrback(lambda _: None)
@@ -359,7 +359,7 @@ class OpenTests(PostgresCase, TestCase):
 
 
 def _ignore(_: object) -> None:
-    """A session that is back, and nobody waits for it."""
+    """A session that is back, with no caller waiting for it."""
 
 
 class UrlTests(SynchronousTestCase):
@@ -380,7 +380,7 @@ class UrlTests(SynchronousTestCase):
         )
 
     def test_no_url(self) -> None:
-        """What is none is refused without a word of it: it may hold a password."""
+        """A text that is not a URL is refused without repeating it: it may hold a password."""
         for url in (
             "postgresql://u:sesame@h",
             "postgresql://u:open@sesame@h/d",
@@ -420,7 +420,7 @@ class WatchedTests(SynchronousTestCase):
     """What the reactor watches in place of the driver's socket."""
 
     def test_number_is_ours(self) -> None:
-        """Whatever the driver does with its socket, the number that the reactor knows goes to nobody else."""
+        """Whatever the driver does with its socket, the number that the reactor knows is not used again."""
         driver = _Driver()
         self.addCleanup(driver.end)
         watched = Watched(driver)
@@ -539,13 +539,13 @@ class _End(Protocol):
     def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008 - as Twisted declares it
         """One half is gone: the other one, too."""
         self._wire.left(self)
-        # A cut cable tells the server nothing.
+        # The server does not notice a cut cable.
         if self.other is not None and not self._wire.frozen:
             self.other.transport.loseConnection()
 
 
 class _Echo(Protocol):
-    """Says what it hears."""
+    """Reports what it receives."""
 
     def dataReceived(self, data: bytes) -> None:
         """Say it."""
@@ -554,7 +554,7 @@ class _Echo(Protocol):
 
 
 class _Caller(Protocol):
-    """Somebody who waits for an answer."""
+    """A caller that waits for an answer."""
 
     transport: Any
 
@@ -593,7 +593,7 @@ class LostAnswerTests(WireCase, TestCase):
 
     @promises("3.2.2.4")
     async def test_reserve(self) -> None:
-        """An intent whose answer was lost is there once, and is whoever's asked: it was not known before."""
+        """An intent whose answer was lost is stored once, and belongs to its caller: it was not known before."""
         wire = Wire()
         store = await self.behind(wire)
         for number, kind in enumerate(("fiscal", "pay", "doc"), 1):
@@ -609,7 +609,7 @@ class LostAnswerTests(WireCase, TestCase):
             self.assertEqual((len(self.journal()), wire.lost), (2 * number, 2 * number))
 
     async def test_reserve_known(self) -> None:
-        """A tag that somebody else had before stays known when the answer to that was lost."""
+        """A tag that was used before stays known when the answer about it was lost."""
         wire = Wire()
         store = await self.behind(wire)
         n = await self.operation(store, "a", State.DONE, paper(1))
@@ -619,7 +619,7 @@ class LostAnswerTests(WireCase, TestCase):
         self.assertEqual((reserved.n, reserved.known.n, reserved.known.answer, wire.lost), (n, n, b"{}", 1))
 
     async def test_conclude(self) -> None:
-        """An outcome whose answer was lost is kept once, and whoever told it hears that it is."""
+        """An outcome whose answer was lost is stored once, and its caller gets the confirmation."""
         wire = Wire()
         store = await self.behind(wire)
         for number, member in enumerate(("lose_answer", "lose_question"), 1):
@@ -667,7 +667,7 @@ class LostAnswerTests(WireCase, TestCase):
         asked = _asked(store.reserve(intent(TILL, "a", kind="pay")))
         await self.until(self.blocked)
         wire.frozen = True
-        # Nobody hears anything any more, until the store gives the line up and the cable is in again.
+        # No answers arrive any more, until the store drops the connection and the cable is in again.
         await self.until(lambda: store.alive < 2)
         self.assertEqual(self.blocked(), 1)
         wire.frozen = False
@@ -677,7 +677,7 @@ class LostAnswerTests(WireCase, TestCase):
         self.assertEqual(self.journal(), [("before", "intended"), ("a", "intended")])
 
     async def test_stays_away(self) -> None:
-        """When the server stays away nobody can say what became of it, so the verb fails; later a repeat finds it."""
+        """When the server stays away, the outcome is not known, so the verb fails; later a repeat finds it."""
         wire = Wire()
         store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.3))
         wire.lose_answer = b"INSERT INTO operation"
@@ -726,7 +726,7 @@ class NetworkTests(WireCase, TestCase):
         self.assertEqual(sorted(each.n for each in reserved), [known.n for known in await store.unresolved(None)])
 
     async def test_idle_lines(self) -> None:
-        """Lines that break while nobody asks come back by themselves, without a complaint in the log."""
+        """Idle connections that break are made again by themselves, without an error in the log."""
         wire = Wire()
         store = await self.behind(wire)
         for _ in range(3):
@@ -773,7 +773,7 @@ class ServerTests(PostgresCase, TestCase):
             expected = row(n, one, State.INTENDED, *(kept(each, State.INTENDED) for each in one.documents))
             self.assertEqual(found[n], expected)
         self.assertEqual({len(known.documents) for known in found.values()}, {2})
-        # Whoever was told that it failed asks again and comes to the one row that there is.
+        # A caller whose verb failed asks again and gets the one row that there is.
         await self.until_ours(store)
         again = [(await store.reserve(each)).n for each in meant]
         self.assertEqual(len(set(again)), 200)
@@ -944,7 +944,7 @@ class ClaimTests(WireCase, TestCase):
             self.assertEqual(set(claims), {Claim.OURS, Claim.ELSEWHERE})
 
     async def test_orderly_end(self) -> None:
-        """A service that ends in order leaves its devices to others at once; they read their state anew first."""
+        """A service that ends in order leaves its devices to others at once; they first read their state again."""
         first = await self.opened_postgres(size=2)
         second, third = await self.second(), await self.second("pub")
         await self.operation(first, "a", State.DONE, paper(1))
@@ -996,7 +996,7 @@ class ClaimTests(WireCase, TestCase):
         self.assertIs(await verify(second), None)
 
     async def test_back_in_time(self) -> None:
-        """A service that comes back within the pause has its devices as before, and the pause begins anew."""
+        """A service that comes back within the pause has its devices as before, and the pause starts again."""
         wire = Wire()
         first = await self.behind(wire)
         second = await self.second()
@@ -1071,7 +1071,7 @@ class ClaimTests(WireCase, TestCase):
         self.assertEqual(found[1].documents[0].fiscal_number, "F-1")
 
     async def test_cannot_say(self) -> None:
-        """While the session of the claims is away nobody can say whose a device is."""
+        """While the session of the claims is away, the owner of a device is not known."""
         wire = Wire()
         store = await self.behind(wire)
         wire.closed = True
@@ -1081,7 +1081,7 @@ class ClaimTests(WireCase, TestCase):
             await self.refused(asked, StoreFailed)
 
     async def test_resume(self) -> None:
-        """At a start a service sees to devices that it worked with last, or nobody: the others are others'."""
+        """At a start a service works with devices that no other service worked with last."""
         first = await self.opened_postgres(size=2)
         await self.operation(first, "a", State.INTENDED)
         await first.close()
@@ -1093,7 +1093,7 @@ class ClaimTests(WireCase, TestCase):
         self.assertFalse(await again.claims.resume(OTHER))
 
     async def test_claims_lost_and_back(self) -> None:
-        """When the session of the claims breaks they are taken again; nobody else came, so nothing is read anew."""
+        """Claims whose session broke are taken again; if no other service came, nothing is read again."""
         first = await self.opened_postgres(size=2)
         await self.operation(first, "a", State.INTENDED)
         for key in "bc":
@@ -1206,7 +1206,7 @@ class OpeningTests(SynchronousTestCase):
             self.assertIsInstance(store_of(self.config(url), reactor), SqliteStore)
 
     def test_refused(self) -> None:
-        """A database that there is no store for, or a URL that is none, is one line without a password."""
+        """A database without a store for it, or a text that is not a URL, is one line without a password."""
         for url, words in (
             ("mssql://till:open@sesame@db/tills", "not the URL of a database"),
             ("postgresql://till:sesame@db", "the name of a database is expected"),

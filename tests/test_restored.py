@@ -43,7 +43,7 @@ class RestoredTests(SynchronousTestCase):
         return mark
 
     def test_nothing_missing(self) -> None:
-        """A register that stands where its far end does sells on, and is not asked again."""
+        """A register with the same number as the tax service sells on, and is not compared again."""
         self.restore()
         self.assertEqual(self.mark().registers, (99,))
         self.assertEqual(self.shop.sell(20)["info"]["docno"], "3")
@@ -52,7 +52,7 @@ class RestoredTests(SynchronousTestCase):
         self.assertEqual(self.shop.sell(20)["info"]["docno"], "4")
 
     def test_behind(self) -> None:
-        """A register that is behind does nothing: 1074; number and status are told, with that as a warning."""
+        """A register that is behind does nothing: 1074; number and status are answered, with that as a warning."""
         self.assertEqual(self.shop.sell(20, "lost")["info"]["docno"], "3")
         self.restore()
         for answer in (self.shop.sell(20, "lost"), self.shop.sell(30), self.shop.look_up("lost")):
@@ -64,7 +64,7 @@ class RestoredTests(SynchronousTestCase):
         self.assertIn(self.mark().registers[0], (1,))
 
     def test_not_asked(self) -> None:
-        """While the far end cannot be asked nothing is sold, not offline either; afterwards it goes on."""
+        """While the tax service cannot be asked, nothing is sold, not even offline; afterwards the register works."""
         self.restore_silent()
         answer = self.shop.sell(20)
         self.assertEqual((answer["res"], answer["res_action"]), (1050, 1))
@@ -73,7 +73,7 @@ class RestoredTests(SynchronousTestCase):
         self.assertEqual(self.shop.sell(20)["info"]["docno"], "3")
 
     def restore_silent(self) -> None:
-        """Restore while the far end does not answer questions."""
+        """Restore while the tax service does not answer questions."""
         simulator = self.shop.core.devices.by_name("test").simulator
         kind = type(simulator.scenario)
         rules = {"rules": [{"on": "probe", "then": "unreachable", "times": 0}]}

@@ -79,7 +79,7 @@ class RulesTests(SynchronousTestCase):
         self.assertFalse(self.rules().goes(aged("pay", 900), edge))
 
     def test_not_ended(self) -> None:
-        """What has not ended, or nobody knows how, stays for ever; so does what has no end at all."""
+        """An operation without an end, or without a known outcome, stays for ever."""
         for state in (State.INTENDED, State.UNKNOWN):
             self.assertFalse(self.rules().goes(aged("pay", 900, state=state)))
         self.assertFalse(self.rules().goes(aged("pay", 900, ended_at=None)))
@@ -115,7 +115,7 @@ class RulesTests(SynchronousTestCase):
         self.assertFalse(rules.goes(aged("fiscal", 900, AgedPaper("sale", 99, 9), AgedPaper("sale", 100, 9))))
         rules.registers[TILL] = Needs(100, 10, 9, frozenset({17}))
         self.assertFalse(rules.goes(aged("fiscal", 900, AgedPaper("sale", 99, 9))))
-        # A register that was deleted needs nothing; one whose state nobody can read may need anything.
+        # A deleted register needs nothing; one whose state cannot be read may need anything.
         self.assertTrue(rules.goes(aged("fiscal", 900, AgedPaper("sale", 100, 10), device_n=2)))
         rules.registers[2] = None
         self.assertFalse(rules.goes(aged("fiscal", 900, AgedPaper("sale", 1, 1), device_n=2)))
@@ -163,7 +163,7 @@ class Interrupted:
 
 
 class SetClock(Clock):
-    """A clock whose time of day somebody sets."""
+    """A clock whose time of day can be set."""
 
     set_by = 0.0
 
@@ -260,7 +260,7 @@ class RetentionTests(RetentionCase):
             self.assertGreater(at, 10)
 
     def test_tampered(self) -> None:
-        """What somebody has changed is not sealed anew: it is still found when what was around it has gone."""
+        """A change from outside is not sealed again: it is found after its neighbours have gone."""
         assert self.store._db is not None
         self.store._db.execute("UPDATE document SET sum = 1 WHERE operation_n = 3")
         before = self.now(verify(self.store))
@@ -269,7 +269,7 @@ class RetentionTests(RetentionCase):
         self.assertEqual(self.now(verify(self.store)), before)
 
     def test_taken_away(self) -> None:
-        """What somebody has taken away with its seals is still missed when what was around it has gone."""
+        """An operation that was deleted with its seals is still missed after its neighbours have gone."""
         assert self.store._db is not None
         for statement in ("document WHERE operation_n = 2", "operation WHERE n = 2", "seal WHERE operation_n = 2"):
             self.store._db.execute(f"DELETE FROM {statement}")
@@ -294,14 +294,14 @@ class RetentionTests(RetentionCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_clock_that_stood_in_the_past(self) -> None:
-        """What was done by a clock that stood in the past is no older than what was done before."""
+        """What was done while the clock was in the past is no older than what was done before."""
         self.now(self.retention(self.store).remove())
         self.paid(30, -9000, -9000, 41, 41)
         self.now(self.retention(self.store).remove())
         self.assertEqual(self.left(self.store), [12, 11, 10, 9, 8, 7, 6, 3])
 
     def test_clock_that_stood_in_the_future(self) -> None:
-        """What was done by a clock that stood in the future keeps nothing after it from growing old."""
+        """What was done while the clock was in the future does not keep later operations from growing old."""
         self.paid(9000, 0, 0, 41)
         self.clock.advance(50 * 24 * EVERY)
         self.now(self.retention(self.store).remove())
@@ -336,12 +336,12 @@ class RetentionTests(RetentionCase):
 
 
 class LeapTests(RetentionCase):
-    """Looks while somebody sets the machine's clock forwards."""
+    """Runs while the machine's clock is set forward."""
 
     days = 1
 
     def setUp(self) -> None:
-        """A service that looks each hour, and what it tells."""
+        """A service that runs each hour, and its log."""
         super().setUp()
         self.told: list[LogEvent] = []
         observer = cast(ILogObserver, self.told.append)
@@ -357,11 +357,11 @@ class LeapTests(RetentionCase):
         return len(self.left(self.store))
 
     def test_doubted(self) -> None:
-        """A clock two months on removes nothing for a day, which is told once; then it is believed."""
+        """A clock two months ahead removes nothing for a day, which is logged once; then it is trusted."""
         self.clock.set_by = 60 * 24 * EVERY
         self.assertEqual(self.look(int(DOUBT / EVERY)), 7)
         (event,) = self.told
-        self.assertIn("leapt forwards by 60.0 days", formatEvent(event))
+        self.assertIn("jumped forward by 60.0 days", formatEvent(event))
         self.assertEqual(self.look(), 3)
 
     def test_set_right(self) -> None:

@@ -79,7 +79,7 @@ class EncodingTests(SynchronousTestCase):
             self.assertRaises(ValueError, content_hash, self.operation, [self.document, row])
 
     def test_columns(self) -> None:
-        """Every column is sealed, but the mark of who asked and what the place in the encoding tells."""
+        """Every column is sealed, except the mark of the request and what the place in the encoding shows."""
         operation = {column.name for column in schema.operation.columns if column.name != "token"}
         document = {column.name for column in schema.document.columns if column.name != "operation_n"}
         self.assertEqual((set(OPERATION_COLUMNS), set(DOCUMENT_COLUMNS)), (operation, document))

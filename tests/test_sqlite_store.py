@@ -283,7 +283,7 @@ class OpenTests(_SqliteCase, TestCase):
         self.assertEqual(self.reactor.started, [])
 
     async def test_migration_fails(self) -> None:
-        """When the schema cannot be brought up to date the store tells why, also when the process was killed."""
+        """When the schema cannot be brought up to date, the store says why, even when the process was killed."""
         path = self.file(b"")
         self.bypass("CREATE TABLE device (serial TEXT)")
         self.assertIn("table device already exists", await self.cannot_open(path))
@@ -512,7 +512,7 @@ class KilledTests(_SqliteCase, TestCase):
             expected = row(n, one, State.INTENDED, *(kept(each, State.INTENDED) for each in one.documents))
             self.assertEqual(found[n], expected)
         self.assertEqual({len(known.documents) for known in found.values()}, {2})
-        # Whoever was told that it failed asks again and comes to the one row that there is.
+        # A caller whose verb failed asks again and gets the one row that there is.
         again = [(await store.reserve(each)).n for each in meant]
         self.assertEqual(len(set(again)), 300)
         self.assertEqual([known.n for known in await store.unresolved(None)], sorted(again))
@@ -583,7 +583,7 @@ class KilledTests(_SqliteCase, TestCase):
         self.assertEqual(self.reactor.started, [WRITER] * 3)
 
     async def test_killed_while_closing(self) -> None:
-        """A close comes to its end also when the writer is killed meanwhile; who still waits is told."""
+        """A close completes even when the writer is killed meanwhile; waiting callers get a failure."""
         store = await self.opened_sqlite()
         asked = [_asked(store.reserve(intent(TILL, f"tag {n}", paper(n, value=bytes(20_000))))) for n in range(300)]
         closing_store = _asked(store.close())
@@ -620,7 +620,7 @@ class DamageTests(_SqliteCase, TestCase):
         ):
             self.assertEqual(str(await self.refused(asked, StoreFailed)), damage)
         self.assertEqual(await store.settings(), {})
-        # Lists are read as well, though there is nobody who would wait for them.
+        # Lists are read too, though no till would wait for them.
         self.assertEqual((await store.find_operations(OperationQuery())).total, 0)
         await store.close()
         self.assertEqual(self.path.read_bytes(), before)
@@ -672,8 +672,8 @@ class DamageTests(_SqliteCase, TestCase):
 
     @skipUnless(hasattr(os, "seteuid"), "needs rights as POSIX has them")
     async def test_no_rights(self) -> None:
-        """A file that others may write and we may not is read; nobody finds out at the first sale."""
-        # Where everybody gets in: the folders of a test may be closed to others.
+        """A file that others may write and we may not is only read; the first sale does not fail because of it."""
+        # A folder that everyone can enter: the folders of a test may be closed to others.
         folder = TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = Path(folder.name, "tills.db")
@@ -692,7 +692,7 @@ class DamageTests(_SqliteCase, TestCase):
         self.assertEqual(str(await self.refused(store.change_settings({"a": b"2"}), StoreFailed)), damage)
 
     async def test_emptied(self) -> None:
-        """A file that lost all it had is no new one: its registers would begin with their numbers anew."""
+        """A file that lost its content is not a new one: its registers would restart their numbers."""
         store = await self.opened_sqlite()
         await store.close()
         self.path.write_bytes(b"")
@@ -728,7 +728,7 @@ class DamageTests(_SqliteCase, TestCase):
             before = self.path.read_bytes(), log.read_bytes()
             self.assertTrue(before[1])
             await self.refused(self.store(self.path).open(), StoreDamaged)
-            # Not told apart byte by byte, which would take minutes.
+            # Not compared byte by byte, which would take minutes.
             self.assertTrue((self.path.read_bytes(), log.read_bytes()) == before)
 
     async def test_log_not_passed_over(self) -> None:

@@ -74,7 +74,7 @@ class _TakeoverCase(ServiceCase):
         await self.until(lambda: not store.alive)
 
     async def back(self, wire: Wire, store: PostgresStore, device_n: int) -> None:
-        """Let the service come back, to a device that another one had and let go of."""
+        """Let the service come back, to a device that another one had and released."""
         wire.closed = False
         self.assertIs(await store.claims.claim(device_n, stubborn=True), Claim.TAKEN)
 
@@ -112,7 +112,7 @@ class DeviceTests(_TakeoverCase, TestCase):
     """The device itself: its settings, its name."""
 
     async def test_taken_within_a_task(self) -> None:
-        """A device that another service had during a task of ours is built anew before its next task."""
+        """A device that another service had during a task of ours is built again before its next task."""
         wire = Wire()
         store = await self.behind(wire)
         first, second = await self.service(store), await self.service(self.store("bar", size=2))
@@ -171,7 +171,7 @@ class UnfinishedTests(_TakeoverCase, TestCase):
             self.assertEqual([row.state for row in await self.rows(second, kind)], [State.DONE], kind)
 
     async def test_approved_late(self) -> None:
-        """A payment that was approved late stands up again at the start, whatever another service has."""
+        """A payment that was approved late is found again at the start, whatever another service has."""
         earlier = await self.service(await self.opened_postgres("bar", size=2))
         await self.quick_terminal(earlier)
         batch = {"terminal": "pos", "printer": "prn"}
@@ -214,12 +214,12 @@ class UnfinishedTests(_TakeoverCase, TestCase):
             await second.devices.by_name("pos").built.settle(row, False)
         await self.end(second)
         await self.back(wire, store, pos.row.n)
-        # As the page of devices asks, in nobody's turn.
+        # As the page of devices asks, outside of any task.
         await pos.built.state()
         self.assertEqual([row.state for row in await self.rows(first, PAYMENT)], [State.REFUSED])
 
     async def test_left_print_job(self) -> None:
-        """Of a print job whose end the other service did not store it is known that nobody knows it."""
+        """A print job whose outcome the other service did not store is reported as unknown."""
         store = await self.opened_postgres(size=2)
         first, second = await self.service(store), await self.service(self.store("bar", size=2))
         printer = first.devices.by_name("prn")

@@ -57,7 +57,7 @@ class LogTests(_FileCase):
         self.assertEqual(self.log.look(), 0)
 
     def test_grows(self) -> None:
-        """Each look tells what SQLite would tell, however the log grew."""
+        """Each look finds the same length as SQLite, however the log grew."""
         for rows in (0, 1, 7, 30, 1):
             self.write(rows)
             found = self.log.look()
@@ -89,7 +89,7 @@ class LogTests(_FileCase):
             self.assertAlmostEqual(self.log.pause, pause)
 
     def test_begins_anew(self) -> None:
-        """When the log begins anew what is left behind of its earlier life does not count."""
+        """When the log starts again, what is left of its earlier content does not count."""
         self.write(30)
         self.log.done = self.log.look()
         self.pages()
@@ -159,7 +159,7 @@ class WriteBackTests(_FileCase):
         self.assertEqual((self.log.done, self.log.portion), (self.log.look(), 150))
 
     def test_begins_anew(self) -> None:
-        """A long log begins anew with the next commit, so it does not grow for ever."""
+        """A long log starts again with the next commit, so it does not grow for ever."""
         sizes = []
         for _ in range(20):
             self.write(12)
@@ -169,7 +169,7 @@ class WriteBackTests(_FileCase):
         self.assertEqual(self.database.execute("SELECT count(*) FROM row").fetchone(), (240,))
 
     def test_nobody_kept_out(self) -> None:
-        """When nothing came while pages were written the next commit begins the log anew, and nobody is kept out."""
+        """When nothing came while pages were written, the next commit starts the log again; no one is blocked."""
         checkpoint = write_back._checkpoint
         asked: list[str] = []
 
@@ -187,7 +187,7 @@ class WriteBackTests(_FileCase):
         self.assertEqual(set(asked), {"PASSIVE"})
 
     def test_beside_reader(self) -> None:
-        """While somebody reads an older moment, for minutes perhaps, the log waits, and the writer does not."""
+        """While a reader is at an older moment, for minutes perhaps, the log waits, and the writer does not."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM row").fetchone()
@@ -221,7 +221,7 @@ class WriteBackTests(_FileCase):
         self.assertEqual(self.database.execute("PRAGMA integrity_check").fetchone(), ("ok",))
 
     def test_file_gone(self) -> None:
-        """A thread that cannot open the file waits for the next time, and ends when it is told to."""
+        """A thread that cannot open the file waits for the next time, and ends when asked to."""
         beside = WriteBack(str(self.path.parent / "gone" / "tills.db"))
         beside.written()
         time.sleep(0.01)
@@ -229,7 +229,7 @@ class WriteBackTests(_FileCase):
         beside.finish()
 
     def test_finished_at_any_moment(self) -> None:
-        """Whoever ends it just when it wakes, or just when it is about to, is not taken for a commit."""
+        """A `finish` just when the thread wakes, or is about to, is not mistaken for a commit."""
         for moment in ("wait", "clear", "is_set"):
             thread = WriteBack(str(self.path))
             wake, end = thread._wake, thread._end
@@ -248,7 +248,7 @@ class WriteBackTests(_FileCase):
             self.assertFalse(runner.is_alive(), moment)
 
     def test_unused(self) -> None:
-        """Who never writes needs no thread; a database that has no log needs nobody to write it back."""
+        """A writer that never writes needs no thread; a database without a log has nothing to write back."""
         beside = self.threaded()
         self.assertIs(beside._thread, None)
         beside.finish()

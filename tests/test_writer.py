@@ -107,7 +107,7 @@ class BatchTests(_DatabaseCase):
         self.assertEqual(len(self.ask("unresolved", None)), 100)
 
     def test_begun_anew(self) -> None:
-        """Only when one of them fails verbs are told apart by savepoints: all is undone first and done once more."""
+        """Savepoints separate the verbs only when one of them fails: then all is undone and done again."""
         statements: list[str] = []
         sales = [ask(n, "reserve", intent(TILL, f"tag {n}", paper(n))) for n in range(1, 4)]
         wrong = ask(4, "reserve", intent(TILL, "wrong", paper(4), paper(1)))
@@ -126,7 +126,7 @@ class BatchTests(_DatabaseCase):
         self.assertEqual([known.key for known in self.ask("unresolved", None)], ["tag 1", "tag 2", "tag 3"])
 
     def test_look_up_fails(self) -> None:
-        """A look-up that fails makes nobody begin anew."""
+        """A search that fails does not make the batch start again."""
         statements: list[str] = []
         self.database.set_trace_callback(statements.append)
         answers = run(self.database, ask(1, "change_settings", {"a": b"1"}), ask(2, "find", 2**63, "fiscal", "a"))
@@ -134,7 +134,7 @@ class BatchTests(_DatabaseCase):
         self.assertNotIn("ROLLBACK", statements)
 
     def test_answers_after_commit(self) -> None:
-        """Answers, those to look-ups included, tell of what is committed: others can see it by then."""
+        """Answers, those to searches included, report committed rows: other connections see them already."""
         path = self.file()
         with closing(connect(str(path))) as database, closing(connect(str(path))) as other:
             answers = run(database, ask(1, "change_settings", {"a": b"1"}), ask(2, "settings"))
@@ -173,7 +173,7 @@ class BatchTests(_DatabaseCase):
         self.assertEqual(self.ask("reserve", intent(TILL, "b", paper(2))).known, None)
 
     def test_name_taken(self) -> None:
-        """A name that is taken is told apart from a failure, and the others of the batch are done."""
+        """A name that is taken is distinguished from a failure, and the other verbs of the batch are done."""
         answers = run(
             self.database,
             ask(1, "add_device", "id-1", "till", "register", "training", b""),
@@ -266,7 +266,7 @@ class NoSpaceTests(_DatabaseCase):
         self.assertEqual((answers[1], answers[3]), ((DONE, {"a": b"1"}), (DONE, {"a": b"1"})))
 
     def test_told_the_truth(self) -> None:
-        """Whoever of that batch was told that it is done finds it there afterwards, and nobody else does."""
+        """A caller of that batch whose verb was confirmed finds its rows afterwards, and no other caller does."""
         answers = run(
             self.database,
             ask(1, "change_settings", {"before": b""}),
@@ -417,7 +417,7 @@ class ConnectTests(_DatabaseCase):
 
 
 class _Time:
-    """A clock for `take_lock` that moves when somebody sleeps, and does something at a certain moment."""
+    """A clock for `take_lock` that moves with each sleep, and does something at a certain moment."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -438,13 +438,13 @@ class TakeLockTests(SynchronousTestCase):
     """One service for a file."""
 
     def setUp(self) -> None:
-        """A clock that stands still."""
+        """A clock that does not move by itself."""
         self.time = _Time()
         self.patch(file, "time", self.time)
         self.path = self.mktemp()
 
     def test_taken(self) -> None:
-        """A lock that nobody has is taken without waiting, also when its file is there from before."""
+        """A free lock is taken without waiting, even when its file exists from before."""
         for _ in range(2):
             take_lock(self.path, 0).close()
         self.assertEqual(self.time.now, 1000)
@@ -461,7 +461,7 @@ class TakeLockTests(SynchronousTestCase):
         take_lock(self.path, 0).close()
 
     def test_let_go(self) -> None:
-        """A second one has the lock as soon as the first one lets go within its patience."""
+        """A second process has the lock as soon as the first one releases it within its patience."""
         first = take_lock(self.path, 0)
         self.time.at[1004.9] = first.close
         with take_lock(self.path, 5):
@@ -486,7 +486,7 @@ class TakeLockTests(SynchronousTestCase):
         take_lock(self.path, 0).close()
 
     def test_by_a_link(self) -> None:
-        """Whoever calls a database by a link and whoever calls it by its name take the same lock."""
+        """A database opened by a link and by its own name has one lock."""
         Path(self.path).touch()
         link = self.mktemp()
         os.symlink(Path(self.path).resolve(), link)
@@ -494,7 +494,7 @@ class TakeLockTests(SynchronousTestCase):
             self.assertRaises(Locked, take_lock, f"{self.path}.lock", 0)
 
     def test_no_folder(self) -> None:
-        """Where no file can be made the reason is the system's, not that somebody else has the lock."""
+        """Where no file can be made, the error is the system's, not that another process has the lock."""
         self.assertRaises(FileNotFoundError, take_lock, f"{self.path}/lock", 5)
 
 

@@ -232,7 +232,7 @@ def _expect_changed(link: Link, n: int) -> None:
         raise StoreFailed(f"there is no operation {n}, or no such document of it")
 
 
-# Look-ups
+# Searches
 
 
 def find(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:

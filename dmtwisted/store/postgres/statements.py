@@ -253,7 +253,7 @@ def _check_written(rows: Rows, attempt: Attempt, n: int) -> None:
         raise StoreFailed(f"there is no operation {n}, or no such document of it")
 
 
-# Look-ups
+# Searches
 
 
 async def find(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
