@@ -172,7 +172,11 @@ class Part:
 def contents() -> list[Part]:
     """The contents of the site: no page that is not there; what nobody put anywhere is in the last part."""
     found = tomllib.loads((SITE / "navigation.toml").read_text("utf-8"))["part"]
-    there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {"readme", "contributing", "changelog"}
+    there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {
+        "readme",
+        "contributing",
+        "changelog",
+    }
     there -= {"README", "CONTRIBUTING", "CHANGELOG", "index"}
     english = {name for name in there if not name.startswith("uk/")}
     named = {page for part in found for page in part["pages"]}
