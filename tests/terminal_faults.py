@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
 
 from dmtwisted.results import Refused
-from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, STORED, TASKS
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task
 from tests.chaos import WIRES, CounterDesk, WireDesk
 from tests.memory_line import STEP
 from tests.terminal_desk import WAIT, Answer, Banner
@@ -387,7 +387,7 @@ class WireFaults(WireDesk):
 
     def test_capabilities(self) -> None:
         """A task that this wire lacks is 5029 and a number that nobody knows 317; and nothing is sent."""
-        able = self.service.driver.capabilities | {STORED}
+        able = self.service.driver.capabilities | {Task.STORED}
         rows, heard = len(self.rows()), len(self.endpoint.heard)
         for task in range(-1, 21):
             if task in able:

@@ -13,7 +13,7 @@ from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, LOOK, _verdict
 from dmtwisted.terminals.caisse_ap.settings import DRIVER
-from dmtwisted.terminals.interface import PAYMENT, REFUND, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.errors import Garbled
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
 from tests.chaos import WIRES, WireDesk
@@ -202,7 +202,7 @@ class FaultTests(WireDesk):
 class AnswerTests(SynchronousTestCase):
     """What an answer says."""
 
-    def verdict(self, done: Done, detail: Detail | None = None, code: str = "", task: int = PAYMENT) -> Any:
+    def verdict(self, done: Done, detail: Detail | None = None, code: str = "", task: int = Task.PAYMENT) -> Any:
         """What it says of an order over 1.00."""
         ask = Ask(Action.DEBIT, 100)
         return _verdict(Order(task, "u", 100), Answer(ask, done, detail, detail.value if detail else code))
@@ -218,7 +218,7 @@ class AnswerTests(SynchronousTestCase):
     def test_unknown_detail(self) -> None:
         """A code that nobody knows, or none, is 5009 with the code."""
         self.assertEqual(self.verdict(Done.NOT_DONE, code="77"), Declined(5009, ("77",)))
-        self.assertEqual(self.verdict(Done.NOT_DONE, task=REFUND), Declined(5009, ("-",)))
+        self.assertEqual(self.verdict(Done.NOT_DONE, task=Task.REFUND), Declined(5009, ("-",)))
 
     def test_only_begun(self) -> None:
         """An answer that says only that it has begun is neither yes nor no."""

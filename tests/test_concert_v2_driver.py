@@ -13,7 +13,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.concert_v2.driver import LOOK, _verdict
 from dmtwisted.terminals.concert_v2.settings import DRIVER
-from dmtwisted.terminals.interface import PAYMENT, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.terminals.concert_v2 import Answer, frame
 from tests.chaos import WireDesk
 from tests.terminal_matrix import shows
@@ -63,7 +63,7 @@ class TaskTests(WireDesk):
 
     def test_unknown_result(self) -> None:
         """A result that nobody knows is 5009 with its code."""
-        self.assertEqual(_verdict(Order(PAYMENT, "u", 100), Answer(100, "4")), Declined(5009, ("4",)))
+        self.assertEqual(_verdict(Order(Task.PAYMENT, "u", 100), Answer(100, "4")), Declined(5009, ("4",)))
 
     def test_ping(self) -> None:
         """A ping is a call that the terminal answers; there is nothing else."""

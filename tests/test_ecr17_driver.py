@@ -13,7 +13,7 @@ from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.ecr17.driver import _host_time
 from dmtwisted.terminals.ecr17.settings import DRIVER
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.simulators.ecr17 import Ecr17Device
 from protocols.simulators.terminal import Card
 from protocols.terminals.ecr17.answers import PaymentAnswer, TerminalState
@@ -337,10 +337,10 @@ class TaskTests(Ecr17Desk):
     def test_codes(self) -> None:
         """Results and their texts; a code that nobody knows is 5009."""
         declined = self.service.driver._declined
-        self.assertEqual(declined(Order(PAYMENT, "u"), "01", "").res, 5015)
-        self.assertEqual(declined(Order(CANCEL, "u"), "01", "NO").res, 5027)
-        self.assertEqual(declined(Order(PAYMENT, "u"), "09", "").res, 5000)
-        self.assertEqual(declined(Order(PAYMENT, "u"), "33", "X"), Declined(5009, ("33",), "X"))
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "01", "").res, 5015)
+        self.assertEqual(declined(Order(Task.CANCEL, "u"), "01", "NO").res, 5027)
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "09", "").res, 5000)
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "33", "X"), Declined(5009, ("33",), "X"))
 
     def test_service_methods(self) -> None:
         """The ping is the status request; there are no other ones."""

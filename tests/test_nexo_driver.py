@@ -15,7 +15,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.stands import NO_CERTIFICATE, POI
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from dmtwisted.terminals.kept import operation_of
 from dmtwisted.terminals.nexo.driver import CONDITIONS, NexoDriver, _declined, service_id_of
 from dmtwisted.terminals.nexo.settings import DRIVER, NexoSettings, blocks_of
@@ -421,7 +421,7 @@ class TaskTests(NexoDesk):
 class AnswerTests(SynchronousTestCase):
     """What an answer says."""
 
-    def declined(self, condition: str, details: str = "", task: int = PAYMENT) -> Declined:
+    def declined(self, condition: str, details: str = "", task: int = Task.PAYMENT) -> Declined:
         """A failure with a condition and the details beside it."""
         return _declined(Order(task, "u", 100), Response(Result.FAILURE, condition, details))
 
@@ -442,8 +442,8 @@ class AnswerTests(SynchronousTestCase):
             (Condition.REFUSAL, "message=no", 5015),
         ):
             self.assertEqual(self.declined(condition, details).res, res, details)
-        self.assertEqual(self.declined(Condition.NOT_FOUND, task=REFUND).res, 5025)
-        self.assertEqual(self.declined(Condition.NOT_FOUND, task=CANCEL).res, 5027)
+        self.assertEqual(self.declined(Condition.NOT_FOUND, task=Task.REFUND).res, 5025)
+        self.assertEqual(self.declined(Condition.NOT_FOUND, task=Task.CANCEL).res, 5027)
         bank = self.declined(Condition.REFUSAL, "refusalReason=210%20Not%20enough%20balance")
         self.assertEqual(bank.details, ("210 Not enough balance", "Refusal", "210"))
 
@@ -453,7 +453,7 @@ class AnswerTests(SynchronousTestCase):
         settings: Any = DRIVER.read({"host": "h", "poi_id": POI, "ca": NO_CERTIFICATE})
         driver = NexoDriver(settings, anything, anything, anything)
         answer = PaymentAnswer(Response(Result.PARTIAL))
-        self.assertRaises(Garbled, driver._verdict, Order(PAYMENT, "u", 100), answer)
+        self.assertRaises(Garbled, driver._verdict, Order(Task.PAYMENT, "u", 100), answer)
 
 
 class SettingsTests(SynchronousTestCase):

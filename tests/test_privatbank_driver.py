@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import CANCEL, INSTALMENTS, PAYMENT, REFUND, Approved, Declined, Order
+from dmtwisted.terminals.interface import Approved, Declined, Order, Task
 from dmtwisted.terminals.kept import operation_of
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.proof import LastReceipt, prove
@@ -402,15 +402,15 @@ class ProofTests(SynchronousTestCase):
 
     def proves(self, before: LastReceipt, told: Reply, finding: Finding, **order: Any) -> None:
         """``told`` proves ``finding`` of an order."""
-        asked = Order(**{"task": PAYMENT, "uid": "u", "sum": 10_000, **order})
+        asked = Order(**{"task": Task.PAYMENT, "uid": "u", "sum": 10_000, **order})
         self.assertIs(prove(asked, before, told, self.begun + timedelta(minutes=1)), finding)
 
     def test_ours(self) -> None:
         """A new number, the sum, the kind and the time: it is ours."""
         self.proves(self.before(), self.receipt(), Finding.OURS)
         self.proves(self.none_before(), self.receipt(), Finding.OURS)
-        self.proves(self.before(), self.receipt(txn_type="4"), Finding.OURS, task=INSTALMENTS)
-        self.proves(self.before(), self.receipt(txn_type="2"), Finding.OURS, task=REFUND)
+        self.proves(self.before(), self.receipt(txn_type="4"), Finding.OURS, task=Task.INSTALMENTS)
+        self.proves(self.before(), self.receipt(txn_type="2"), Finding.OURS, task=Task.REFUND)
         self.proves(self.before(), self.receipt(amount=8000), Finding.OURS, corrected=8000)
 
     def test_not_ours(self) -> None:
@@ -419,7 +419,7 @@ class ProofTests(SynchronousTestCase):
         for members in wrong:
             self.proves(self.before(), self.receipt(**members), Finding.UNKNOWN)
             self.proves(self.none_before(), self.receipt(**members), Finding.UNKNOWN)
-        self.proves(self.before(), self.receipt(txn_type="3"), Finding.UNKNOWN, task=CANCEL, sum=0)
+        self.proves(self.before(), self.receipt(txn_type="3"), Finding.UNKNOWN, task=Task.CANCEL, sum=0)
 
     def test_nothing(self) -> None:
         """The same receipt as before: nothing was booked."""

@@ -223,9 +223,9 @@ class TaskTests(SsiDesk):
 
 
 def _order() -> Any:
-    from dmtwisted.terminals.interface import PAYMENT, Order
+    from dmtwisted.terminals.interface import Order, Task
 
-    return Order(task=PAYMENT, uid="u")
+    return Order(task=Task.PAYMENT, uid="u")
 
 
 class SettingsTests(SynchronousTestCase):

@@ -18,7 +18,7 @@ from dmtwisted.devices.drivers import BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, Approved, Declined, Found, NeverStarted, Order, Undecided
+from dmtwisted.terminals.interface import Approved, Declined, Found, NeverStarted, Order, Task, Undecided
 from dmtwisted.terminals.zvt.driver import RESULTS, ZvtDriver, _of_terminal
 from dmtwisted.terminals.zvt.proof import Before, Receipt, _moment, judge
 from dmtwisted.terminals.zvt.settings import DRIVER, ZvtSettings
@@ -518,7 +518,7 @@ class TaskTests(ZvtDesk):
 
     def test_results(self) -> None:
         """Each result of the table has its own line, other known ones are 5000, unknown ones 5009."""
-        order = Order(PAYMENT, "u", 1)
+        order = Order(Task.PAYMENT, "u", 1)
         for code, res in RESULTS.items():
             self.assertEqual(_of_terminal(order, code, "words").res, res.code, f"{code:02X}")
         self.assertEqual(_of_terminal(order, codes.SYSTEM, "words"), Declined(5000, ("words",), "words"))
@@ -532,7 +532,7 @@ class AbortTests(SynchronousTestCase):
         """At the PIN pad it was the customer's key; elsewhere a key or the time; after our abort it was we."""
         anything: Any = None
         driver = ZvtDriver(ZvtSettings(host="h"), anything, anything, anything, anything)
-        order = Order(PAYMENT, "u", 1)
+        order = Order(Task.PAYMENT, "u", 1)
         for states, interrupted, res in (((0x0A, 0x01), False, 5001), ((0x0A,), False, 5023), ((0x01,), True, 5023)):
             driver._interrupted = interrupted
             answer = Answer(True, False, codes.ABORTED, states=states)
@@ -555,7 +555,7 @@ class ProofTests(SynchronousTestCase):
     ) -> Found | None:
         """``told`` proves ``found`` of an order over 100.00; `None` that it is its own receipt."""
         known = Before(**{"last": self.last, "begun": self.begun.isoformat(), "tells": True, **before})
-        order = Order(PAYMENT, "u", 10_000)
+        order = Order(Task.PAYMENT, "u", 10_000)
         result = judge(order, known, told, self.begun + timedelta(minutes=1), ours)
         self.assertEqual(None if result is None else type(result), found, told)
         return result
@@ -587,7 +587,7 @@ class ProofTests(SynchronousTestCase):
     def test_a_cancel_without_a_sum(self) -> None:
         """A cancel whose sum nobody knows is not proven by any receipt."""
         known = Before(self.last, self.begun.isoformat(), True)
-        self.assertIsInstance(judge(Order(CANCEL, "u"), known, self.receipt(), self.begun), Undecided)
+        self.assertIsInstance(judge(Order(Task.CANCEL, "u"), known, self.receipt(), self.begun), Undecided)
 
     def test_nothing(self) -> None:
         """The same receipt as before: nothing was booked."""
@@ -628,7 +628,7 @@ class ProofTests(SynchronousTestCase):
         ):
             self.proves(msgspec.structs.replace(gone, **members), Undecided)
         known = Before(self.last, self.begun.isoformat(), True)
-        self.assertIsInstance(judge(Order(CANCEL, "u", 10_000), known, gone, self.begun), Undecided)
+        self.assertIsInstance(judge(Order(Task.CANCEL, "u", 10_000), known, gone, self.begun), Undecided)
 
     def test_held(self) -> None:
         """What is known of a booking after a restart: number, trace, sum and card, and that is enough."""

@@ -9,7 +9,7 @@ from dmtwisted.devices.drivers import TERMINAL
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State
-from dmtwisted.terminals.interface import SETTLEMENT, Approved, Order, Verdict
+from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
 from dmtwisted.terminals.kept import KIND, operation_of
 from dmtwisted.terminals.service import Caller, TerminalService
 
@@ -101,7 +101,7 @@ class Bank:
                 return True
             verdict = operation_of(row).kept.verdict
             again = isinstance(verdict, Approved) and verdict.cancelid == paid.cancelid
-            if row.task == SETTLEMENT or again:
+            if row.task == Task.SETTLEMENT or again:
                 return False
         return False
 

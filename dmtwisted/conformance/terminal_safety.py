@@ -13,7 +13,7 @@ from dmtwisted.conformance.stands import CARD, WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 from dmtwisted.results import Refused
-from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, STORED, TASKS
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, TASKS, Task
 from protocols.simulators.terminal import Card
 
 RULES = "docs/terminals.md, rule"
@@ -136,7 +136,7 @@ def doubt_keeps_others_away(desk: TerminalDesk) -> None:
     desk.sold()
     label, amount = desk.in_doubt()
     before = len(desk.entries())
-    for task in sorted(TASKS - {STORED}):
+    for task in sorted(TASKS - {Task.STORED}):
         if NAMES[task] in desk.stand.has:
             answer = desk.pay(task, **{**MEMBERS, "sum": 5})
             expect(answer["res"] != 0, f"{NAMES[task]} was done while a payment is in doubt")
@@ -287,7 +287,7 @@ def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
         answer = desk.pay(task, **MEMBERS)
         same((answer["res"], answer["res_action"]), (5029 if task in TASKS else 317, 3), f"task {task}")
     same((len(desk.rows()), desk.world.heard), (rows, heard), "what is left of it")
-    claimed = {NAMES[task] for task in {*desk.built.driver.capabilities, STORED}}
+    claimed = {NAMES[task] for task in {*desk.built.driver.capabilities, Task.STORED}}
     same(claimed, set(desk.stand.driver.capabilities), "what the list of drivers says, and what the driver has")
     for name in (PING, MERCHANTS, MASKS, ECHO):
         due: Deferred[Any] = Deferred.fromCoroutine(desk.built.serve(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dmtwisted.results import Res
-from dmtwisted.terminals.interface import REFUND, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 
 BANK: dict[str, Res] = {
     "0005": Res.BANK_REFUSED,
@@ -28,7 +28,7 @@ WRONG_RRN = frozenset({"0012", "0025"})
 
 def bank_refusal(order: Order, code: str, text: str, status: str = "") -> Declined:
     """A refusal of the bank with its ``code`` of four digits, its ``text`` and the ``status`` of the operation."""
-    if order.task == REFUND and code in WRONG_RRN:
+    if order.task == Task.REFUND and code in WRONG_RRN:
         return Declined.of(Res.WRONG_RRN, text=text)
     res = BANK.get(code)
     if res is not None:

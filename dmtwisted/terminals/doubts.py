@@ -17,14 +17,13 @@ from dmtwisted.crash_points import reached
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import State, StoreFailed
 from dmtwisted.terminals.interface import (
-    ASKING,
-    IDLE,
+    Activity,
     Approved,
     Declined,
     Found,
     Keep,
     NeverStarted,
-    Progress,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -61,7 +60,12 @@ class Doubts:
     log = Logger()
 
     def __init__(
-        self, name: str, journal: PayJournal, driver: Any, clock: IReactorTime, progressed: Callable[[Progress], None]
+        self,
+        name: str,
+        journal: PayJournal,
+        driver: Any,
+        clock: IReactorTime,
+        progressed: Callable[[TerminalProgress], None],
     ) -> None:
         self._name, self._journal, self._driver, self._clock = name, journal, driver, clock
         self._progressed = progressed
@@ -94,7 +98,7 @@ class Doubts:
         uid = operation.kept.order.uid
         self._listen_for(operation)
         self._asking_after = uid
-        self._progressed(Progress(ASKING))
+        self._progressed(TerminalProgress(Activity.ASKING))
         try:
             found = await self._ask(operation, patience, PERSISTENCE if error is not None else 0.0)
             reached("payment.asked-after")
@@ -102,7 +106,7 @@ class Doubts:
             return await self._store(operation, self._heard_meanwhile.pop(uid, found), error)
         finally:
             self._asking_after = ""
-            self._progressed(Progress(IDLE))
+            self._progressed(TerminalProgress(Activity.IDLE))
             if uid in self._heard_meanwhile:
                 self._take_late(uid, self._heard_meanwhile.pop(uid))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 
 import msgspec
 from twisted.internet.defer import Deferred
@@ -15,32 +16,32 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.results import Refused, Res
 
-PAYMENT, REFUND, CANCEL, TRANSFER, BANK_SERVICE, READ_CARD, FINISH, DISCOUNT_CARD = 1, 2, 3, 4, 5, 6, 7, 8
-TOTALS, SETTLEMENT = 10, 11
-CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND, STORED = 14, 15, 16, 17
-"""Numbers of ``pay.task`` (specification 4.4)."""
 
-NAMES = {
-    PAYMENT: "payment",
-    REFUND: "refund",
-    CANCEL: "cancel",
-    TRANSFER: "transfer",
-    BANK_SERVICE: "bank_service",
-    READ_CARD: "read_card",
-    FINISH: "finish",
-    DISCOUNT_CARD: "discount_card",
-    TOTALS: "totals",
-    SETTLEMENT: "settlement",
-    CASH_ISSUE: "cash_issue",
-    INSTALMENTS: "instalments",
-    INSTALMENTS_REFUND: "instalments_refund",
-    STORED: "stored",
-}
-"""Every task by a word, as the list of drivers tells what a protocol can do."""
+class Task(IntEnum):
+    """``pay.task`` (specification 4.4)."""
 
-TASKS = frozenset(NAMES)
+    PAYMENT = 1
+    REFUND = 2
+    CANCEL = 3
+    TRANSFER = 4
+    BANK_SERVICE = 5
+    READ_CARD = 6
+    FINISH = 7
+    DISCOUNT_CARD = 8
+    TOTALS = 10
+    SETTLEMENT = 11
+    CASH_ISSUE = 14
+    INSTALMENTS = 15
+    INSTALMENTS_REFUND = 16
+    STORED = 17
 
-READING = frozenset({DISCOUNT_CARD, TOTALS})
+
+NAMES: dict[int, str] = {task: task.name.lower() for task in Task}
+"""The word for each task, as the list of drivers shows what a protocol can do."""
+
+TASKS: frozenset[int] = frozenset(Task)
+
+READING: frozenset[int] = frozenset({Task.DISCOUNT_CARD, Task.TOTALS})
 """Tasks that move nothing: when their answer is lost there is nothing to find out."""
 
 PING, MERCHANTS, MASKS, ECHO = "ping", "merchants", "masks", "echo"
@@ -49,7 +50,7 @@ PING, MERCHANTS, MASKS, ECHO = "ping", "merchants", "masks", "echo"
 
 def names_of(tasks: Iterable[int]) -> tuple[str, ...]:
     """The words for ``tasks``, in the order of their numbers, with the stored operation that every terminal has."""
-    return tuple(NAMES[task] for task in sorted({*tasks, STORED}))
+    return tuple(NAMES[task] for task in sorted({*tasks, Task.STORED}))
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -153,23 +154,28 @@ class ReadCard:
     ended: Deferred[Verdict]
 
 
+class Activity(StrEnum):
+    """What a terminal is doing just now."""
+
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    WAITING_CARD = "waiting_card"
+    CARD_READ = "card_read"
+    WAITING_CASHIER = "waiting_cashier"
+    PIN = "pin"
+    BANK = "bank"
+    PRINTING = "printing"
+    WORKING = "working"
+    ASKING = "asking"
+    """The service asks the terminal how an operation ended."""
+
+
 @dataclass(frozen=True)
-class Progress:
-    """What a terminal is doing just now: a word of ours, and the terminal's own text if it has one."""
+class TerminalProgress:
+    """The terminal's activity, with the terminal's own text if it has one."""
 
-    state: str
+    state: Activity
     text: str = ""
-
-
-IDLE, CONNECTING, WAITING_CARD, CARD_READ, WAITING_CASHIER = (
-    "idle",
-    "connecting",
-    "waiting_card",
-    "card_read",
-    "waiting_cashier",
-)
-PIN, BANK, PRINTING, WORKING, ASKING = "pin", "bank", "printing", "working", "asking"
-"""States of `Progress`; `ASKING` is finding out what became of an operation."""
 
 
 class ITerminal(Interface):
@@ -183,7 +189,7 @@ class ITerminal(Interface):
     )
     wait_s = Attribute("Seconds that an operation may take.")
 
-    def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """Tell from now on of progress, and of a verdict that comes after its operation was given up (rule 18)."""
 
     def recall(snapshot: bytes) -> None:

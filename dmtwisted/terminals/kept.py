@@ -14,7 +14,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
-from dmtwisted.terminals.interface import SETTLEMENT, Approved, Order, Verdict
+from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
 from dmtwisted.terminals.telling import Caller, masked, told, told_refusal
 
 KIND = "pay"
@@ -190,7 +190,7 @@ class PayJournal:
         """The approved operation of the open batch that a cancel with ``cancelid`` means, if it is one of ours."""
         query = OperationQuery([self._n], [KIND], [State.DONE], limit=REMEMBERED)
         for row in (await self._store.find_operations(query)).operations:
-            if row.task == SETTLEMENT:
+            if row.task == Task.SETTLEMENT:
                 # Numbers begin anew with each batch (rule 14).
                 return None
             verdict = operation_of(row).kept.verdict

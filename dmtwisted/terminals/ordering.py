@@ -7,32 +7,21 @@ from uuid import UUID, uuid4, uuid5
 
 from dmtwisted.requests import PayTask, malformed
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import (
-    BANK_SERVICE,
-    CANCEL,
-    CASH_ISSUE,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    TRANSFER,
-    Order,
-)
+from dmtwisted.terminals.interface import Order, Task
 
 LABELS = UUID("6f2c3d5e-2f2b-5c55-9e0a-0d6d1c1b7a10")
 """The name space of the labels that we make ourselves: UUID version 5."""
 
 NEEDED: dict[int, tuple[str, ...]] = {
-    PAYMENT: ("sum",),
-    REFUND: ("sum", "refundid"),
-    CANCEL: ("cancelid",),
-    TRANSFER: ("sum",),
-    BANK_SERVICE: ("srvnum",),
-    READ_CARD: ("sum",),
-    CASH_ISSUE: ("cash",),
-    INSTALMENTS: ("sum", "parts"),
-    INSTALMENTS_REFUND: ("sum", "agreementNum"),
+    Task.PAYMENT: ("sum",),
+    Task.REFUND: ("sum", "refundid"),
+    Task.CANCEL: ("cancelid",),
+    Task.TRANSFER: ("sum",),
+    Task.BANK_SERVICE: ("srvnum",),
+    Task.READ_CARD: ("sum",),
+    Task.CASH_ISSUE: ("cash",),
+    Task.INSTALMENTS: ("sum", "parts"),
+    Task.INSTALMENTS_REFUND: ("sum", "agreementNum"),
 }
 """The members of ``pay`` without which a task cannot be done (http-api 3.2)."""
 
@@ -64,9 +53,9 @@ def order_of(pay: PayTask) -> Order:
         uid=str(uuid4()),
         sum=pay.sum,
         # Leftovers of other tasks in the same object are nobody's business.
-        cash=pay.cash if pay.task == CASH_ISSUE else 0,
-        rrn=pay.refundid.strip() if pay.task == REFUND else "",
-        cancelid=pay.cancelid.strip() if pay.task == CANCEL else "",
+        cash=pay.cash if pay.task == Task.CASH_ISSUE else 0,
+        rrn=pay.refundid.strip() if pay.task == Task.REFUND else "",
+        cancelid=pay.cancelid.strip() if pay.task == Task.CANCEL else "",
         merchant=pay.merchant.strip(),
         agreement=pay.agreement.strip(),
         parts=pay.parts,

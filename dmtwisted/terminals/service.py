@@ -32,19 +32,15 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
 from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    CONNECTING,
-    FINISH,
-    IDLE,
-    READ_CARD,
     READING,
-    STORED,
     TASKS,
+    Activity,
     Approved,
     ITerminal,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Verdict,
 )
 from dmtwisted.terminals.kept import KIND, Kept, Operation, PayJournal, operation_of
@@ -83,13 +79,13 @@ class TerminalService:
         self.driver = driver
         self._journal = PayJournal(device_n, store, clock)
         self._doubts = Doubts(name, self._journal, driver, clock, self._progressed)
-        self._watchers: list[Callable[[Progress], None]] = []
+        self._watchers: list[Callable[[TerminalProgress], None]] = []
         self._running: Run | None = None
         # The run that stops at its card, between tasks 6 and 7.
         self._waiting: Run | None = None
         self._unwanted = False
         self._recalled = False
-        self.progress = Progress(IDLE)
+        self.progress = TerminalProgress(Activity.IDLE)
         driver.listen(self._moved, self._doubts.late)
 
     # Tasks
@@ -116,7 +112,7 @@ class TerminalService:
         if pay.task not in TASKS:
             raise Refused(Res.UNKNOWN_PAY_TASK, pay.task)
         labelled = bool(request.transaction_id.strip())
-        if pay.task == STORED:
+        if pay.task == Task.STORED:
             return await self._stored(caller.label if labelled else "")
         if pay.task not in self.driver.capabilities:
             raise Refused(Res.TASK_NOT_SUPPORTED, pay.task)
@@ -131,11 +127,11 @@ class TerminalService:
                 return await self._again(known)
         if request.transaction_search == STORED_ONLY:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
-        if pay.task == FINISH:
+        if pay.task == Task.FINISH:
             return await self._finish(caller, labelled, order.sum, pay.proceed)
         run = await self._begin(order, caller)
         try:
-            verdict = await (self._stop_at_card(run) if pay.task == READ_CARD else self._run(run))
+            verdict = await (self._stop_at_card(run) if pay.task == Task.READ_CARD else self._run(run))
         except Refused as refused:
             return told_refusal(caller, pay.task, run.operation.at, refused)
         return told(caller, pay.task, run.operation.at, run.operation.kept.order, verdict)
@@ -171,7 +167,7 @@ class TerminalService:
             raise Refused(Res.CONFIRMATION_ACTIVE)
         await self.resolve()
         await self._recall()
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             order = await self._whole_or_part(order)
         self._running = run = Run(await self._journal.begin(order.task, Kept(order, caller)))
         reached("payment.intent-stored")
@@ -210,7 +206,7 @@ class TerminalService:
         if latest is None:
             return None
         waiting = self._waiting
-        if order.task == FINISH and waiting is not None and waiting.operation.n == latest.n:
+        if order.task == Task.FINISH and waiting is not None and waiting.operation.n == latest.n:
             return None
         if search != NEW:
             return await self._found(label)
@@ -259,7 +255,7 @@ class TerminalService:
     async def _send_off(self, run: Run) -> None:
         """Everything before the first byte of the request: afterwards the journal says that it may have left."""
         self._unwanted = False
-        self._progressed(Progress(CONNECTING))
+        self._progressed(TerminalProgress(Activity.CONNECTING))
         operation = run.operation
         try:
             snapshot = await self.driver.snapshot(operation.kept.order)
@@ -322,7 +318,7 @@ class TerminalService:
 
     def _at_rest(self) -> None:
         self._running = None
-        self._progressed(Progress(IDLE))
+        self._progressed(TerminalProgress(Activity.IDLE))
 
     # Read a card and wait (tasks 6 and 7)
 
@@ -372,7 +368,8 @@ class TerminalService:
             caller = msgspec.structs.replace(caller, label=first.kept.caller.label)
         if proceed and wanted:
             order = msgspec.structs.replace(order, corrected=wanted)
-        finishing = await self._journal.begin(FINISH, msgspec.structs.replace(first.kept, order=order, caller=caller))
+        kept = msgspec.structs.replace(first.kept, order=order, caller=caller)
+        finishing = await self._journal.begin(Task.FINISH, kept)
         if run.over:
             # It ended by itself in this very moment: both operations tell how.
             outcome = await run.outcome
@@ -383,8 +380,8 @@ class TerminalService:
             await self._go_on(order, proceed)
             outcome = await run.outcome
         if isinstance(outcome, Refused):
-            return told_refusal(caller, FINISH, finishing.at, outcome)
-        return told(caller, FINISH, finishing.at, order, outcome)
+            return told_refusal(caller, Task.FINISH, finishing.at, outcome)
+        return told(caller, Task.FINISH, finishing.at, order, outcome)
 
     async def _copy(self, operation: Operation, outcome: Verdict | Refused) -> None:
         if not isinstance(outcome, Refused):
@@ -444,17 +441,17 @@ class TerminalService:
         except WireError as error:
             raise Refused(Res.TERMINAL_ERROR, str(error), action=Action.REPEAT) from error
 
-    def watch(self, told_of: Callable[[Progress], None]) -> Callable[[], None]:
+    def watch(self, told_of: Callable[[TerminalProgress], None]) -> Callable[[], None]:
         """Tell of every progress from now on; what is returned ends that."""
         self._watchers.append(told_of)
         return lambda: self._watchers.remove(told_of)
 
-    def _moved(self, progress: Progress) -> None:
+    def _moved(self, progress: TerminalProgress) -> None:
         """What the terminal shows of an operation; what it shows of a ping or a question is nobody's progress."""
         if self._running is not None:
             self._progressed(progress)
 
-    def _progressed(self, progress: Progress) -> None:
+    def _progressed(self, progress: TerminalProgress) -> None:
         if progress != self.progress:
             self.progress = progress
             for told_of in list(self._watchers):
@@ -520,7 +517,7 @@ class TerminalService:
         """How the terminal stands, for people."""
         running = self._running.operation.n if self._running is not None else 0
         return {
-            "capabilities": sorted(self.driver.capabilities | {STORED}),
+            "capabilities": sorted(self.driver.capabilities | {Task.STORED}),
             "progress": self.progress.state,
             "in_doubt": any(operation.n != running for operation in await self._journal.open_ones(hand_in=False)),
         }

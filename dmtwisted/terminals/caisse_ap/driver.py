@@ -14,17 +14,16 @@ from zope.interface import implementer
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.caisse_ap.settings import CAPABILITIES, SERVICES, CaisseApSettings
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    PAYMENT,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
     ITerminal,
     Keep,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -87,9 +86,9 @@ class CaisseApDriver:
             answer_wait=settings.wait_s,
         )
         self.terminal = CaisseApTerminal(endpoint, clock, wire)
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`; a line ends with its operation, so nothing comes late."""
         self._progressed = progress
 
@@ -102,8 +101,8 @@ class CaisseApDriver:
         :raises Refused: when the order does not fit this protocol.
         """
         if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
-        if order.task == CANCEL and not order.sum:
+            raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+        if order.task == Task.CANCEL and not order.sum:
             # The terminal finds the operation by its sum, and asks the cashier which one is meant.
             raise Refused(Res.MISSING_OBJECT, "pay.sum")
         if order.sum > MOST:
@@ -112,12 +111,12 @@ class CaisseApDriver:
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. A busy terminal ignores the request, which cannot be told from a lost answer."""
-        self._progressed(Progress(WORKING))
+        self._progressed(TerminalProgress(Activity.WORKING))
         terminal = self.terminal
         try:
-            if order.task == PAYMENT:
+            if order.task == Task.PAYMENT:
                 answer = await terminal.pay(order.sum)
-            elif order.task == CANCEL:
+            elif order.task == Task.CANCEL:
                 answer = await terminal.cancel(order.sum)
             else:
                 answer = await terminal.refund(order.sum)

@@ -15,17 +15,16 @@ from zope.interface import implementer
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.concert_v2.settings import CAPABILITIES, SERVICES, ConcertSettings
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    PAYMENT,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
     ITerminal,
     Keep,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -87,10 +86,10 @@ class ConcertDriver:
         self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
         # The operation whose answer did not come.
         self._given_up: Order | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
@@ -103,8 +102,8 @@ class ConcertDriver:
         :raises Refused: when the order does not fit this protocol.
         """
         if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
-        if order.task == CANCEL and not order.sum:
+            raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+        if order.task == Task.CANCEL and not order.sum:
             # The sum is all that the terminal is told of the operation that is meant.
             raise Refused(Res.MISSING_OBJECT, "pay.sum")
         if not self._settings.least <= order.sum <= MOST_CENTS:
@@ -114,7 +113,7 @@ class ConcertDriver:
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. The answer is acknowledged once it is durable."""
         self._given_up = None
-        self._progressed(Progress(WORKING))
+        self._progressed(TerminalProgress(Activity.WORKING))
         private = order.uid.replace("-", "")[:PRIVATE]
 
         async def stored(answer: Answer) -> None:
@@ -123,9 +122,9 @@ class ConcertDriver:
 
         terminal = self.terminal
         try:
-            if order.task == PAYMENT:
+            if order.task == Task.PAYMENT:
                 answer = await terminal.pay(order.sum, private, stored)
-            elif order.task == CANCEL:
+            elif order.task == Task.CANCEL:
                 answer = await terminal.cancel(order.sum, private, stored)
             else:
                 answer = await terminal.refund(order.sum, private, stored)

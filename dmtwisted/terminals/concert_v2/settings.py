@@ -9,11 +9,11 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, PING, REFUND, names_of
+from dmtwisted.terminals.interface import PING, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
 
-CAPABILITIES = frozenset({PAYMENT, REFUND, CANCEL})
+CAPABILITIES: frozenset[int] = frozenset({Task.PAYMENT, Task.REFUND, Task.CANCEL})
 """Terminals.md 1: there are no reports on this wire."""
 
 SERVICES = frozenset({PING})

@@ -23,12 +23,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.ecr17.settings import CAPABILITIES, SERVICES, Ecr17Settings
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -36,8 +31,9 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -145,10 +141,10 @@ class Ecr17Driver:
         self._given_up: tuple[Order, Before] | None = None
         self._cashier = Cashier(reactor, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
@@ -169,10 +165,10 @@ class Ecr17Driver:
             if self._settings.receipts:
                 # It prints by itself again whenever an operation is over.
                 await self.terminal.print_on_register(True)
-            if order.task == TOTALS:
+            if order.task == Task.TOTALS:
                 return b""
             last = await self.terminal.last()
-            total = await self._total() if order.task == SETTLEMENT else None
+            total = await self._total() if order.task == Task.SETTLEMENT else None
         except WireError as error:
             raise self._not_sent(error) from error
         self._tells = self._tells or _names(last)
@@ -184,7 +180,7 @@ class Ecr17Driver:
         """See `ITerminal.perform`."""
         self._given_up = None
         self._receipts.clear()
-        if order.task == TOTALS:
+        if order.task == Task.TOTALS:
             return await self._totals(order)
         try:
             answer = await self._operate(order, keep)
@@ -197,9 +193,9 @@ class Ecr17Driver:
 
     async def _operate(self, order: Order, keep: Keep, card_present: bool = False) -> Answer:
         stored, terminal = self._storing(order, keep), self.terminal
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await terminal.reverse(order.cancelid.zfill(6), stored)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await terminal.close_session(stored)
         return await terminal.pay(order.wanted, card_present=card_present, keep=stored)
 
@@ -245,7 +241,7 @@ class Ecr17Driver:
         return ReadCard(await card, ended)
 
     async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
-        self._progressed(Progress(WAITING_CARD))
+        self._progressed(TerminalProgress(Activity.WAITING_CARD))
         try:
             told = await self.terminal.verify_card()
         except NotReached as error:
@@ -257,7 +253,7 @@ class Ecr17Driver:
         if not read.approved:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
-        self._progressed(Progress(WAITING_CASHIER))
+        self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
         wanted = await self._cashier.confirmed()
         if wanted is None:
             return Declined.of(Res.OPERATION_CANCELLED)
@@ -293,7 +289,7 @@ class Ecr17Driver:
         self._given_up = order, before
         try:
             last = await self.terminal.recover(None, patience)
-            if order.task == SETTLEMENT:
+            if order.task == Task.SETTLEMENT:
                 return _settled(before.total, await self._total())
         except NotReached as error:
             raise self._not_sent(error) from error
@@ -329,7 +325,7 @@ class Ecr17Driver:
         if self._given_up is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
             raise LookupError("a late answer to nothing that is known")
         order, before = self._given_up
-        if order.task == SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
+        if order.task == Task.SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
             raise LookupError("a late answer to something else")
         self._given_up = None
         self._late(order.uid, self._verdict(order, answer))
@@ -358,7 +354,7 @@ class Ecr17Driver:
     # What the terminal tells meanwhile
 
     def _shown(self, text: str) -> None:
-        self._progressed(Progress(WORKING, text.strip()))
+        self._progressed(TerminalProgress(Activity.WORKING, text.strip()))
 
     def _printed(self, receipt: Receipt) -> None:
         self._receipts.append(receipt.text)
@@ -409,7 +405,7 @@ class Ecr17Driver:
     def _declined(self, order: Order, result: str, text: str) -> Declined:
         text = text.strip()
         if result == REFUSED:
-            if order.task == CANCEL:
+            if order.task == Task.CANCEL:
                 return Declined.of(Res.OPERATION_NOT_FOUND, text=text)
             if text:
                 return Declined.of(Res.BANK_MESSAGE, text, "-", result, text=text)
@@ -449,12 +445,12 @@ def _check(order: Order) -> None:
     :raises Refused: when it cannot; nothing was sent.
     """
     if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
+        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     stan = order.cancelid
     # Zeros mean the last operation, whichever that is: never what somebody named.
-    if order.task == CANCEL and not (stan.isascii() and stan.isdigit() and len(stan) <= 6 and stan.strip("0")):
+    if order.task == Task.CANCEL and not (stan.isascii() and stan.isdigit() and len(stan) <= 6 and stan.strip("0")):
         raise Refused(Res.OPERATION_NOT_FOUND)
 
 

@@ -9,11 +9,13 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, FINISH, PAYMENT, PING, READ_CARD, SETTLEMENT, TOTALS, names_of
+from dmtwisted.terminals.interface import PING, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
 
-CAPABILITIES = frozenset({PAYMENT, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT})
+CAPABILITIES: frozenset[int] = frozenset(
+    (Task.PAYMENT, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
+)
 """Terminals.md 1: there is no refund on this wire, only the reversal of a payment."""
 
 SERVICES = frozenset({PING})

@@ -21,20 +21,8 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
 from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
-    CARD_READ,
-    DISCOUNT_CARD,
     ECHO,
-    PAYMENT,
-    PIN,
-    PRINTING,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -42,8 +30,9 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -101,8 +90,8 @@ WORDS: dict[str, tuple[tuple[tuple[str, ...], Res], ...]] = {
 REASON, MESSAGE = "refusalReason", "message"
 """Members of the details that tell why the bank refused."""
 
-STEPS: dict[str, str] = {
-    **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), WAITING_CARD),
+STEPS: dict[str, Activity] = {
+    **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), Activity.WAITING_CARD),
     **dict.fromkeys(
         (
             Step.CARD_INSERTED,
@@ -112,12 +101,12 @@ STEPS: dict[str, str] = {
             Step.WAIT_FOR_APP_SELECTION,
             Step.APPLICATION_SELECTED,
         ),
-        CARD_READ,
+        Activity.CARD_READ,
     ),
-    Step.WAIT_FOR_PIN: PIN,
-    **dict.fromkeys((Step.PIN_ENTERED, Step.SIGNATURE_CHECKED), BANK),
-    **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), WAITING_CASHIER),
-    Step.PRINT_RECEIPT: PRINTING,
+    Step.WAIT_FOR_PIN: Activity.PIN,
+    **dict.fromkeys((Step.PIN_ENTERED, Step.SIGNATURE_CHECKED), Activity.BANK),
+    **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), Activity.WAITING_CASHIER),
+    Step.PRINT_RECEIPT: Activity.PRINTING,
 }
 """What the display shows as a state of ours; any other step is `WORKING`."""
 
@@ -181,19 +170,19 @@ class NexoDriver:
         self._running: tuple[Category, str] | None = None
         self._cashier = Cashier(clock, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
         self._port = port
         if port is not None:
             port.open(Notices(self._noticed, seal, _address(settings.host)))
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`; an answer comes on its request's own connection, so nothing comes late."""
         self._progressed = progress
 
     def _noticed(self, notice: Notice) -> None:
         """What the display shows, if it is about the operation that runs; it proves nothing (rule 11)."""
         if self._running is not None and notice.service_id == self._running[1]:
-            self._progressed(Progress(STEPS.get(notice.step, WORKING), mask_cards(notice.details)))
+            self._progressed(TerminalProgress(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details)))
 
     # Operations
 
@@ -202,11 +191,11 @@ class NexoDriver:
 
     async def snapshot(self, order: Order) -> bytes:
         """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
-        if order.task == CANCEL or (order.task == REFUND and self._settings.refunds == "referenced"):
+        if order.task == Task.CANCEL or (order.task == Task.REFUND and self._settings.refunds == "referenced"):
             self._original(order)
         try:
             await self._diagnose(host=False)
-            if order.task != SETTLEMENT:
+            if order.task != Task.SETTLEMENT:
                 return b""
             told = await self.terminal.totals()
         except WireError as error:
@@ -221,11 +210,11 @@ class NexoDriver:
         response = (await self.terminal.diagnose(host)).response
         # A diagnosis that is not granted says nothing about payments.
         if response.result is Result.FAILURE and (host or response.condition not in _NOT_GRANTED):
-            raise _declined(Order(PAYMENT, ""), response).refused()
+            raise _declined(Order(Task.PAYMENT, ""), response).refused()
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._progressed(Progress(WORKING))
+        self._progressed(TerminalProgress(Activity.WORKING))
         try:
             return await self._operate(order)
         except NotReached as error:
@@ -235,18 +224,18 @@ class NexoDriver:
 
     async def _operate(self, order: Order, card: Transaction | None = None) -> Verdict:
         terminal, name, service_id = self.terminal, order.uid, service_id_of(order)
-        if order.task == TOTALS:
+        if order.task == Task.TOTALS:
             return self._totals(order, await terminal.totals())
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             self._running = Category.RECONCILIATION, service_id
             return self._totals(order, await terminal.reconcile(service_id))
-        if order.task == DISCOUNT_CARD:
+        if order.task == Task.DISCOUNT_CARD:
             return await self._discount_card(order)
         self._running = self._category(order), service_id
         if self._running[0] is Category.REVERSAL:
-            part = order.sum if order.part or order.task == REFUND else None
+            part = order.sum if order.part or order.task == Task.REFUND else None
             return self._verdict(order, await terminal.reverse(service_id, name, self._original(order), part))
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return self._verdict(order, await terminal.refund(service_id, name, order.sum))
         answer = await terminal.pay(service_id, name, order.wanted, cash=order.cash, card=card)
         return self._verdict(order, answer)
@@ -276,7 +265,7 @@ class NexoDriver:
         return ReadCard(await card, ended)
 
     async def _held(self, order: Order, card: Deferred[Approved | None]) -> Verdict:
-        self._progressed(Progress(WAITING_CARD))
+        self._progressed(TerminalProgress(Activity.WAITING_CARD))
         try:
             try:
                 read = await self._read(order)
@@ -288,7 +277,7 @@ class NexoDriver:
             if read.response.result is Result.FAILURE:
                 return _declined(order, read.response)
             card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
-            self._progressed(Progress(WAITING_CASHIER))
+            self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
             wanted = await self._cashier.confirmed()
             if wanted is None:
                 await self._release()
@@ -329,7 +318,7 @@ class NexoDriver:
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Ask for the operation by its ServiceID; a general report, which is not told so, by the open batch."""
         try:
-            if order.task == SETTLEMENT:
+            if order.task == Task.SETTLEMENT:
                 before = decode_batch(snapshot) if snapshot else None
                 return _settled(before, await self.terminal.totals())
             told = await self.terminal.recover(self._category(order), service_id_of(order), patience)
@@ -369,18 +358,18 @@ class NexoDriver:
 
     def _category(self, order: Order) -> Category:
         """What an operation is about, as a question for it has to say."""
-        referenced = order.task == REFUND and self._settings.refunds == "referenced"
-        return Category.REVERSAL if order.task == CANCEL or referenced else Category.PAYMENT
+        referenced = order.task == Task.REFUND and self._settings.refunds == "referenced"
+        return Category.REVERSAL if order.task == Task.CANCEL or referenced else Category.PAYMENT
 
     def _original(self, order: Order) -> Transaction:
         """The transaction that a cancel or a refund names.
 
         :raises Refused: when that is no name of ours: nothing was sent.
         """
-        given = order.rrn if order.task == REFUND else order.cancelid
+        given = order.rrn if order.task == Task.REFUND else order.cancelid
         name, between, at = given.partition(BETWEEN)
         if not (name and between and at):
-            raise Refused(Res.WRONG_RRN if order.task == REFUND else Res.OPERATION_NOT_FOUND)
+            raise Refused(Res.WRONG_RRN if order.task == Task.REFUND else Res.OPERATION_NOT_FOUND)
         return Transaction(name, at)
 
     def _verdict(self, order: Order, answer: PaymentAnswer) -> Verdict:
@@ -395,7 +384,7 @@ class NexoDriver:
         if partly and answer.approved_amount is None:
             raise Garbled("a part was approved, and the terminal does not say which")
         told = order.wanted if answer.approved_amount is None else answer.approved_amount
-        less = order.task != CANCEL and told != order.wanted
+        less = order.task != Task.CANCEL and told != order.wanted
         named = "" if answer.transaction is None else f"{answer.transaction.id}{BETWEEN}{answer.transaction.at}"
         return Approved(
             sum=told,
@@ -451,7 +440,7 @@ def _declined(order: Order, response: Response) -> Declined:
     if condition == Condition.REFUSAL and reason:
         code = reason.split(" ", 1)[0]
         return Declined.of(Res.BANK_MESSAGE, reason, condition, code if code.isdigit() else "-", text=text)
-    if condition == Condition.NOT_FOUND and order.task == REFUND:
+    if condition == Condition.NOT_FOUND and order.task == Task.REFUND:
         return Declined.of(Res.WRONG_RRN, text=text)
     low = f"{reason} {message}".lower()
     told = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))

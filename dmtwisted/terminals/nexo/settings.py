@@ -10,26 +10,17 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
-    ECHO,
-    FINISH,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
+from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached
 
-CAPABILITIES = frozenset(
-    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT, CASH_ISSUE},
-)
+CAPABILITIES: frozenset[int] = TASKS - {
+    Task.TRANSFER,
+    Task.BANK_SERVICE,
+    Task.INSTALMENTS,
+    Task.INSTALMENTS_REFUND,
+    Task.STORED,
+}
 """Terminals.md 1; instalments are an acquirer's option."""
 
 SERVICES = frozenset({PING, ECHO})

@@ -16,28 +16,11 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.interface import (
-    BANK,
-    BANK_SERVICE,
-    CANCEL,
-    CARD_READ,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
     ECHO,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
     MASKS,
     MERCHANTS,
-    PAYMENT,
-    PIN,
-    PRINTING,
-    READ_CARD,
     READING,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -45,8 +28,9 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -105,37 +89,37 @@ RRN_WORDS = ("rrn",)
 """What it has in it when a refund names no payment (5025)."""
 
 REQUESTS: dict[int, Callable[[Order, str, PrivatbankSettings], Primary]] = {
-    PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
-    CANCEL: lambda order, *_: (
+    Task.PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    Task.READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    Task.REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
+    Task.CANCEL: lambda order, *_: (
         WithdrawalPartly(order.sum, order.cancelid) if order.part else Withdrawal(order.cancelid)
     ),
-    BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
-    CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
-    INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
-    INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
+    Task.BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
+    Task.CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
+    Task.INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
+    Task.INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
         order.sum, order.agreement, service=settings.instalments_refund
     ),
-    TOTALS: lambda _, merchant, __: Audit(merchant),
-    SETTLEMENT: lambda _, merchant, __: Verify(merchant),
-    DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
+    Task.TOTALS: lambda _, merchant, __: Audit(merchant),
+    Task.SETTLEMENT: lambda _, merchant, __: Verify(merchant),
+    Task.DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
 }
 """The method for each task (terminals.md 1)."""
 
 PROGRESS = {
-    0: WORKING,
-    1: CARD_READ,
-    2: CARD_READ,
-    3: BANK,
-    4: WAITING_CASHIER,
-    5: PRINTING,
-    6: PIN,
-    7: WORKING,
-    8: WAITING_CARD,
-    9: WAITING_CARD,
-    10: WORKING,
-    11: WAITING_CASHIER,
+    0: Activity.WORKING,
+    1: Activity.CARD_READ,
+    2: Activity.CARD_READ,
+    3: Activity.BANK,
+    4: Activity.WAITING_CASHIER,
+    5: Activity.PRINTING,
+    6: Activity.PIN,
+    7: Activity.WORKING,
+    8: Activity.WAITING_CARD,
+    9: Activity.WAITING_CARD,
+    10: Activity.WORKING,
+    11: Activity.WAITING_CASHIER,
 }
 """The terminal's progress codes in our words (terminals.md 4.7)."""
 
@@ -185,14 +169,14 @@ class PrivatbankDriver:
         # The last receipt of the open batch that the terminal told of.
         self._receipt = Snapshot()
         self._interrupted = False
-        self._progressed: Callable[[Progress], None] = _nobody
+        self._progressed: Callable[[TerminalProgress], None] = _nobody
         self._late: Callable[[str, Verdict], None] = _nobody_late
         # The operation whose answer did not come, and what it would be an answer to.
         self._given_up: Order | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
@@ -283,7 +267,7 @@ class PrivatbankDriver:
             raise self._not_sent(error) from error
         if told.busy:
             return Undecided("the terminal is still at work")
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return _settled(before, told)
         limit = datetime.fromisoformat(before.begun) + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT
         finding = prove(order, before, told, min(self._now(), limit))
@@ -352,7 +336,7 @@ class PrivatbankDriver:
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if not reply.approved:
-            raise self._declined(Order(task=PAYMENT, uid=""), reply).refused()
+            raise self._declined(Order(task=Task.PAYMENT, uid=""), reply).refused()
         return {"restxt": reply.text or "OK"}
 
     def close(self) -> None:
@@ -378,13 +362,13 @@ class PrivatbankDriver:
             raise Refused(Res.TERMINAL_BUSY)
         if reply.unknown_method:
             raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
-        if order.task == DISCOUNT_CARD:
+        if order.task == Task.DISCOUNT_CARD:
             return _discount_card(reply)
         if not reply.code:
             raise Garbled("an answer without a code")
         if not reply.approved:
             return self._declined(order, reply)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             self._receipt = Snapshot()
         elif order.task not in READING:
             self._receipt = Snapshot.of(reply)
@@ -408,14 +392,14 @@ class PrivatbankDriver:
         return nothing_sent(error, self._unreached(error))
 
     def _moved(self, code: int) -> None:
-        self._progressed(Progress(PROGRESS.get(code, WORKING)))
+        self._progressed(TerminalProgress(PROGRESS.get(code, Activity.WORKING)))
 
     def _now(self) -> datetime:
         """Local time without a zone, as terminals print it."""
         return kyiv(self._clock.now()).replace(tzinfo=None)
 
 
-def _nobody(_: Progress) -> None:
+def _nobody(_: TerminalProgress) -> None:
     """Nobody looks."""
 
 
@@ -428,9 +412,9 @@ def _general(order: Order, text: str) -> Declined:
     low = text.lower()
     if any(word in low for word in SETTLE_FIRST):
         return Declined.of(Res.SETTLEMENT_REQUIRED, text=text)
-    if order.task == CANCEL:
+    if order.task == Task.CANCEL:
         return Declined.of(Res.OPERATION_NOT_FOUND, text=text)
-    if order.task == REFUND and any(word in low for word in RRN_WORDS):
+    if order.task == Task.REFUND and any(word in low for word in RRN_WORDS):
         return Declined.of(Res.WRONG_RRN, text=text)
     return Declined.of(Res.TERMINAL_ERROR, text or GENERAL, text=text)
 
@@ -463,7 +447,7 @@ def _approved(order: Order, reply: Reply) -> Approved:
     )
 
 
-_WITHOUT_SUM = READING | {SETTLEMENT}
+_WITHOUT_SUM = READING | {Task.SETTLEMENT}
 
 
 def _card(order: Order, shown: PresentedCard) -> Approved:

@@ -12,29 +12,19 @@ from datetime import datetime
 
 import msgspec
 
-from dmtwisted.terminals.interface import (
-    BANK_SERVICE,
-    CANCEL,
-    CASH_ISSUE,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    Order,
-)
+from dmtwisted.terminals.interface import Order, Task
 from protocols.terminals.privatbank_json.messages import APPROVED, PARTLY_APPROVED, Reply
 from protocols.terminals.privatbank_json.recovery import Finding, Snapshot, Wanted, judge
 
 TYPES: dict[int, tuple[str, ...]] = {
-    PAYMENT: ("1",),
-    READ_CARD: ("1",),
-    CASH_ISSUE: ("1",),
-    REFUND: ("2",),
-    CANCEL: ("3",),
-    INSTALMENTS: ("4", "1"),
-    INSTALMENTS_REFUND: ("4", "2"),
-    BANK_SERVICE: ("0", "1", "4"),
+    Task.PAYMENT: ("1",),
+    Task.READ_CARD: ("1",),
+    Task.CASH_ISSUE: ("1",),
+    Task.REFUND: ("2",),
+    Task.CANCEL: ("3",),
+    Task.INSTALMENTS: ("4", "1"),
+    Task.INSTALMENTS_REFUND: ("4", "2"),
+    Task.BANK_SERVICE: ("0", "1", "4"),
 }
 """``txnType`` of the receipts that a task makes."""
 

@@ -9,34 +9,11 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    BANK_SERVICE,
-    CANCEL,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
-    ECHO,
-    FINISH,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
-    MASKS,
-    MERCHANTS,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
 
-CAPABILITIES = frozenset(
-    {
-        *(PAYMENT, REFUND, CANCEL, BANK_SERVICE, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT),
-        *(CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND),
-    }
-)
+CAPABILITIES: frozenset[int] = TASKS - {Task.TRANSFER, Task.STORED}
 """All tasks but the transfer (terminals.md 1)."""
 
 SERVICES = frozenset({PING, MERCHANTS, MASKS, ECHO})

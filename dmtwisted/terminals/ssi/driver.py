@@ -14,18 +14,8 @@ from zope.interface import implementer
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
-    CASH_ISSUE,
     MERCHANTS,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -33,8 +23,9 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -65,25 +56,25 @@ ERRORS: dict[str, Res] = {
 }
 """The terminal's errors (terminals.md 2.2, 5.4); any other one is 5009."""
 
-METHODS = {
-    PAYMENT: "Purchase",
-    READ_CARD: "Purchase",
-    REFUND: "Refund",
-    CANCEL: "Void",
-    CASH_ISSUE: "CashBack",
-    SETTLEMENT: "ZReport",
-    TOTALS: "XReport",
+METHODS: dict[int, str] = {
+    Task.PAYMENT: "Purchase",
+    Task.READ_CARD: "Purchase",
+    Task.REFUND: "Refund",
+    Task.CANCEL: "Void",
+    Task.CASH_ISSUE: "CashBack",
+    Task.SETTLEMENT: "ZReport",
+    Task.TOTALS: "XReport",
 }
 """The method of each task (terminals.md 1)."""
 
 CANCELLED = "E12"
 
 STATES = {
-    "S00": WORKING,
-    "S02": WAITING_CARD,
-    "S03": WAITING_CARD,
-    "S04": BANK,
-    "S08": WAITING_CASHIER,
+    "S00": Activity.WORKING,
+    "S02": Activity.WAITING_CARD,
+    "S03": Activity.WAITING_CARD,
+    "S04": Activity.BANK,
+    "S08": Activity.WAITING_CASHIER,
 }
 """The statuses whose meaning is public; every other one is work in progress (terminals.md 5.4)."""
 
@@ -139,10 +130,10 @@ class SsiDriver:
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
         self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`."""
         self._progressed, self._late = progress, late
 
@@ -158,7 +149,7 @@ class SsiDriver:
             status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
             if status and status != AT_REST:
                 raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
-            if order.task != SETTLEMENT:
+            if order.task != Task.SETTLEMENT:
                 return b""
             told = await terminal.ask(GetLastReport().request())
         except WireError as error:
@@ -178,15 +169,15 @@ class SsiDriver:
 
     async def _asked(self, order: Order) -> Reply:
         terminal, merchant, wait = self.terminal, self._merchant(order), self.wait_s
-        if order.task == PAYMENT:
+        if order.task == Task.PAYMENT:
             return await self._pay(order)
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return await terminal.refund(order.sum, order.rrn, merchant, order.uid, wait, self._moved)
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await terminal.void(order.cancelid, order.uid, wait, self._moved)
-        if order.task == CASH_ISSUE:
+        if order.task == Task.CASH_ISSUE:
             return await terminal.cashback(order.sum, order.cash, merchant, order.uid, wait, self._moved)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await terminal.settle(merchant, wait, self._moved)
         return await terminal.totals(merchant, wait, self._moved)
 
@@ -292,7 +283,7 @@ class SsiDriver:
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Ask for the operation by our own name for it; a general report, which has none, by the last report."""
         try:
-            if order.task == SETTLEMENT:
+            if order.task == Task.SETTLEMENT:
                 return await self._report_since(order, decode_report(snapshot), patience)
             told = await self.terminal.find(order.uid, patience)
             if told.waits:
@@ -324,7 +315,8 @@ class SsiDriver:
         """A result that nobody waits for, of an operation that bears its name."""
         uid = reply.result.transaction_uid.lower()
         if uid and reply.verdict not in (Told.UNTOLD, Told.FIRST_STEP):
-            self._late(uid, self._verdict(Order(task=PAYMENT, uid=uid, sum=reply.result.trans_amount or 0), reply))
+            order = Order(Task.PAYMENT, uid, sum=reply.result.trans_amount or 0)
+            self._late(uid, self._verdict(order, reply))
 
     # Service methods
 
@@ -348,7 +340,7 @@ class SsiDriver:
         except WireError as error:
             raise self._not_sent(error) from error
         if reply.code:
-            raise self._error(Order(task=PAYMENT, uid=""), reply.code, reply.text).refused()
+            raise self._error(Order(task=Task.PAYMENT, uid=""), reply.code, reply.text).refused()
         return told
 
     def close(self) -> None:
@@ -390,12 +382,12 @@ class SsiDriver:
 
     def _without_result(self, order: Order, reply: Reply) -> Verdict:
         """A refusal to begin, or the end of a report, which has no result."""
-        if reply.code and (reply.method == METHODS[order.task] or order.task == TOTALS):
+        if reply.code and (reply.method == METHODS[order.task] or order.task == Task.TOTALS):
             declined = self._error(order, reply.code, reply.text)
             if declined.res in _NOT_TAKEN:
                 raise declined.refused()
             return declined
-        if reply.code or order.task not in (TOTALS, SETTLEMENT):
+        if reply.code or order.task not in (Task.TOTALS, Task.SETTLEMENT):
             # A question of ours was refused, not the operation: what became of that is still to be found out.
             raise Garbled(f"a reply without a result: {reply.code or 'no error'}")
         return Approved(slip=reply.result.receipt, text=reply.text)
@@ -403,7 +395,7 @@ class SsiDriver:
     def _error(self, order: Order, code: str, text: str) -> Declined:
         if code == CANCELLED and self._interrupted:
             return Declined.of(Res.OPERATION_CANCELLED, text=text)
-        if code == NOT_FOUND and order.task == REFUND:
+        if code == NOT_FOUND and order.task == Task.REFUND:
             return Declined.of(Res.WRONG_RRN, text=text)
         res = ERRORS.get(code)
         if res is None:
@@ -417,7 +409,7 @@ class SsiDriver:
             return verdict
         await keep(verdict)
         try:
-            report = order.task in (TOTALS, SETTLEMENT)
+            report = order.task in (Task.TOTALS, Task.SETTLEMENT)
             reply = await (self.terminal.report_slip() if report else self.terminal.slip())
         except WireError as error:
             self.log.warn("the slip was not told: {error}", error=error)
@@ -428,7 +420,7 @@ class SsiDriver:
         return nothing_sent(error, self._unreached(error))
 
     def _moved(self, status: str) -> None:
-        self._progressed(Progress(STATES.get(status, WORKING), status))
+        self._progressed(TerminalProgress(STATES.get(status, Activity.WORKING), status))
 
 
 _CAUSES = frozenset(f"E{number}" for number in range(10, 20))

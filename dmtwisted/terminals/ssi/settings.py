@@ -9,24 +9,21 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    CASH_ISSUE,
-    ECHO,
-    FINISH,
-    MERCHANTS,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
+from dmtwisted.terminals.interface import ECHO, MERCHANTS, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
 
-CAPABILITIES = frozenset(
-    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT, CASH_ISSUE},
+CAPABILITIES: frozenset[int] = frozenset(
+    (
+        Task.PAYMENT,
+        Task.REFUND,
+        Task.CANCEL,
+        Task.CASH_ISSUE,
+        Task.READ_CARD,
+        Task.FINISH,
+        Task.TOTALS,
+        Task.SETTLEMENT,
+    )
 )
 """Terminals.md 1; instalments, services and discount cards are not in this protocol."""
 

@@ -36,17 +36,8 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.cashier import Cashier
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
     ECHO,
-    PAYMENT,
-    PIN,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -54,8 +45,9 @@ from dmtwisted.terminals.interface import (
     ITerminal,
     Keep,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -96,10 +88,10 @@ RESULTS: dict[int, Res] = {
 """Results above the bank's (terminals.md 2.2); any other that has words is 5000, and one without is 5009."""
 
 STATES = {
-    **dict.fromkeys((0x01, 0x02), PIN),
-    **dict.fromkeys((0x04, 0x06, 0xD2, 0xD3), BANK),
-    **dict.fromkeys((0x0A, 0x0B, 0x0C), WAITING_CARD),
-    0xC8: WAITING_CASHIER,
+    **dict.fromkeys((0x01, 0x02), Activity.PIN),
+    **dict.fromkeys((0x04, 0x06, 0xD2, 0xD3), Activity.BANK),
+    **dict.fromkeys((0x0A, 0x0B, 0x0C), Activity.WAITING_CARD),
+    0xC8: Activity.WAITING_CASHIER,
 }
 """Intermediate states in our words; every other one is work in progress (terminals.md 7.7)."""
 
@@ -185,9 +177,9 @@ class ZvtDriver:
         self._interrupted = False
         self._cashier = Cashier(reactor, settings.confirm_s)
         self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """See `ITerminal.listen`. A line ends with its operation, and what comes on a new one before our command is
         not acknowledged: the question for the last receipt tells of it."""
         self._progressed = progress
@@ -212,10 +204,10 @@ class ZvtDriver:
         try:
             line = await self._open()
             await self._at_rest(line, order.task)
-            if order.task == TOTALS:
+            if order.task == Task.TOTALS:
                 return b""
             last = await self._last(line)
-            batch = await self._batch(line) if order.task == SETTLEMENT else None
+            batch = await self._batch(line) if order.task == Task.SETTLEMENT else None
         except WireError as error:
             self._leave()
             raise self._not_sent(error) from error
@@ -237,14 +229,14 @@ class ZvtDriver:
         self, line: Line, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
     ) -> Answer:
         store = self._storing(order, keep)
-        if order.task == TOTALS:
+        if order.task == Task.TOTALS:
             return await line.totals(progress=self._moved)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await line.settle(store, progress=self._moved)
         known = self._known(snapshot)
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return await line.refund(order.sum, store, progress=self._moved, receipt_known=known)
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await line.reverse(int(order.cancelid), store, progress=self._moved, receipt_known=known)
         return await line.pay(order.wanted, store, progress=self._moved, receipt_known=known, card_read=card_read)
 
@@ -294,7 +286,7 @@ class ZvtDriver:
             if not read.done or read.status is None:
                 return self._declined(order, read)
             card.callback(_approved(order, read.status, "", order.sum))
-            self._progressed(Progress(WAITING_CASHIER))
+            self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
             wanted = await self._cashier.confirmed()
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
@@ -335,7 +327,7 @@ class ZvtDriver:
                 if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
                     return Undecided("the terminal is still at work")
                 await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
-            if order.task == SETTLEMENT:
+            if order.task == Task.SETTLEMENT:
                 return settled(before.batch, await self._batch(line))
             answer = await self._last_answer(line)
         except NotReached as error:
@@ -376,9 +368,9 @@ class ZvtDriver:
         self._line = line
         answer = await self._asked(line.register())
         if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
+            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
         if not answer.done:
-            raise self._declined(Order(PAYMENT, ""), answer).refused()
+            raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
         return line
 
     async def _still_open(self) -> Line:
@@ -413,7 +405,7 @@ class ZvtDriver:
             return True
         return answer.completion.report.status not in (codes.WAIT, codes.CARD_INSERTED)
 
-    async def _at_rest(self, line: Line, task: int = PAYMENT) -> None:
+    async def _at_rest(self, line: Line, task: int = Task.PAYMENT) -> None:
         """See that the terminal can work.
 
         :raises Refused: when it says why not.
@@ -424,10 +416,10 @@ class ZvtDriver:
                 raise Refused(Res.TERMINAL_BUSY)
             return  # A terminal without this question is asked by the operation itself.
         status = answer.completion.report.status if answer.completion is not None else answer.result
-        if status == codes.RECONCILIATION_DUE and task in (TOTALS, SETTLEMENT):
+        if status == codes.RECONCILIATION_DUE and task in (Task.TOTALS, Task.SETTLEMENT):
             return  # That is what the report is for.
         if status != codes.OK:
-            raise self._declined(Order(PAYMENT, ""), answer, status).refused()
+            raise self._declined(Order(Task.PAYMENT, ""), answer, status).refused()
 
     async def _last(self, line: Line) -> Receipt | None:
         """The last receipt, or `None`; see `_last_answer`."""
@@ -446,8 +438,8 @@ class ZvtDriver:
         if answer.result in (codes.NOT_POSSIBLE, codes.NOTHING_TO_REVERSE, codes.OK):
             return None
         if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
-        raise self._declined(Order(PAYMENT, ""), answer).refused()
+            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
+        raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
 
     async def _batch(self, line: Line) -> Batch | None:
         """What the open batch holds; `None` when the terminal tells it on paper only."""
@@ -478,9 +470,9 @@ class ZvtDriver:
         finally:
             self._leave()
         if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
+            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
         if not answer.done:
-            raise self._declined(Order(PAYMENT, ""), answer).refused()
+            raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
         return {"restxt": "OK"}
 
     def close(self) -> None:
@@ -499,15 +491,15 @@ class ZvtDriver:
         """
         if not answer.taken:
             raise _not_taken(order, answer.result)
-        if not answer.stored and not answer.completed and order.task not in (CANCEL, SETTLEMENT):
+        if not answer.stored and not answer.completed and order.task not in (Task.CANCEL, Task.SETTLEMENT):
             # Its end is certain, and is what a till hears that asks later: not that something could not be stored.
             text = "the payment could not be stored, so the terminal was told to take it back, and did"
             return Declined.of(Res.REQUEST_NOT_TAKEN, text=text)
-        if order.task in (TOTALS, SETTLEMENT) and answer.done:
+        if order.task in (Task.TOTALS, Task.SETTLEMENT) and answer.done:
             return _approved(order, answer.status, _slips(answer), 0)
         if not answer.done and not answer.doubtful:
             return self._declined(order, answer)
-        if answer.doubtful and (answer.stored or order.task not in (CANCEL, SETTLEMENT)):
+        if answer.doubtful and (answer.stored or order.task not in (Task.CANCEL, Task.SETTLEMENT)):
             raise Garbled("the terminal told of a booking, and then of something else")
         if answer.status is None:
             raise Garbled("the terminal is done and told of no booking")
@@ -530,7 +522,7 @@ class ZvtDriver:
 
     def _moved(self, status: IntermediateStatus) -> None:
         text = codes.intermediate_text(status.status)
-        self._progressed(Progress(STATES.get(status.status, WORKING), text))
+        self._progressed(TerminalProgress(STATES.get(status.status, Activity.WORKING), text))
 
     def _not_sent(self, error: WireError) -> Refused:
         return nothing_sent(error, self._unreached(error))
@@ -546,12 +538,12 @@ def _check(order: Order) -> None:
     :raises Refused: when it cannot; nothing was sent.
     """
     if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
+        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     number = order.cancelid
     named = number.isascii() and number.isdigit() and 0 < int(number) <= LAST_RECEIPT
-    if order.task == CANCEL and not named:
+    if order.task == Task.CANCEL and not named:
         raise Refused(Res.OPERATION_NOT_FOUND)
 
 
@@ -583,7 +575,7 @@ def _approved(order: Order, status: StatusInformation | None, slip: str, amount:
         return Approved(sum=amount or 0, slip=slip)
     told = status.amount if status.amount is not None else order.wanted
     told = told if amount is None else amount
-    less = order.task != CANCEL and amount is None and order.wanted and told != order.wanted
+    less = order.task != Task.CANCEL and amount is None and order.wanted and told != order.wanted
     return Approved(
         sum=told,
         cardmask=status.pan,

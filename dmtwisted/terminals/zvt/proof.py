@@ -7,17 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from dmtwisted.results import Res
-from dmtwisted.terminals.interface import (
-    PAYMENT,
-    REFUND,
-    Approved,
-    Declined,
-    Found,
-    NeverStarted,
-    Order,
-    Undecided,
-    Verdict,
-)
+from dmtwisted.terminals.interface import Approved, Declined, Found, NeverStarted, Order, Task, Undecided, Verdict
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.messages import BatchTotals, StatusInformation
 
@@ -122,7 +112,7 @@ def judge(
         return Undecided(f"{why}, of another time")
     if ours is not None and told.number == _next(ours.number) and _is_reversal(told, ours):
         return TAKEN_BACK
-    if order.task in (PAYMENT, REFUND) and _is_of_two(told, last):
+    if order.task in (Task.PAYMENT, Task.REFUND) and _is_of_two(told, last):
         return TAKEN_BACK
     expected = {1} if last is None else {1, _next(last.number)} - {last.number}
     if told.number not in expected or (last is not None and told.trace and told.trace == last.trace):

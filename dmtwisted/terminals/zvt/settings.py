@@ -9,22 +9,13 @@ from msgspec import Meta
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    ECHO,
-    FINISH,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
+from dmtwisted.terminals.interface import ECHO, PING, Task, names_of
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
 
-CAPABILITIES = frozenset({PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT})
+CAPABILITIES: frozenset[int] = frozenset(
+    (Task.PAYMENT, Task.REFUND, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
+)
 """Terminals.md 1; cash with a payment is a bank's option, and cards of a shop's own need its card types."""
 
 SERVICES = frozenset({PING, ECHO})
