@@ -42,13 +42,13 @@ from dmtwisted.terminals.caisse_ap import settings as caisse_ap
 from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
 from dmtwisted.terminals.concert_v2 import settings as concert_v2
 from dmtwisted.terminals.concert_v2.driver import ConcertDriver
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.ecr17 import settings as ecr17
 from dmtwisted.terminals.ecr17.driver import Ecr17Driver
 from dmtwisted.terminals.nexo import settings as nexo
 from dmtwisted.terminals.privatbank import settings as privatbank_json
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import Unreached
 from dmtwisted.terminals.ssi import settings as ssi_json
 from dmtwisted.terminals.ssi.driver import SsiDriver
 from dmtwisted.terminals.zvt import settings as zvt

@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, LOOK, _verdict
+from dmtwisted.terminals.base import LOOK
+from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, _verdict
 from dmtwisted.terminals.caisse_ap.settings import DRIVER
 from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.errors import Garbled

@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.terminals.concert_v2.driver import LOOK, _verdict
+from dmtwisted.terminals.base import LOOK
+from dmtwisted.terminals.concert_v2.driver import _verdict
 from dmtwisted.terminals.concert_v2.settings import DRIVER
 from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.terminals.concert_v2 import Answer, frame

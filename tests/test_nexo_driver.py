@@ -16,7 +16,7 @@ from dmtwisted.conformance.stands import NO_CERTIFICATE, POI
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.interface import Declined, Order, Task
-from dmtwisted.terminals.kept import operation_of
+from dmtwisted.terminals.journal import operation_of
 from dmtwisted.terminals.nexo.driver import CONDITIONS, NexoDriver, _declined, service_id_of
 from dmtwisted.terminals.nexo.settings import DRIVER, NexoSettings, blocks_of
 from protocols.errors import Garbled

@@ -12,12 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.interface import Approved, Declined, Order, Task
-from dmtwisted.terminals.kept import operation_of
+from dmtwisted.terminals.journal import operation_of
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.proof import LastReceipt, prove
 from dmtwisted.terminals.privatbank.settings import DRIVER, PrivatbankSettings
-from dmtwisted.terminals.settings import Unreached
 from protocols.errors import NotReached
 from protocols.simulators.privatbank_json import PrivatbankSimulator
 from protocols.terminals.privatbank_json.messages import Reply, Transaction

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Res
-from dmtwisted.terminals.settings import Unreached
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.ssi.driver import ERRORS, SsiDriver
 from dmtwisted.terminals.ssi.settings import DRIVER, SsiSettings
 from protocols.simulators.ssi_json import SsiSimulator

@@ -13,10 +13,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.requests import PayTask
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.terminals.answers import broken_off, info_of, masked, nothing_sent
 from dmtwisted.terminals.interface import NAMES, Approved, Declined, Order, Verdict
-from dmtwisted.terminals.ordering import label_of, order_of, same_order
+from dmtwisted.terminals.orders import label_of, order_of, same_order
 from dmtwisted.terminals.service import Caller, TerminalService
-from dmtwisted.terminals.telling import broken_off, info_of, masked, nothing_sent
 from protocols.errors import Garbled, LineLost, NotReached, Silent
 from tests.shop import Shop
 from tests.specification import promises

@@ -10,7 +10,7 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State
 from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
-from dmtwisted.terminals.kept import KIND, operation_of
+from dmtwisted.terminals.journal import KIND, operation_of
 from dmtwisted.terminals.service import Caller, TerminalService
 
 LOOKED_THROUGH = 500

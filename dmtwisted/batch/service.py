@@ -55,9 +55,9 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State, StoreFailed
+from dmtwisted.terminals.answers import masked
 from dmtwisted.terminals.interface import Approved, Declined, Order, Task, Verdict
 from dmtwisted.terminals.service import Caller
-from dmtwisted.terminals.telling import masked
 
 UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
 """Where a person sees what the service could not end by itself."""

@@ -16,9 +16,9 @@ from dmtwisted.conformance.stands import OPERATION, POI
 from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.nexo.driver import NexoDriver
 from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import Unreached
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
 

@@ -26,6 +26,18 @@ WRONG_RRN = frozenset({"0012", "0025"})
 """Codes by which a bank says that it does not know the payment that a refund names."""
 
 
+def catalogued(order: Order, res: Res | None, code: str, words: str, text: str) -> Declined:
+    """A refusal by a line of the catalogue, with the detail that the line needs.
+
+    :param res: `None` for a ``code`` that has no line: that is 5009.
+    :param words: what the terminal's general error says.
+    :param text: the terminal's own words.
+    """
+    res = res or Res.UNHANDLED_CODE
+    details = {Res.UNHANDLED_CODE: code, Res.TERMINAL_ERROR: words, Res.TASK_NOT_SUPPORTED: str(order.task)}
+    return Declined.of(res, *([details[res]] if res in details else []), text=text)
+
+
 def bank_refusal(order: Order, code: str, text: str, status: str = "") -> Declined:
     """A refusal of the bank with its ``code`` of four digits, its ``text`` and the ``status`` of the operation."""
     if order.task == Task.REFUND and code in WRONG_RRN:

@@ -8,8 +8,9 @@ The path of an operation, and what happens if the power goes after each step:
 3. the request goes out;
 4. the verdict is stored, then acknowledged where the wire has such a thing, then answered.
 
-A break after step 2 is unknown until the terminal tells (`dmtwisted.terminals.doubts`). While an operation is unknown
-the device takes no other one, and nothing is ever sent again by us: a repeat belongs to the caller (rules 3 to 5).
+The end of an operation that breaks after step 2 is unknown until the terminal reports it
+(`dmtwisted.terminals.recovery`). Meanwhile the device takes no other operation, and the service never sends the
+request again: a repeat belongs to the caller (docs/reference/terminals.md#recovery-rules).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
+from dmtwisted.terminals.answers import Caller, broken_off, masked, masked_card, nothing_sent, told, told_refusal
 from dmtwisted.terminals.interface import (
     READING,
     TASKS,
@@ -43,9 +44,9 @@ from dmtwisted.terminals.interface import (
     TerminalProgress,
     Verdict,
 )
-from dmtwisted.terminals.kept import KIND, Kept, Operation, PayJournal, operation_of
-from dmtwisted.terminals.ordering import label_of, order_of, same_order
-from dmtwisted.terminals.telling import Caller, broken_off, masked, masked_card, nothing_sent, told, told_refusal
+from dmtwisted.terminals.journal import KIND, Kept, Operation, PayJournal, operation_of
+from dmtwisted.terminals.orders import label_of, order_of, same_order
+from dmtwisted.terminals.recovery import LEAST_ASKING, Doubts, keeping
 from protocols.errors import WireError
 
 __all__ = ["KIND", "Caller", "TerminalService"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.terminals.interface import Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset({Task.PAYMENT, Task.REFUND, Task.CANCEL})
 """Terminals.md 1: there are no reports on this wire."""
@@ -47,20 +44,6 @@ class CaisseApSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True
             raise BadSettings("settings.interface", "this protocol goes over a network only")
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, 0)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = CaisseApDriver(settings, endpoint, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="caisse-ap",
-    title="Caisse-AP over IP (Concert V3)",
-    settings=CaisseApSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "caisse-ap", "Caisse-AP over IP (Concert V3)", CaisseApSettings, CAPABILITIES, f"{__package__}.driver"
 )

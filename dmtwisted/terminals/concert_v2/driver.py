@@ -9,26 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.concert_v2.settings import CAPABILITIES, SERVICES, ConcertSettings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import SlipOnlyDriver, check_slip_only, handle_of
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.concert_v2.settings import BAUDRATE, CAPABILITIES, SERVICES, ConcertSettings
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
     Activity,
     Approved,
-    Declined,
     Found,
     ITerminal,
     Keep,
     Order,
-    ReadCard,
     Task,
     TerminalProgress,
-    Undecided,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import NotReached, WireError
 from protocols.terminals.concert_v2 import (
     MOST_CENTS,
@@ -45,15 +46,12 @@ from protocols.terminals.concert_v2 import (
 RESULTS: dict[Result, Res] = {Result.REFUSED: Res.BANK_REFUSED, Result.NOT_VERIFIED: Res.TERMINAL_ERROR}
 """Why it was not done (terminals.md 2.2); a code that is not known is 5009."""
 
-LOOK = "this protocol has no question for it: look at the terminal's slip"
-"""Why nothing can be found out."""
-
 PRIVATE = 10
 """Characters of our own that travel with a request, and come back from some terminals."""
 
 
 @implementer(ITerminal)
-class ConcertDriver:
+class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
     """One Concert V2 terminal.
 
     :param endpoint: opens lines, one for each operation.
@@ -61,11 +59,9 @@ class ConcertDriver:
     :param unreached: what to say when the line cannot be opened.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "concert-v2"
-    keeps_early = False
 
     def __init__(
         self,
@@ -74,8 +70,7 @@ class ConcertDriver:
         clock: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
         wire = Settings(
             settings.register,
             settings.currency,
@@ -86,28 +81,13 @@ class ConcertDriver:
         self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
         # The operation whose answer did not come.
         self._given_up: Order | None = None
-        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
 
     async def snapshot(self, order: Order) -> bytes:
         """Nothing can be asked beforehand; what the wire cannot carry is refused here.
 
         :raises Refused: when the order does not fit this protocol.
         """
-        if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
-        if order.task == Task.CANCEL and not order.sum:
-            # The sum is all that the terminal is told of the operation that is meant.
-            raise Refused(Res.MISSING_OBJECT, "pay.sum")
-        if not self._settings.least <= order.sum <= MOST_CENTS:
-            raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
+        check_slip_only(order, self._settings.least, MOST_CENTS)
         return b""
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
@@ -138,7 +118,7 @@ class ConcertDriver:
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Nothing: only a person can tell, or the terminal by itself."""
         self._given_up = order
-        return Undecided(LOOK)
+        return await super().find_out(order, snapshot, keep, patience)
 
     def _heard_late(self, answer: Answer) -> None:
         """An answer that nobody waits for: it is the lost one when all that it tells fits.
@@ -157,20 +137,6 @@ class ConcertDriver:
         self._given_up = None
         self._late(order.uid, _verdict(order, answer))
 
-    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """This protocol reads no card without paying.
-
-        :raises Refused: 5029.
-        """
-        raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
-
-    async def proceed(self, order: Order) -> None:
-        """Nothing ever stops at a card.
-
-        :raises Refused: 5074.
-        """
-        raise Refused(Res.NOTHING_TO_CONFIRM)
-
     async def interrupt(self) -> None:
         """Take the call back, as long as the request is not on its way.
 
@@ -181,18 +147,8 @@ class ConcertDriver:
 
     async def check(self) -> None:
         """A call that asks nothing."""
-        try:
+        with self._refused():
             await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
-
-    async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`; there is only the ping."""
-        await self.check()
-        return {"restxt": "OK"}
-
-    def close(self) -> None:
-        """No line is kept between operations."""
 
     def _not_sent(self, error: WireError) -> Refused:
         """What a caller hears of a call that led to nothing (terminals.md 2.1)."""
@@ -204,12 +160,7 @@ class ConcertDriver:
             return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
         if isinstance(error, Unanswered):
             return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason)
-        return nothing_sent(error, self._unreached(error))
-
-
-def handle_of(order: Order) -> str:
-    """The name of an operation for a later cancel: the wire has none, and the terminal goes by the sum."""
-    return order.uid[:8]
+        return super()._not_sent(error)
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:
@@ -218,7 +169,12 @@ def _verdict(order: Order, answer: Answer) -> Verdict:
         handle = handle_of(order)
         return Approved(sum=answer.cents, cardmask=answer.card.replace("X", "*"), rrn=handle, cancelid=handle)
     res = RESULTS.get(answer.result) if answer.result is not None else None
-    if res is None:
-        return Declined.of(Res.UNHANDLED_CODE, answer.result_code)
     words = "not verified" if res is Res.TERMINAL_ERROR else ""
-    return Declined.of(res, *([words] if words else []), text=words)
+    return catalogued(order, res, answer.result_code, words, words)
+
+
+def build(row: DeviceRow, settings: ConcertSettings, around: Surroundings) -> TerminalService:
+    """The service of a Concert V2 terminal."""
+    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
+    driver = ConcertDriver(settings, endpoint, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

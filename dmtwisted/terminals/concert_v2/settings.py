@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import PING, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.terminals.interface import PING, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset({Task.PAYMENT, Task.REFUND, Task.CANCEL})
 """Terminals.md 1: there are no reports on this wire."""
@@ -49,20 +46,6 @@ class ConcertSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True,
             raise BadSettings("settings.port", "a network line of this protocol has no usual port")
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.concert_v2.driver import ConcertDriver
-
-    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = ConcertDriver(settings, endpoint, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="concert-v2",
-    title="Concert V2 (Telium, E/E+)",
-    settings=ConcertSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "concert-v2", "Concert V2 (Telium, E/E+)", ConcertSettings, CAPABILITIES, f"{__package__}.driver"
 )

@@ -14,14 +14,18 @@ from hashlib import sha256
 import msgspec
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.cashier import Cashier
-from dmtwisted.terminals.ecr17.settings import CAPABILITIES, SERVICES, Ecr17Settings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.answers import nothing_sent
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
+from dmtwisted.terminals.ecr17.settings import BAUDRATE, CAPABILITIES, SERVICES, Ecr17Settings
 from dmtwisted.terminals.interface import (
     Activity,
     Approved,
@@ -37,7 +41,8 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.proof import CLOCK_ERROR, batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.ecr17.answers import (
     APPROVED,
@@ -69,12 +74,6 @@ RESULTS: dict[str, Res] = {NO_CARD: Res.OPERATION_CANCELLED, UNKNOWN_COMMAND: Re
 LRC = {"std": Lrc.STD, "stx": Lrc.STX, "noext": Lrc.NOEXT, "stx_noext": Lrc.STX_NOEXT}
 """The variants of the check byte by their setting; `auto` is none of them."""
 
-CLOCK_ERROR = timedelta(minutes=2)
-"""How far the terminal's clock may be from ours."""
-
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
-
 
 class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the terminal told of its last operation before a request.
@@ -100,7 +99,7 @@ Last = PaymentAnswer | PreauthorisationAnswer
 
 
 @implementer(ITerminal)
-class Ecr17Driver:
+class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     """One ECR17 terminal.
 
     :param endpoint: opens lines, one for each question.
@@ -109,11 +108,9 @@ class Ecr17Driver:
     :param unreached: what to say when there is no connection.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ecr17"
-    keeps_early = False
 
     def __init__(
         self,
@@ -123,9 +120,8 @@ class Ecr17Driver:
         reactor: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._clock, self._reactor = clock, reactor
-        self.wait_s = settings.wait_s
         wire = Settings(
             lrc=LRC.get(settings.lrc),
             terminal=settings.terminal_id,
@@ -139,20 +135,11 @@ class Ecr17Driver:
         self._receipt_due: Deferred[None] | None = None
         # The operation whose answer did not come, and what the terminal told before it.
         self._given_up: tuple[Order, Before] | None = None
-        self._cashier = Cashier(reactor, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
+        self._card_first = CardFirst(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
         """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
-        if snapshot:
-            before = decode_before(snapshot)
-            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     # Operations
 
@@ -173,7 +160,7 @@ class Ecr17Driver:
             raise self._not_sent(error) from error
         self._tells = self._tells or _names(last)
         stan = last.stan if _names(last) else ""
-        begun, place = self._now().isoformat(), self._settings.place
+        begun, place = local_time(self._clock).isoformat(), self._settings.place
         return encode_before(Before(_digest(last), stan, begun, self._tells, total, place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
@@ -228,19 +215,9 @@ class Ecr17Driver:
         """A card verification; the payment with that card follows when task 7 comes."""
         self._given_up = None
         self._receipts.clear()
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, snapshot, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
         self._progressed(TerminalProgress(Activity.WAITING_CARD))
         try:
             told = await self.terminal.verify_card()
@@ -254,7 +231,7 @@ class Ecr17Driver:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
         self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
-        wanted = await self._cashier.confirmed()
+        wanted = await self._card_first.confirmed()
         if wanted is None:
             return Declined.of(Res.OPERATION_CANCELLED)
         order = msgspec.structs.replace(order, corrected=wanted)
@@ -270,16 +247,16 @@ class Ecr17Driver:
 
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
+        self._card_first.confirm(order.wanted)
 
     async def interrupt(self) -> None:
         """Give up a card that waits for the cashier; a running operation only the terminal's own key stops.
 
         :raises Refused: 5029 for anything else than a waiting card.
         """
-        if not self._cashier.waits:
+        if not self._card_first.waits:
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._cashier.say(None)
+        self._card_first.confirm(None)
 
     # After a lost answer
 
@@ -290,7 +267,7 @@ class Ecr17Driver:
         try:
             last = await self.terminal.recover(None, patience)
             if order.task == Task.SETTLEMENT:
-                return _settled(before.total, await self._total())
+                return batch_closed(before.total, await self._total(), "session")
         except NotReached as error:
             raise self._not_sent(error) from error
         assert last is not None
@@ -309,11 +286,11 @@ class Ecr17Driver:
 
     def _in_time(self, before: Before, last: PaymentAnswer) -> bool:
         """Whether an operation can be one that began then; without a time in the answer the number decides."""
-        begun, now = datetime.fromisoformat(before.begun), self._now()
+        begun, now = datetime.fromisoformat(before.begun), local_time(self._clock)
         at = _host_time(last.host_time, now)
         if at is None:
             return True
-        end = min(now, begun + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT)
+        end = latest_end(begun, self.wait_s, now)
         # The terminal tells no seconds.
         return begun - CLOCK_ERROR - timedelta(minutes=1) <= at <= end + CLOCK_ERROR
 
@@ -341,15 +318,9 @@ class Ecr17Driver:
         if status.state is not TerminalState.OPERATIVE:
             raise self._not_sent(NotOperative(status.state))
 
-    async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`; there is only the ping."""
-        await self.check()
-        return {"restxt": "OK"}
-
     def close(self) -> None:
         """Let go of a payment that waits for task 7; no line is kept between operations."""
-        if self._watched is not None:
-            self._watched.cancel()
+        self._card_first.close()
 
     # What the terminal tells meanwhile
 
@@ -410,10 +381,7 @@ class Ecr17Driver:
             if text:
                 return Declined.of(Res.BANK_MESSAGE, text, "-", result, text=text)
             return Declined.of(Res.BANK_REFUSED)
-        res = RESULTS.get(result)
-        if res is None:
-            return Declined.of(Res.UNHANDLED_CODE, result, text=text)
-        return Declined.of(res, *([text or result] if res is Res.TERMINAL_ERROR else []), text=text)
+        return catalogued(order, RESULTS.get(result), result, text or result, text)
 
     async def _find_variant(self) -> None:
         try:
@@ -432,11 +400,7 @@ class Ecr17Driver:
                 # It was asked for its state, and that is what went wrong.
                 return nothing_sent(error.__cause__)
             return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
-        return nothing_sent(error, self._unreached(error))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals tell it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
+        return super()._not_sent(error)
 
 
 def _check(order: Order) -> None:
@@ -444,8 +408,7 @@ def _check(order: Order) -> None:
 
     :raises Refused: when it cannot; nothing was sent.
     """
-    if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+    refuse_part(order)
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     stan = order.cancelid
@@ -471,14 +434,12 @@ def _host_time(text: str, now: datetime) -> datetime | None:
     return min((datetime(now.year + year, 1, 1) + into for year in (-1, 0, 1)), key=lambda at: abs(at - now))
 
 
-def _settled(before: int | None, now: int | None) -> Found:
-    """Whether the session was closed: it is empty then. Nobody's money moves by a second closing."""
-    if before and now == before:
-        return NeverStarted()
-    if before and now == 0:
-        return Approved(text="found out: the session is closed")
-    return Undecided("whether the session was closed is not told")
-
-
 def _money(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
+
+
+def build(row: DeviceRow, settings: Ecr17Settings, around: Surroundings) -> TerminalService:
+    """The service of an ECR17 terminal."""
+    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
+    driver = Ecr17Driver(settings, endpoint, around.clock, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import PING, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.terminals.interface import PING, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset(
     (Task.PAYMENT, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
@@ -63,20 +60,4 @@ class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, k
             raise BadSettings("settings.port", "this protocol has no usual port; it is set on the terminal")
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.ecr17.driver import Ecr17Driver
-
-    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = Ecr17Driver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="ecr17",
-    title="ECR17",
-    settings=Ecr17Settings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-)
+DRIVER = terminal_driver("ecr17", "ECR17", Ecr17Settings, CAPABILITIES, f"{__package__}.driver")

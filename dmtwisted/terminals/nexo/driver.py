@@ -10,16 +10,18 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 import msgspec
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
-from dmtwisted.terminals.cashier import Cashier
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver
+from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.interface import (
     ECHO,
     Activity,
@@ -33,11 +35,11 @@ from dmtwisted.terminals.interface import (
     ReadCard,
     Task,
     TerminalProgress,
-    Undecided,
     Verdict,
 )
-from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings, blocks_of
+from dmtwisted.terminals.proof import batch_closed
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.nexo.messages import (
     LONGEST_ID,
@@ -55,7 +57,7 @@ from protocols.terminals.nexo.messages import (
 from protocols.terminals.nexo.notice import Notice, Step
 from protocols.terminals.nexo.notices import NoticePort, Notices
 from protocols.terminals.nexo.sealing import Seal
-from protocols.terminals.nexo.terminal import NexoTerminal, Settings
+from protocols.terminals.nexo.terminal import NexoTerminal, Settings, local_agent
 
 CONDITIONS: dict[str, Res] = {
     **dict.fromkeys(
@@ -130,7 +132,7 @@ decode_batch = msgspec.json.Decoder(Batch).decode
 
 
 @implementer(ITerminal)
-class NexoDriver:
+class NexoDriver(TerminalDriver[NexoSettings]):
     """One nexo terminal.
 
     :param agent: sends the requests.
@@ -139,11 +141,9 @@ class NexoDriver:
     :param port: where the terminal posts what its display shows, if anywhere.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "nexo"
-    keeps_early = False
 
     def __init__(
         self,
@@ -153,8 +153,7 @@ class NexoDriver:
         unreached: Callable[[WireError], Refused],
         port: NoticePort | None = None,
     ) -> None:
-        self._settings, self._clock, self._unreached = settings, clock, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
         seal = None
         if settings.passphrase:
             seal = Seal(settings.passphrase, settings.key_identifier, settings.key_version)
@@ -168,16 +167,10 @@ class NexoDriver:
         self.terminal = NexoTerminal(agent, clock, wire, seal)
         # What runs now, for an abort.
         self._running: tuple[Category, str] | None = None
-        self._cashier = Cashier(clock, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
+        self._card_first = CardFirst(clock, settings.confirm_s)
         self._port = port
         if port is not None:
             port.open(Notices(self._noticed, seal, _address(settings.host)))
-
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`; an answer comes on its request's own connection, so nothing comes late."""
-        self._progressed = progress
 
     def _noticed(self, notice: Notice) -> None:
         """What the display shows, if it is about the operation that runs; it proves nothing (rule 11)."""
@@ -185,9 +178,6 @@ class NexoDriver:
             self._progressed(TerminalProgress(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details)))
 
     # Operations
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
 
     async def snapshot(self, order: Order) -> bytes:
         """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
@@ -252,19 +242,9 @@ class NexoDriver:
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A card acquisition; the payment that refers to it follows when task 7 comes."""
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, card))
+        return await self._card_first.read(lambda card: self._held(order, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, card: CardDue) -> Verdict:
         self._progressed(TerminalProgress(Activity.WAITING_CARD))
         try:
             try:
@@ -278,7 +258,7 @@ class NexoDriver:
                 return _declined(order, read.response)
             card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
             self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
-            wanted = await self._cashier.confirmed()
+            wanted = await self._card_first.confirmed()
             if wanted is None:
                 await self._release()
                 return Declined.of(Res.OPERATION_CANCELLED)
@@ -302,12 +282,12 @@ class NexoDriver:
 
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
+        self._card_first.confirm(order.wanted)
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`."""
-        if self._cashier.waits:
-            self._cashier.say(None)
+        if self._card_first.waits:
+            self._card_first.confirm(None)
         elif self._running is None:
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
         else:
@@ -351,8 +331,7 @@ class NexoDriver:
         """Let go of a payment that waits for task 7 and of the port for notices; no connection is kept."""
         if self._port is not None:
             self._port.close()
-        if self._watched is not None:
-            self._watched.cancel()
+        self._card_first.close()
 
     # What is asked, and what the answer means
 
@@ -408,9 +387,6 @@ class NexoDriver:
         lines = (f"{total.kind} {total.count} {_money(total.amount)} {total.currency}" for total in answer.totals)
         return Approved(slip="\n".join(line.rstrip() for line in lines))
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
 
 def _address(host: str) -> str:
     """``host`` when it is an address; a name may have several, so nothing is compared with it."""
@@ -445,10 +421,8 @@ def _declined(order: Order, response: Response) -> Declined:
     low = f"{reason} {message}".lower()
     told = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))
     found = next(told, CONDITIONS.get(condition))
-    if found is None:
-        return Declined.of(Res.UNHANDLED_CODE, condition or "-", text=text)
-    details_of = {Res.TERMINAL_ERROR: f"{condition} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
-    return Declined.of(found, *([details_of[found]] if found in details_of else []), text=text or condition)
+    words = f"{condition} {text}".strip()
+    return catalogued(order, found, condition or "-", words, text or (condition if found else ""))
 
 
 def _taken(declined: Declined) -> Declined:
@@ -462,14 +436,8 @@ def _taken(declined: Declined) -> Declined:
 
 
 def _settled(before: Batch | None, told: TotalsAnswer) -> Found:
-    """Whether the batch was closed: it is empty then. Nobody's money moves by a second report."""
-    if before is not None and before.sums and told.response.result is Result.SUCCESS:
-        now = Batch.of(told)
-        if now == before:
-            return NeverStarted()
-        if not now.sums:
-            return Approved(text="found out: the batch is closed")
-    return Undecided("whether the batch was closed is not told")
+    now = Batch.of(told).sums if told.response.result is Result.SUCCESS else None
+    return batch_closed(before and before.sums, now)
 
 
 def _slip(receipts: tuple[Receipt, ...]) -> str:
@@ -484,3 +452,15 @@ def _masked(pan: str) -> str:
 
 def _money(hundredths: int) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def build(row: DeviceRow, settings: NexoSettings, around: Surroundings) -> TerminalService:
+    """The service of a nexo terminal."""
+    agent = local_agent(around.reactor, settings.roots, settings.server_name)
+    port = None
+    if settings.notices_port:
+        interface = "::" if ":" in settings.host else ""
+        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
+        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
+    driver = NexoDriver(settings, agent, around.reactor, Unreached(settings), port)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

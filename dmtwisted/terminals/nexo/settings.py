@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = TASKS - {
     Task.TRANSFER,
@@ -111,29 +108,11 @@ def blocks_of(pem: str) -> list[tuple[str, str]]:
     return found
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    # HTTP client, TLS and ciphers come with these: only a shop that has such a terminal pays for them.
-    from dmtwisted.terminals.nexo.driver import NexoDriver
-    from protocols.terminals.nexo.notices import NoticePort
-    from protocols.terminals.nexo.terminal import local_agent
-
-    agent = local_agent(around.reactor, settings.roots, settings.server_name)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    port = None
-    if settings.notices_port:
-        interface = "::" if ":" in settings.host else ""
-        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
-        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
-    driver = NexoDriver(settings, agent, around.reactor, unreached, port)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="nexo",
-    title="nexo JSON (Adyen)",
-    settings=NexoSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "nexo",
+    "nexo JSON (Adyen)",
+    NexoSettings,
+    CAPABILITIES,
+    f"{__package__}.driver",
     secrets=("passphrase", "key_identifier", "notices_pem"),
 )

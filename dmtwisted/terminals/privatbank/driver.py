@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver
 from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
     ECHO,
     MASKS,
@@ -42,8 +45,9 @@ from dmtwisted.terminals.privatbank.proof import (
     refused_by_bank,
     shows_receipt,
 )
-from dmtwisted.terminals.privatbank.settings import CAPABILITIES, SERVICES, PrivatbankSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.privatbank.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, PrivatbankSettings
+from dmtwisted.terminals.proof import latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
@@ -126,15 +130,12 @@ PROGRESS = {
 POLL = 0.5
 """Seconds between two questions for the progress (rule 11), so that what is shown is less than a second old."""
 
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
-
 NOTHING_SHOWN = ("NO_D_GROUP", "PAN_UNDEF")
 """What a terminal says of a card that it has not read (terminals.md 4.7)."""
 
 
 @implementer(ITerminal)
-class PrivatbankDriver:
+class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
     """One PrivatBank terminal.
 
     :param endpoint: opens the line.
@@ -144,11 +145,9 @@ class PrivatbankDriver:
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "privatbank-json"
-    keeps_early = False
 
     def __init__(
         self,
@@ -159,9 +158,8 @@ class PrivatbankDriver:
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._clock, self._reactor = clock, reactor
-        self.wait_s = settings.wait_s
         opening = Opening(thorough=settings.opening == "thorough", pause=settings.opening_pause_s)
         pace = pace or Pace(operation=settings.wait_s, poll=POLL)
         self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._heard_late)
@@ -169,22 +167,14 @@ class PrivatbankDriver:
         # The last receipt of the open batch that the terminal told of.
         self._receipt = Snapshot()
         self._interrupted = False
-        self._progressed: Callable[[TerminalProgress], None] = _nobody
-        self._late: Callable[[str, Verdict], None] = _nobody_late
         # The operation whose answer did not come, and what it would be an answer to.
         self._given_up: Order | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
 
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
-
     def recall(self, snapshot: bytes) -> None:
         """See `ITerminal.recall`: a terminal that told receipts at this place still tells them."""
-        if snapshot:
-            before = decode_last(snapshot)
-            self._tells_receipts = self._tells_receipts or (before.tells and before.place == self._settings.place)
+        self._tells_receipts = self._tells_receipts or told_before(snapshot, self._settings.place)
 
     # Operations
 
@@ -199,7 +189,7 @@ class PrivatbankDriver:
         self._tells_receipts = self._tells_receipts or shows_receipt(told)
         self._receipt = self._receipt if told.error else Snapshot.of(told)
         return encode_last(
-            LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts, self._settings.place)
+            LastReceipt.of(told, self._receipt, local_time(self._clock), self._tells_receipts, self._settings.place)
         )
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
@@ -269,8 +259,8 @@ class PrivatbankDriver:
             return Undecided("the terminal is still at work")
         if order.task == Task.SETTLEMENT:
             return _settled(before, told)
-        limit = datetime.fromisoformat(before.begun) + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT
-        finding = prove(order, before, told, min(self._now(), limit))
+        ended = latest_end(datetime.fromisoformat(before.begun), self.wait_s, local_time(self._clock))
+        finding = prove(order, before, told, ended)
         if finding is Finding.NOTHING:
             return NeverStarted()
         if finding is Finding.OURS:
@@ -388,23 +378,8 @@ class PrivatbankDriver:
             return bank_refusal(order, code, text, reply.transaction.trn_status)
         return Declined.of(Res.UNHANDLED_CODE, code, text=text)
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
     def _moved(self, code: int) -> None:
         self._progressed(TerminalProgress(PROGRESS.get(code, Activity.WORKING)))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals print it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
-
-
-def _nobody(_: TerminalProgress) -> None:
-    """Nobody looks."""
-
-
-def _nobody_late(_: str, __: Verdict) -> None:
-    """Nobody listens."""
 
 
 def _general(order: Order, text: str) -> Declined:
@@ -480,3 +455,11 @@ def _listed(reply: Reply) -> dict[str, Any]:
     if reply.error or reply.unknown_method:
         raise Refused(Res.TERMINAL_ERROR, reply.text or reply.message_type, action=Action.REPEAT)
     return {str(number): title for number, title in reply.numbered.items()}
+
+
+def build(row: DeviceRow, settings: PrivatbankSettings, around: Surroundings) -> TerminalService:
+    """The service of a PrivatBank terminal."""
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
+    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

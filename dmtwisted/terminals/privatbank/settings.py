@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = TASKS - {Task.TRANSFER, Task.STORED}
 """All tasks but the transfer (terminals.md 1)."""
@@ -60,20 +56,6 @@ class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=Tr
     ] = "ServiceRefPbP"
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
-    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="privatbank-json",
-    title="PrivatBank JSON",
-    settings=PrivatbankSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "privatbank-json", "PrivatBank JSON", PrivatbankSettings, CAPABILITIES, f"{__package__}.driver"
 )

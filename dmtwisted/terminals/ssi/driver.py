@@ -7,12 +7,15 @@ from collections.abc import Callable
 import msgspec
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.codes import bank_refusal, catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
     MERCHANTS,
     Activity,
@@ -29,8 +32,8 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.ssi.settings import CAPABILITIES, SERVICES, SsiSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, SsiSettings
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
 from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
@@ -94,7 +97,7 @@ decode_report = msgspec.json.Decoder(Report).decode
 
 
 @implementer(ITerminal)
-class SsiDriver:
+class SsiDriver(TerminalDriver[SsiSettings]):
     """One SSI terminal.
 
     :param endpoint: opens lines.
@@ -103,11 +106,9 @@ class SsiDriver:
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ssi-json"
-    keeps_early = False
 
     def __init__(
         self,
@@ -117,8 +118,8 @@ class SsiDriver:
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
-        self._settings, self._clock, self._unreached = settings, clock, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
+        self._clock = clock
         self.terminal = SsiTerminal(
             endpoint,
             clock,
@@ -129,18 +130,9 @@ class SsiDriver:
         self._interrupted = False
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
+        self._card_first = CardFirst(clock, settings.confirm_s)
 
     # Operations
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
 
     async def snapshot(self, order: Order) -> bytes:
         """The terminal is there and at rest; before a general report also what the last one was."""
@@ -159,8 +151,7 @@ class SsiDriver:
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
         self._interrupted = False
-        if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "3", note="a cancel of a part")
+        refuse_part(order)
         try:
             reply = await self._asked(order)
         except NotReached as error:
@@ -203,20 +194,9 @@ class SsiDriver:
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """The first step of a purchase; the second one follows when task 7 comes."""
         self._interrupted, self._wanted = False, None
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            self._go = None
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, keep: Keep, card: CardDue) -> Verdict:
         purchase, began = self._purchase(order), self._clock.seconds()
         try:
             reply = await self.terminal.begin(purchase, self.wait_s, self._moved)
@@ -345,8 +325,7 @@ class SsiDriver:
 
     def close(self) -> None:
         """Let go of the line, and of a payment that waits for task 7."""
-        if self._watched is not None:
-            self._watched.cancel()
+        self._card_first.close()
         Deferred.fromCoroutine(self.terminal.close())
 
     # What is asked, and what the answer means
@@ -397,11 +376,7 @@ class SsiDriver:
             return Declined.of(Res.OPERATION_CANCELLED, text=text)
         if code == NOT_FOUND and order.task == Task.REFUND:
             return Declined.of(Res.WRONG_RRN, text=text)
-        res = ERRORS.get(code)
-        if res is None:
-            return Declined.of(Res.UNHANDLED_CODE, code, text=text)
-        details = {Res.TERMINAL_ERROR: f"{code} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
-        return Declined.of(res, *([details[res]] if res in details else []), text=text)
+        return catalogued(order, ERRORS.get(code), code, f"{code} {text}".strip(), text)
 
     async def _with_slip(self, order: Order, verdict: Verdict, keep: Keep) -> Verdict:
         """An approval with its slip, which is a question of its own; the approval is durable before it is asked."""
@@ -415,9 +390,6 @@ class SsiDriver:
             self.log.warn("the slip was not told: {error}", error=error)
             return verdict
         return msgspec.structs.replace(verdict, slip=reply.result.receipt)
-
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
 
     def _moved(self, status: str) -> None:
         self._progressed(TerminalProgress(STATES.get(status, Activity.WORKING), status))
@@ -446,3 +418,10 @@ def _approved(order: Order, reply: Reply) -> Approved:
         merchant=result.merchant_id,
         partial=f"another sum was approved: {result.transaction_result}" if wanted and amount != wanted else "",
     )
+
+
+def build(row: DeviceRow, settings: SsiSettings, around: Surroundings) -> TerminalService:
+    """The service of an SSI terminal."""
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    driver = SsiDriver(settings, endpoint, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import ECHO, MERCHANTS, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, MERCHANTS, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset(
     (
@@ -45,20 +41,4 @@ class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
     ] = 70.0
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.ssi.driver import SsiDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = SsiDriver(settings, endpoint, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="ssi-json",
-    title="SSI JSON",
-    settings=SsiSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-)
+DRIVER = terminal_driver("ssi-json", "SSI JSON", SsiSettings, CAPABILITIES, f"{__package__}.driver")

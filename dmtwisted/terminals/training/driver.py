@@ -5,10 +5,14 @@ from __future__ import annotations
 from twisted.internet.interfaces import IReactorTime
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.interface import Keep, Order, ReadCard
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.training.settings import MERCHANTS, TrainingTerminalSettings
 from protocols.errors import WireError
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.privatbank_json import PrivatbankSimulator
@@ -62,3 +66,21 @@ class TrainingDriver(PrivatbankDriver):
 
 def _not_there(error: WireError) -> Refused:
     return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=str(error))
+
+
+def build(row: DeviceRow, settings: TrainingTerminalSettings, around: Surroundings) -> TerminalService:
+    """The service of a training terminal, whose ledger is kept in the state folder."""
+    ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
+    terminal = Terminal(
+        around.clock, ledger, duration=settings.operation_s, hold=settings.confirm_s, merchants=MERCHANTS
+    )
+    wire = PrivatbankSettings(
+        host="training",
+        wait_s=settings.wait_s,
+        merchant=settings.merchant,
+        opening="short",
+        opening_pause_s=0.1,
+        tells_receipts=True,
+    )
+    driver = TrainingDriver(wire, terminal, around.clock, around.reactor)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

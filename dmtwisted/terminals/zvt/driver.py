@@ -20,21 +20,24 @@ anything else                            nobody knows
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.internet.task import deferLater
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.cashier import Cashier
-from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.codes import bank_refusal, catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
     ECHO,
     Activity,
@@ -51,20 +54,14 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
-from dmtwisted.terminals.zvt.proof import (
-    LAST_RECEIPT,
-    Batch,
-    Before,
-    Receipt,
-    decode_before,
-    encode_before,
-    judge,
-    settled,
-)
-from dmtwisted.terminals.zvt.settings import CAPABILITIES, SERVICES, ZvtSettings
+from dmtwisted.terminals.proof import batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
+from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
 from protocols.errors import Garbled, NotReached, Silent, WireError
+from protocols.serial import SerialEndpoint
 from protocols.terminals.zvt import codes
+from protocols.terminals.zvt.link import line_settings
 from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
 from protocols.terminals.zvt.protocol import Answer, Store, ZvtProtocol
 from protocols.terminals.zvt.protocol import ZvtSettings as WireSettings
@@ -113,11 +110,8 @@ BETWEEN_LOOKS = 1.0
 LONGEST_READING = 99
 """Seconds for which a terminal can be told to wait for a card."""
 
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
 
-
-class Line(ZvtProtocol):
+class ZvtLine(ZvtProtocol):
     """A ZVT line that tells when it is closed."""
 
     def __init__(self, clock: IReactorTime, settings: WireSettings) -> None:
@@ -133,7 +127,7 @@ class Line(ZvtProtocol):
 
 
 @implementer(ITerminal, IKeepsEarly)
-class ZvtDriver:
+class ZvtDriver(TerminalDriver[ZvtSettings]):
     """One ZVT terminal.
 
     :param endpoint: opens lines, one for each operation with the question before it.
@@ -142,7 +136,6 @@ class ZvtDriver:
     :param unreached: what to say when there is no connection.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "zvt"
@@ -157,9 +150,8 @@ class ZvtDriver:
         reactor: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._endpoint, self._clock, self._reactor = endpoint, clock, reactor
-        self.wait_s = settings.wait_s
         self._wire = WireSettings(
             password=settings.password,
             currency=settings.currency,
@@ -170,25 +162,16 @@ class ZvtDriver:
             serial=settings.interface == "serial",
             patience=settings.wait_s,
         )
-        self._line: Line | None = None
+        self._line: ZvtLine | None = None
         self._tells = settings.tells_last
         # The last booking that was made durable, with the name of its operation.
         self._booked: tuple[str, Receipt] | None = None
         self._interrupted = False
-        self._cashier = Cashier(reactor, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
-
-    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`. A line ends with its operation, and what comes on a new one before our command is
-        not acknowledged: the question for the last receipt tells of it."""
-        self._progressed = progress
+        self._card_first = CardFirst(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
         """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
-        if snapshot:
-            before = decode_before(snapshot)
-            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     def remember(self, uid: str, verdict: Verdict) -> None:
         """See `IKeepsEarly.remember`."""
@@ -214,7 +197,8 @@ class ZvtDriver:
         except BaseException:
             self._leave()
             raise
-        return encode_before(Before(last, self._now().isoformat(), self._tells, batch, self._settings.place))
+        begun, place = local_time(self._clock).isoformat(), self._settings.place
+        return encode_before(Before(last, begun, self._tells, batch, place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -226,7 +210,7 @@ class ZvtDriver:
             self._leave()
 
     async def _operate(
-        self, line: Line, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
+        self, line: ZvtLine, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
     ) -> Answer:
         store = self._storing(order, keep)
         if order.task == Task.TOTALS:
@@ -260,19 +244,9 @@ class ZvtDriver:
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """Reading a card; the payment with that card follows on the same line when task 7 comes."""
         self._interrupted, self._booked = False, None
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, snapshot, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
         try:
             line = await self._still_open()
             wait = min(LONGEST_READING, int(self.wait_s))
@@ -287,7 +261,7 @@ class ZvtDriver:
                 return self._declined(order, read)
             card.callback(_approved(order, read.status, "", order.sum))
             self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
-            wanted = await self._cashier.confirmed()
+            wanted = await self._card_first.confirmed()
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
             if line.gone:
@@ -301,15 +275,15 @@ class ZvtDriver:
 
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
+        self._card_first.confirm(order.wanted)
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`. Reading a card can always be stopped, a payment where the setting says so.
 
         :raises Refused: 5029 when this operation cannot be stopped.
         """
-        if self._cashier.waits:
-            self._cashier.say(None)
+        if self._card_first.waits:
+            self._card_first.confirm(None)
             return
         if self._line is None or not self._line.interrupt():
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
@@ -328,7 +302,7 @@ class ZvtDriver:
                     return Undecided("the terminal is still at work")
                 await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
             if order.task == Task.SETTLEMENT:
-                return settled(before.batch, await self._batch(line))
+                return batch_closed(before.batch, await self._batch(line))
             answer = await self._last_answer(line)
         except NotReached as error:
             raise self._not_sent(error) from error
@@ -336,7 +310,7 @@ class ZvtDriver:
             self._leave()
         status = None if answer is None else answer.status
         begun = datetime.fromisoformat(before.begun)
-        ended = min(self._now(), begun + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT)
+        ended = latest_end(begun, self.wait_s, local_time(self._clock))
         ours = self._booked[1] if self._booked is not None and self._booked[0] == order.uid else None
         found = judge(order, before, None if status is None else Receipt.of(status), ended, ours)
         if found is not None:
@@ -348,7 +322,7 @@ class ZvtDriver:
 
     # The line
 
-    async def _open(self) -> Line:
+    async def _open(self) -> ZvtLine:
         """A line on which the till is introduced; the one before it is closed first.
 
         :raises Refused: when the terminal does not take the till.
@@ -357,14 +331,14 @@ class ZvtDriver:
         if before is not None:
             _close(before)
             await before.lost
-        factory = Factory.forProtocol(lambda: Line(self._reactor, self._wire))
+        factory = Factory.forProtocol(lambda: ZvtLine(self._reactor, self._wire))
         try:
             line = await self._endpoint.connect(factory).addTimeout(CONNECT_WAIT, self._reactor)
         except WireError:
             raise
         except Exception as error:
             raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, Line)
+        assert isinstance(line, ZvtLine)
         self._line = line
         answer = await self._asked(line.register())
         if not answer.taken:
@@ -373,7 +347,7 @@ class ZvtDriver:
             raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
         return line
 
-    async def _still_open(self) -> Line:
+    async def _still_open(self) -> ZvtLine:
         """The line of the snapshot, or a new one when it was closed meanwhile.
 
         :raises Refused: when there is none; nothing was sent.
@@ -396,7 +370,7 @@ class ZvtDriver:
 
     # Questions
 
-    async def _rests(self, line: Line) -> bool:
+    async def _rests(self, line: ZvtLine) -> bool:
         """Whether the terminal is at rest and its last receipt is its last word."""
         answer = await self._asked(line.status())
         if not answer.taken:
@@ -405,7 +379,7 @@ class ZvtDriver:
             return True
         return answer.completion.report.status not in (codes.WAIT, codes.CARD_INSERTED)
 
-    async def _at_rest(self, line: Line, task: int = Task.PAYMENT) -> None:
+    async def _at_rest(self, line: ZvtLine, task: int = Task.PAYMENT) -> None:
         """See that the terminal can work.
 
         :raises Refused: when it says why not.
@@ -421,12 +395,12 @@ class ZvtDriver:
         if status != codes.OK:
             raise self._declined(Order(Task.PAYMENT, ""), answer, status).refused()
 
-    async def _last(self, line: Line) -> Receipt | None:
+    async def _last(self, line: ZvtLine) -> Receipt | None:
         """The last receipt, or `None`; see `_last_answer`."""
         answer = await self._last_answer(line)
         return None if answer is None or answer.status is None else Receipt.of(answer.status)
 
-    async def _last_answer(self, line: Line) -> Answer | None:
+    async def _last_answer(self, line: ZvtLine) -> Answer | None:
         """The answer that tells the last receipt; `None` when the terminal says that it has none to tell.
 
         :raises Refused: when it cannot be asked now.
@@ -441,7 +415,7 @@ class ZvtDriver:
             raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
         raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
 
-    async def _batch(self, line: Line) -> Batch | None:
+    async def _batch(self, line: ZvtLine) -> Batch | None:
         """What the open batch holds; `None` when the terminal tells it on paper only."""
         answer = await self._asked(line.totals())
         totals = answer.status.totals if answer.done and answer.status is not None else None
@@ -477,8 +451,7 @@ class ZvtDriver:
 
     def close(self) -> None:
         """Let go of the line, and of a payment that waits for task 7."""
-        if self._watched is not None:
-            self._watched.cancel()
+        self._card_first.close()
         self._leave()
 
     # What an answer means
@@ -524,21 +497,13 @@ class ZvtDriver:
         text = codes.intermediate_text(status.status)
         self._progressed(TerminalProgress(STATES.get(status.status, Activity.WORKING), text))
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals tell it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
-
 
 def _check(order: Order) -> None:
     """See that the wire can carry an order.
 
     :raises Refused: when it cannot; nothing was sent.
     """
-    if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+    refuse_part(order)
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     number = order.cancelid
@@ -560,10 +525,8 @@ def _of_terminal(order: Order, code: int, text: str) -> Declined:
     """A refusal of the terminal itself."""
     res = RESULTS.get(code)
     if res is None and code in codes.RESULTS:
-        return Declined.of(Res.TERMINAL_ERROR, text, text=text)
-    if res is None:
-        return Declined.of(Res.UNHANDLED_CODE, f"{code:02X}", text=text)
-    return Declined.of(res, *([order.task] if res is Res.TASK_NOT_SUPPORTED else []), text=text)
+        res = Res.TERMINAL_ERROR
+    return catalogued(order, res, f"{code:02X}", text, text)
 
 
 def _approved(order: Order, status: StatusInformation | None, slip: str, amount: int | None = None) -> Approved:
@@ -594,6 +557,18 @@ def _slips(answer: Answer) -> str:
     return "\n\n".join(slip.text for slip in answer.slips)
 
 
-def _close(line: Line) -> None:
+def _close(line: ZvtLine) -> None:
     if line.transport is not None and not line.gone:
         line.transport.loseConnection()
+
+
+def build(row: DeviceRow, settings: ZvtSettings, around: Surroundings) -> TerminalService:
+    """The service of a ZVT terminal."""
+    if settings.interface == "serial":
+        # Two stop bits, unlike any other terminal.
+        line = line_settings(settings.serial_port, settings.baudrate or BAUDRATE)
+        endpoint: IStreamClientEndpoint = SerialEndpoint(around.reactor, line)
+    else:
+        endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    driver = ZvtDriver(settings, endpoint, around.clock, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

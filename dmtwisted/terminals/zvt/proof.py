@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
 from dmtwisted.results import Res
 from dmtwisted.terminals.interface import Approved, Declined, Found, NeverStarted, Order, Task, Undecided, Verdict
+from dmtwisted.terminals.proof import CLOCK_ERROR
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.messages import BatchTotals, StatusInformation
 
@@ -15,9 +16,6 @@ LAST_RECEIPT = 9999
 """Receipt numbers begin anew after this."""
 
 TAKEN_BACK = Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the booking back")
-
-CLOCK_ERROR = timedelta(minutes=2)
-"""How far the terminal's clock may be from ours."""
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,6 +64,9 @@ class Batch(msgspec.Struct, frozen=True):
     def of(cls, totals: BatchTotals) -> Batch:
         """All card groups together."""
         return cls(sum(count for count, _ in totals.groups), sum(turnover for _, turnover in totals.groups))
+
+    def __bool__(self) -> bool:
+        return self.count > 0
 
 
 class Before(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -167,13 +168,3 @@ def _moment(told: Receipt, now: datetime) -> datetime | None:
         except ValueError:
             continue
     return min(found, key=lambda at: abs(at - now), default=None)
-
-
-def settled(before: Batch | None, now: Batch | None) -> Found:
-    """Whether the batch was closed: it is empty then. Nobody's money moves by a second report."""
-    if before is not None and now is not None and before.count:
-        if now == before:
-            return NeverStarted()
-        if not now.count:
-            return Approved(text="found out: the batch is closed")
-    return Undecided("whether the batch was closed is not told")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import ECHO, PING, Task, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, PING, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset(
     (Task.PAYMENT, Task.REFUND, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
@@ -63,29 +59,4 @@ class ZvtSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
     ] = 70.0
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.zvt.driver import ZvtDriver
-
-    if settings.interface == "serial":
-        from protocols.serial import SerialEndpoint
-        from protocols.terminals.zvt.link import line_settings
-
-        # Two stop bits, unlike any other terminal.
-        line = line_settings(settings.serial_port, settings.baudrate or BAUDRATE)
-        endpoint: Any = SerialEndpoint(around.reactor, line)
-    else:
-        endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = ZvtDriver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="zvt",
-    title="ZVT",
-    settings=ZvtSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-    secrets=("password",),
-)
+DRIVER = terminal_driver("zvt", "ZVT", ZvtSettings, CAPABILITIES, f"{__package__}.driver", secrets=("password",))

@@ -14,8 +14,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
+from dmtwisted.terminals.answers import Caller, masked, told, told_refusal
 from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
-from dmtwisted.terminals.telling import Caller, masked, told, told_refusal
 
 KIND = "pay"
 """The kind of a terminal's operations in the journal."""

@@ -16,6 +16,7 @@ from twisted.logger import Logger
 from dmtwisted.crash_points import reached
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.terminals.answers import broken_off, masked
 from dmtwisted.terminals.interface import (
     Activity,
     Approved,
@@ -27,8 +28,7 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.kept import Operation, PayJournal
-from dmtwisted.terminals.telling import broken_off, masked
+from dmtwisted.terminals.journal import Operation, PayJournal
 from protocols.errors import WireError
 
 LEAST_ASKING = 8.0

@@ -1,0 +1,126 @@
+"""What the drivers of all terminals share, so that each one says only what is special on its wire."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+from twisted.logger import Logger
+
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.answers import nothing_sent
+from dmtwisted.terminals.interface import Found, Keep, Order, ReadCard, Task, TerminalProgress, Undecided, Verdict
+from dmtwisted.terminals.settings import TerminalSettings
+from protocols.errors import WireError
+
+S = TypeVar("S", bound=TerminalSettings)
+
+LOOK = "this protocol has no question for it: look at the terminal's slip"
+"""Why nothing can be found out."""
+
+
+class TerminalDriver(Generic[S]):
+    """The parts of `ITerminal` that most wires have in common; a driver overrides what its wire can do.
+
+    :param unreached: makes the refusal for a terminal to which there is no connection.
+    """
+
+    log = Logger()
+    keeps_early = False
+
+    def __init__(self, settings: S, unreached: Callable[[WireError], Refused]) -> None:
+        self._settings, self._unreached = settings, unreached
+        self.wait_s = settings.wait_s
+        self._progressed: Callable[[TerminalProgress], None] = lambda _: None
+        self._late: Callable[[str, Verdict], None] = lambda *_: None
+
+    def listen(self, progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
+        """See `ITerminal.listen`."""
+        self._progressed, self._late = progress, late
+
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: nothing is learned here."""
+
+    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
+        """This wire reads no card without paying.
+
+        :raises Refused: 5029.
+        """
+        raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
+
+    async def proceed(self, order: Order) -> None:
+        """No payment ever stops at its card.
+
+        :raises Refused: 5074.
+        """
+        raise Refused(Res.NOTHING_TO_CONFIRM)
+
+    async def interrupt(self) -> None:
+        """Only the terminal's own key stops an operation.
+
+        :raises Refused: 5029.
+        """
+        raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+
+    @abstractmethod
+    async def check(self) -> None:
+        """See `ITerminal.check`."""
+
+    async def serve(self, name: str) -> dict[str, object]:
+        """See `ITerminal.serve`; there is only the ping."""
+        await self.check()
+        return {"restxt": "OK"}
+
+    def close(self) -> None:
+        """No line is kept between operations."""
+
+    def _not_sent(self, error: WireError) -> Refused:
+        """The refusal for a request that was certainly not sent."""
+        return nothing_sent(error, self._unreached(error))
+
+    @contextmanager
+    def _refused(self, errors: type[WireError] = WireError) -> Iterator[None]:
+        """Turn wire errors that come before the request was sent into refusals."""
+        try:
+            yield
+        except errors as error:
+            raise self._not_sent(error) from error
+
+
+class SlipOnlyDriver(TerminalDriver[S]):
+    """A terminal that cannot be asked how an operation ended: a person has to read its slip.
+
+    Its operations have no number either. A cancel names the sum, and the terminal asks the cashier for the rest.
+    """
+
+    async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
+        """Only a person can tell."""
+        return Undecided(LOOK)
+
+
+def refuse_part(order: Order) -> None:
+    """See that a cancel is over the whole operation, where the wire has no other.
+
+    :raises Refused: 5029.
+    """
+    if order.part:
+        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+
+
+def check_slip_only(order: Order, least: int, most: int) -> None:
+    """See that a terminal without operation numbers can do ``order``: a whole cancel, with its sum, within limits.
+
+    :raises Refused: when it cannot; nothing was sent.
+    """
+    refuse_part(order)
+    if order.task == Task.CANCEL and not order.sum:
+        raise Refused(Res.MISSING_OBJECT, "pay.sum")
+    if not least <= order.sum <= most:
+        raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
+
+
+def handle_of(order: Order) -> str:
+    """The name of an operation for a later cancel, where the wire has none and the terminal goes by the sum."""
+    return order.uid[:8]

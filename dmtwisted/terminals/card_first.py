@@ -1,0 +1,76 @@
+"""A payment that stops at its card: task 6 reads the card, task 7 names the sum.
+
+See docs/reference/terminals.md#card-first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.interfaces import IReactorTime
+
+from dmtwisted.results import Refused, Res
+from dmtwisted.terminals.interface import Approved, ReadCard, Verdict
+
+CardDue = Deferred[Approved | None]
+"""Fires with the card that was read."""
+
+
+class CardFirst:
+    """The payment of one terminal that waits for the cashier between tasks 6 and 7.
+
+    :param clock: the time of deadlines, which nobody moves.
+    :param patience: seconds that the cashier has.
+    """
+
+    def __init__(self, clock: IReactorTime, patience: float) -> None:
+        self._clock, self._patience = clock, patience
+        self._sum: Deferred[int | None] | None = None
+        self._ended: Deferred[Verdict] | None = None
+
+    async def read(self, pay: Callable[[CardDue], Coroutine[Any, Any, Verdict]]) -> ReadCard:
+        """Start the payment ``pay`` and return at its card, or at its end when it did not stop.
+
+        :param pay: fires the Deferred that it gets with the card, and goes on when the cashier has confirmed.
+        """
+        card: CardDue = Deferred()
+        self._ended = ended = Deferred.fromCoroutine(pay(card))
+
+        def over(result: Any) -> Any:
+            if not card.called:
+                card.callback(None)
+            return result
+
+        ended.addBoth(over)
+        return ReadCard(await card, ended)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a card waits now."""
+        return self._sum is not None
+
+    async def confirmed(self) -> int | None:
+        """The sum to go on with, in kopecks; `None` when it is not wanted, or nobody said so in time."""
+        self._sum = wanted = Deferred[int | None]()
+        try:
+            return await wanted.addTimeout(self._patience, self._clock)
+        except TimeoutError:
+            return None
+        finally:
+            self._sum = None
+
+    def confirm(self, wanted: int | None) -> None:
+        """Go on with ``wanted`` kopecks, or give the card up for `None`.
+
+        :raises Refused: 5074 when no card waits.
+        """
+        if self._sum is None or self._sum.called:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        self._sum.callback(wanted)
+
+    def close(self) -> None:
+        """Let go of a payment that waits for task 7."""
+        if self._ended is not None:
+            self._ended.cancel()
