@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from twisted.logger import Logger
 
@@ -13,7 +13,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.answers import nothing_sent
 from dmtwisted.terminals.interface import Found, Keep, Order, ReadCard, Task, TerminalProgress, Undecided, Verdict
 from dmtwisted.terminals.settings import TerminalSettings
-from protocols.errors import WireError
+from protocols.errors import NotReached, WireError
 
 S = TypeVar("S", bound=TerminalSettings)
 
@@ -33,6 +33,8 @@ class TerminalDriver(Generic[S]):
     def __init__(self, settings: S, unreached: Callable[[WireError], Refused]) -> None:
         self._settings, self._unreached = settings, unreached
         self.wait_s = settings.wait_s
+        # The operation whose answer did not come.
+        self._unanswered: Any = None
         self._progressed: Callable[[TerminalProgress], None] = lambda _: None
         self._late: Callable[[str, Verdict], None] = lambda *_: None
 
@@ -81,12 +83,33 @@ class TerminalDriver(Generic[S]):
         return nothing_sent(error, self._unreached(error))
 
     @contextmanager
-    def _refused(self, errors: type[WireError] = WireError) -> Iterator[None]:
+    def _refused(self, errors: type[WireError] | tuple[type[WireError], ...] = WireError) -> Iterator[None]:
         """Turn wire errors that come before the request was sent into refusals."""
         try:
             yield
         except errors as error:
             raise self._not_sent(error) from error
+
+    @contextmanager
+    def _sending(self, operation: object) -> Iterator[None]:
+        """Around a request: a refusal when it was not sent; else a late answer may belong to ``operation``."""
+        try:
+            yield
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        except WireError:
+            self._unanswered = operation
+            raise
+
+    @contextmanager
+    def _moving_nothing(self) -> Iterator[None]:
+        """Around a question that moves no money: nothing has to be found out, so every wire error is a refusal."""
+        try:
+            yield
+        except NotReached as error:
+            raise self._not_sent(error) from error
+        except WireError as error:
+            raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
 
 
 class SlipOnlyDriver(TerminalDriver[S]):

@@ -19,21 +19,14 @@ CardDue = Deferred[Approved | None]
 
 
 class CardFirst:
-    """The payment of one terminal that waits for the cashier between tasks 6 and 7.
+    """The payment of one terminal that stops at its card."""
 
-    :param clock: the time of deadlines, which nobody moves.
-    :param patience: seconds that the cashier has.
-    """
-
-    def __init__(self, clock: IReactorTime, patience: float) -> None:
-        self._clock, self._patience = clock, patience
-        self._sum: Deferred[int | None] | None = None
-        self._ended: Deferred[Verdict] | None = None
+    _ended: Deferred[Verdict] | None = None
 
     async def read(self, pay: Callable[[CardDue], Coroutine[Any, Any, Verdict]]) -> ReadCard:
-        """Start the payment ``pay`` and return at its card, or at its end when it did not stop.
+        """Start ``pay`` and return when it has read a card, or when it has ended without one.
 
-        :param pay: fires the Deferred that it gets with the card, and goes on when the cashier has confirmed.
+        :param pay: the whole payment; it fires the Deferred that it gets with the card, and goes on.
         """
         card: CardDue = Deferred()
         self._ended = ended = Deferred.fromCoroutine(pay(card))
@@ -46,13 +39,30 @@ class CardFirst:
         ended.addBoth(over)
         return ReadCard(await card, ended)
 
+    def close(self) -> None:
+        """Let go of a payment that waits for task 7."""
+        if self._ended is not None:
+            self._ended.cancel()
+
+
+class ConfirmedCard(CardFirst):
+    """The same for a terminal that leaves the waiting for the cashier to the service.
+
+    :param clock: the time of deadlines, which nobody moves.
+    :param patience: seconds that the cashier has.
+    """
+
+    def __init__(self, clock: IReactorTime, patience: float) -> None:
+        self._clock, self._patience = clock, patience
+        self._sum: Deferred[int | None] | None = None
+
     @property
     def waits(self) -> bool:
         """Whether a card waits now."""
         return self._sum is not None
 
     async def confirmed(self) -> int | None:
-        """The sum to go on with, in kopecks; `None` when it is not wanted, or nobody said so in time."""
+        """The sum to go on with, in kopecks; `None` when the cashier gives up or does not confirm in time."""
         self._sum = wanted = Deferred[int | None]()
         try:
             return await wanted.addTimeout(self._patience, self._clock)
@@ -69,8 +79,3 @@ class CardFirst:
         if self._sum is None or self._sum.called:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         self._sum.callback(wanted)
-
-    def close(self) -> None:
-        """Let go of a payment that waits for task 7."""
-        if self._ended is not None:
-            self._ended.cancel()

@@ -95,15 +95,13 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
         """See `ITerminal.perform`. A busy terminal ignores the request, which cannot be told from a lost answer."""
         self._progressed(TerminalProgress(Activity.WORKING))
         terminal = self.terminal
-        try:
+        with self._refused((NotReached, SpokeFirst)):
             if order.task == Task.PAYMENT:
                 answer = await terminal.pay(order.sum)
             elif order.task == Task.CANCEL:
                 answer = await terminal.cancel(order.sum)
             else:
                 answer = await terminal.refund(order.sum)
-        except (NotReached, SpokeFirst) as error:
-            raise self._not_sent(error) from error
         return _verdict(order, answer)
 
     async def check(self) -> None:

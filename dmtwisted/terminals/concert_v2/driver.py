@@ -30,7 +30,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.service import TerminalService
-from protocols.errors import NotReached, WireError
+from protocols.errors import WireError
 from protocols.terminals.concert_v2 import (
     MOST_CENTS,
     Answer,
@@ -80,7 +80,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         )
         self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
         # The operation whose answer did not come.
-        self._given_up: Order | None = None
+        self._unanswered: Order | None = None
 
     async def snapshot(self, order: Order) -> bytes:
         """Nothing can be asked beforehand; what the wire cannot carry is refused here.
@@ -92,7 +92,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. The answer is acknowledged once it is durable."""
-        self._given_up = None
+        self._unanswered = None
         self._progressed(TerminalProgress(Activity.WORKING))
         private = order.uid.replace("-", "")[:PRIVATE]
 
@@ -101,23 +101,18 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
                 await keep(_verdict(order, answer))
 
         terminal = self.terminal
-        try:
+        with self._sending(order):
             if order.task == Task.PAYMENT:
                 answer = await terminal.pay(order.sum, private, stored)
             elif order.task == Task.CANCEL:
                 answer = await terminal.cancel(order.sum, private, stored)
             else:
                 answer = await terminal.refund(order.sum, private, stored)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order
-            raise
         return _verdict(order, answer)
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Nothing: only a person can tell, or the terminal by itself."""
-        self._given_up = order
+        self._unanswered = order
         return await super().find_out(order, snapshot, keep, patience)
 
     def _heard_late(self, answer: Answer) -> None:
@@ -125,7 +120,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
 
         :raises LookupError: when it does not, so that it is not acknowledged and its slip is looked at.
         """
-        order, settings = self._given_up, self._settings
+        order, settings = self._unanswered, self._settings
         named = answer.private.strip("0 ")
         fits = order is not None and (answer.register, answer.cents, answer.currency) == (
             settings.register,
@@ -134,7 +129,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         )
         if order is None or not fits or (named and not order.uid.replace("-", "").startswith(named)):
             raise LookupError("a late answer to nothing that is known")
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, _verdict(order, answer))
 
     async def interrupt(self) -> None:

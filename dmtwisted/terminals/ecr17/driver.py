@@ -22,7 +22,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.answers import nothing_sent
 from dmtwisted.terminals.base import TerminalDriver, refuse_part
-from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
 from dmtwisted.terminals.codes import catalogued
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.ecr17.settings import BAUDRATE, CAPABILITIES, SERVICES, Ecr17Settings
@@ -134,8 +134,8 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         self._receipts: list[str] = []
         self._receipt_due: Deferred[None] | None = None
         # The operation whose answer did not come, and what the terminal told before it.
-        self._given_up: tuple[Order, Before] | None = None
-        self._card_first = CardFirst(reactor, settings.confirm_s)
+        self._unanswered: tuple[Order, Before] | None = None
+        self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
         """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
@@ -146,7 +146,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     async def snapshot(self, order: Order) -> bytes:
         """The terminal's last answer as it is now; asking for it also shows that the terminal is there and free."""
         _check(order)
-        try:
+        with self._refused():
             if self.terminal.lrc is None:
                 await self._find_variant()
             if self._settings.receipts:
@@ -156,8 +156,6 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
                 return b""
             last = await self.terminal.last()
             total = await self._total() if order.task == Task.SETTLEMENT else None
-        except WireError as error:
-            raise self._not_sent(error) from error
         self._tells = self._tells or _names(last)
         stan = last.stan if _names(last) else ""
         begun, place = local_time(self._clock).isoformat(), self._settings.place
@@ -165,17 +163,12 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._given_up = None
+        self._unanswered = None
         self._receipts.clear()
         if order.task == Task.TOTALS:
             return await self._totals(order)
-        try:
+        with self._sending((order, decode_before(snapshot))):
             answer = await self._operate(order, keep)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order, decode_before(snapshot)
-            raise
         return await self._with_receipt(self._verdict(order, answer))
 
     async def _operate(self, order: Order, keep: Keep, card_present: bool = False) -> Answer:
@@ -196,10 +189,8 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         return stored
 
     async def _totals(self, order: Order) -> Verdict:
-        try:
+        with self._refused(NotReached):
             answer = await self.terminal.totals()
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if answer.result != APPROVED:
             return self._declined(order, answer.result, answer.text)
         return Approved(slip=f"TOTAL {_money(answer.terminal_total)}")
@@ -213,19 +204,14 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A card verification; the payment with that card follows when task 7 comes."""
-        self._given_up = None
+        self._unanswered = None
         self._receipts.clear()
         return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
     async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
         self._progressed(TerminalProgress(Activity.WAITING_CARD))
-        try:
+        with self._moving_nothing():
             told = await self.terminal.verify_card()
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError as error:
-            # No money moves by it, so nothing has to be found out.
-            raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
         read = told.found if isinstance(told, CardAnswer) else told
         if not read.approved:
             return self._declined(order, read.result, read.text)
@@ -236,13 +222,8 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             return Declined.of(Res.OPERATION_CANCELLED)
         order = msgspec.structs.replace(order, corrected=wanted)
         _check(order)
-        try:
+        with self._sending((order, decode_before(snapshot))):
             answer = await self._operate(order, keep, card_present=True)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order, decode_before(snapshot)
-            raise
         return await self._with_receipt(self._verdict(order, answer))
 
     async def proceed(self, order: Order) -> None:
@@ -263,13 +244,11 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Compare the terminal's last answer, once it is free, with the one from before the request."""
         before = decode_before(snapshot)
-        self._given_up = order, before
-        try:
+        self._unanswered = order, before
+        with self._refused(NotReached):
             last = await self.terminal.recover(None, patience)
             if order.task == Task.SETTLEMENT:
                 return batch_closed(before.total, await self._total(), "session")
-        except NotReached as error:
-            raise self._not_sent(error) from error
         assert last is not None
         if _digest(last) == before.digest:
             if before.tells and last.result != UNKNOWN_COMMAND:
@@ -281,7 +260,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             return Undecided(f"operation {last.stan} is told in another way than before")
         if not self._in_time(before, last):
             return Undecided(f"operation {last.stan} is of another time")
-        self._given_up = None
+        self._unanswered = None
         return self._verdict(order, last)
 
     def _in_time(self, before: Before, last: PaymentAnswer) -> bool:
@@ -299,22 +278,20 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
 
         :raises LookupError: when it is not, so that it is not acknowledged.
         """
-        if self._given_up is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
+        if self._unanswered is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
             raise LookupError("a late answer to nothing that is known")
-        order, before = self._given_up
+        order, before = self._unanswered
         if order.task == Task.SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
             raise LookupError("a late answer to something else")
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, self._verdict(order, answer))
 
     # Service methods
 
     async def check(self) -> None:
         """The status request."""
-        try:
+        with self._refused():
             status = await self.terminal.status()
-        except WireError as error:
-            raise self._not_sent(error) from error
         if status.state is not TerminalState.OPERATIVE:
             raise self._not_sent(NotOperative(status.state))
 

@@ -19,7 +19,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver
-from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
 from dmtwisted.terminals.codes import catalogued
 from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.interface import (
@@ -167,7 +167,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         self.terminal = NexoTerminal(agent, clock, wire, seal)
         # What runs now, for an abort.
         self._running: tuple[Category, str] | None = None
-        self._card_first = CardFirst(clock, settings.confirm_s)
+        self._card_first = ConfirmedCard(clock, settings.confirm_s)
         self._port = port
         if port is not None:
             port.open(Notices(self._noticed, seal, _address(settings.host)))
@@ -183,13 +183,11 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
         if order.task == Task.CANCEL or (order.task == Task.REFUND and self._settings.refunds == "referenced"):
             self._original(order)
-        try:
+        with self._refused():
             await self._diagnose(host=False)
             if order.task != Task.SETTLEMENT:
                 return b""
             told = await self.terminal.totals()
-        except WireError as error:
-            raise self._not_sent(error) from error
         return encode_batch(Batch.of(told)) if told.response.result is Result.SUCCESS else b""
 
     async def _diagnose(self, host: bool) -> None:
@@ -206,9 +204,8 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         """See `ITerminal.perform`."""
         self._progressed(TerminalProgress(Activity.WORKING))
         try:
-            return await self._operate(order)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                return await self._operate(order)
         finally:
             self._running = None
 
@@ -247,24 +244,18 @@ class NexoDriver(TerminalDriver[NexoSettings]):
     async def _held(self, order: Order, card: CardDue) -> Verdict:
         self._progressed(TerminalProgress(Activity.WAITING_CARD))
         try:
-            try:
-                read = await self._read(order)
-            except NotReached:
-                raise
-            except WireError as error:
-                # No money moves by it, so nothing has to be found out.
-                raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
-            if read.response.result is Result.FAILURE:
-                return _declined(order, read.response)
-            card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
-            self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
-            wanted = await self._card_first.confirmed()
-            if wanted is None:
-                await self._release()
-                return Declined.of(Res.OPERATION_CANCELLED)
-            return await self._operate(msgspec.structs.replace(order, corrected=wanted), read.transaction)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                with self._moving_nothing():
+                    read = await self._read(order)
+                if read.response.result is Result.FAILURE:
+                    return _declined(order, read.response)
+                card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
+                self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
+                wanted = await self._card_first.confirmed()
+                if wanted is None:
+                    await self._release()
+                    return Declined.of(Res.OPERATION_CANCELLED)
+                return await self._operate(msgspec.structs.replace(order, corrected=wanted), read.transaction)
         finally:
             self._running = None
 
@@ -297,13 +288,11 @@ class NexoDriver(TerminalDriver[NexoSettings]):
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Ask for the operation by its ServiceID; a general report, which is not told so, by the open batch."""
-        try:
+        with self._refused(NotReached):
             if order.task == Task.SETTLEMENT:
                 before = decode_batch(snapshot) if snapshot else None
                 return _settled(before, await self.terminal.totals())
             told = await self.terminal.recover(self._category(order), service_id_of(order), patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if told is None or (not told.approved and told.response.condition in _NOT_TAKEN):
             return NeverStarted()
         return self._verdict(order, told)
@@ -312,19 +301,15 @@ class NexoDriver(TerminalDriver[NexoSettings]):
 
     async def check(self) -> None:
         """A diagnosis; a port for notices has to be open, too."""
-        try:
+        with self._refused():
             await self._diagnose(host=False)
-        except WireError as error:
-            raise self._not_sent(error) from error
         if self._port is not None and self._port.why:
             raise Refused(Res.TERMINAL_ERROR, f"port {self._port.number} for its notices: {self._port.why}")
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a diagnosis, of the line to the bank too when that is wanted."""
-        try:
+        with self._refused():
             await self._diagnose(host=name == ECHO)
-        except WireError as error:
-            raise self._not_sent(error) from error
         return {"restxt": "OK"}
 
     def close(self) -> None:

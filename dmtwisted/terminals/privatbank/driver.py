@@ -16,6 +16,7 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver
+from dmtwisted.terminals.card_first import CardDue, CardFirst
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
@@ -167,8 +168,9 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         # The last receipt of the open batch that the terminal told of.
         self._receipt = Snapshot()
         self._interrupted = False
+        self._card_first = CardFirst()
         # The operation whose answer did not come, and what it would be an answer to.
-        self._given_up: Order | None = None
+        self._unanswered: Order | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
 
@@ -180,10 +182,8 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     async def snapshot(self, order: Order) -> bytes:
         """The last receipt as it is now; asking for it also shows that the terminal is there and free."""
-        try:
+        with self._refused():
             told = await self._last_receipt()
-        except WireError as error:
-            raise self._not_sent(error) from error
         if told.busy:
             raise Refused(Res.TERMINAL_BUSY)
         self._tells_receipts = self._tells_receipts or shows_receipt(told)
@@ -194,40 +194,25 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._interrupted, self._given_up = False, None
+        self._interrupted, self._unanswered = False, None
         request = self._request(order)
-        try:
+        with self._sending(order):
             reply = await self.terminal.run(request, self.wait_s, self._moved)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order
-            raise
         return self._verdict(order, reply)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A purchase that the terminal stops at its card for as long as it is set to."""
-        self._interrupted, self._given_up, self._corrected = False, None, None
-        ended: Deferred[Verdict] = Deferred()
-        try:
+        self._interrupted, self._unanswered, self._corrected = False, None, None
+        return await self._card_first.read(lambda card: self._held(order, card))
+
+    async def _held(self, order: Order, card: CardDue) -> Verdict:
+        with self._sending(order):
             opened = await self.terminal.read_card(order.sum, self._merchant(order), self.wait_s, self._moved)
-        except WireError as error:
-            ended.errback(self._not_sent(error) if isinstance(error, NotReached) else error)
-            return ReadCard(None, ended)
-
-        async def end() -> Verdict:
-            try:
-                reply = await opened.ended
-            except NotReached as error:
-                raise self._not_sent(error) from error
-            except WireError:
-                self._given_up = order
-                raise
-            return self._verdict(self._corrected or order, reply)
-
-        Deferred.fromCoroutine(end()).chainDeferred(ended)
-        shown = await opened.card
-        return ReadCard(None if shown is None else _card(order, shown), ended)
+            shown = await opened.card
+            if shown is not None:
+                card.callback(_card(order, shown))
+            reply = await opened.ended
+        return self._verdict(self._corrected or order, reply)
 
     async def proceed(self, order: Order) -> None:
         """Name the sum, also an unchanged one: so the terminal goes on at once, and not when its patience ends."""
@@ -249,12 +234,10 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Compare the last receipt of the terminal, once it is free, with the one from before the request."""
-        self._given_up = order
+        self._unanswered = order
         before = decode_last(snapshot)
-        try:
+        with self._refused(NotReached):
             told = await self._last(patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if told.busy:
             return Undecided("the terminal is still at work")
         if order.task == Task.SETTLEMENT:
@@ -288,7 +271,7 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     def _heard_late(self, reply: Reply) -> None:
         """The answer of an operation that was given up, and of no other: it carries no number, so all has to fit."""
-        order = self._given_up
+        order = self._unanswered
         if order is None or reply.method != self._request(order).method or not reply.code:
             return
         amount = reply.transaction.amount
@@ -296,26 +279,22 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         if reply.approved and order.sum and not fits:
             self.log.warn("a late answer over another sum: {reply!r}", reply=reply)
             return
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, self._verdict(order, reply))
 
     # Service methods
 
     async def check(self) -> None:
         """A ping."""
-        try:
+        with self._refused():
             reply = await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""
-        try:
+        with self._refused():
             return await self._serve(name)
-        except WireError as error:
-            raise self._not_sent(error) from error
 
     async def _serve(self, name: str) -> dict[str, object]:
         if name == MERCHANTS:

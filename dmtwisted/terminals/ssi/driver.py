@@ -130,32 +130,28 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         self._interrupted = False
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
-        self._card_first = CardFirst(clock, settings.confirm_s)
+        self._card_first = CardFirst()
 
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
         """The terminal is there and at rest; before a general report also what the last one was."""
         terminal = self.terminal
-        try:
+        with self._refused():
             status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
             if status and status != AT_REST:
                 raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
             if order.task != Task.SETTLEMENT:
                 return b""
             told = await terminal.ask(GetLastReport().request())
-        except WireError as error:
-            raise self._not_sent(error) from error
         return encode_report(Report(told.code, dict(told.params)))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
         self._interrupted = False
         refuse_part(order)
-        try:
+        with self._refused(NotReached):
             reply = await self._asked(order)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _asked(self, order: Order) -> Reply:
@@ -198,17 +194,15 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     async def _held(self, order: Order, keep: Keep, card: CardDue) -> Verdict:
         purchase, began = self._purchase(order), self._clock.seconds()
-        try:
+        with self._refused(NotReached):
             reply = await self.terminal.begin(purchase, self.wait_s, self._moved)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if not reply.waits:
             return await self._with_slip(order, self._verdict(order, reply), keep)
         read = reply.result
         card.callback(Approved(sum=order.sum, cardmask=read.pan, paysys=read.bin_name, bank=read.bank_name))
         wanted = await self._confirmed()
         if wanted is None:
-            reply = await self._given_up(order)
+            reply = await self._give_up(order)
         else:
             corrected = wanted if wanted != order.sum else None
             reply = await self._second_step(purchase, corrected, began)
@@ -218,14 +212,17 @@ class SsiDriver(TerminalDriver[SsiSettings]):
     async def _confirmed(self) -> int | None:
         """The sum to go on with; `None` when nobody confirmed in time, or the terminal waits no more."""
         until = self._clock.seconds() + self._settings.confirm_s
-        while self._clock.seconds() < until and self._wanted is None:
-            self._go = Deferred()
-            try:
-                await self._go.addTimeout(CONFIRM_POLL, self._clock)
-            except TimeoutError:
-                if await self._at_rest():
-                    return None
-        return self._wanted
+        try:
+            while self._clock.seconds() < until and self._wanted is None:
+                self._go = Deferred()
+                try:
+                    await self._go.addTimeout(CONFIRM_POLL, self._clock)
+                except TimeoutError:
+                    if await self._at_rest():
+                        return None
+            return self._wanted
+        finally:
+            self._go = None
 
     async def _at_rest(self) -> bool:
         try:
@@ -234,7 +231,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             self.log.info("the status is asked for again: {error}", error=error)
             return False
 
-    async def _given_up(self, order: Order) -> Reply:
+    async def _give_up(self, order: Order) -> Reply:
         """Nobody confirmed: what still waits is stopped, for nothing may be taken that nobody wanted."""
         told = await self.terminal.find(order.uid)
         if not told.waits:
@@ -262,7 +259,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
         """Ask for the operation by our own name for it; a general report, which has none, by the last report."""
-        try:
+        with self._refused(NotReached):
             if order.task == Task.SETTLEMENT:
                 return await self._report_since(order, decode_report(snapshot), patience)
             told = await self.terminal.find(order.uid, patience)
@@ -271,8 +268,6 @@ class SsiDriver(TerminalDriver[SsiSettings]):
                 self._interrupted = True
                 await self.terminal.interrupt()
                 told = await self.terminal.find(order.uid, patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if told.code == NOT_FOUND and told.verdict is Told.UNTOLD:
             return NeverStarted()
         if told.verdict in (Told.UNTOLD, Told.FIRST_STEP):
@@ -302,14 +297,12 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     async def check(self) -> None:
         """A ping."""
-        try:
+        with self._refused():
             await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""
-        try:
+        with self._refused():
             if name == MERCHANTS:
                 reply = await self.terminal.merchants()
                 listed = {merchant.merchant_id: merchant.merchant_name for merchant in reply.merchants}
@@ -317,8 +310,6 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             else:
                 reply = await self.terminal.echo(self._settings.merchant, self.wait_s)
                 told = {"restxt": reply.text or "OK"}
-        except WireError as error:
-            raise self._not_sent(error) from error
         if reply.code:
             raise self._error(Order(task=Task.PAYMENT, uid=""), reply.code, reply.text).refused()
         return told

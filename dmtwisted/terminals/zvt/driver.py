@@ -35,7 +35,7 @@ from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver, refuse_part
-from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
 from dmtwisted.terminals.codes import bank_refusal, catalogued
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
@@ -167,7 +167,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         # The last booking that was made durable, with the name of its operation.
         self._booked: tuple[str, Receipt] | None = None
         self._interrupted = False
-        self._card_first = CardFirst(reactor, settings.confirm_s)
+        self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
         """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
@@ -250,11 +250,8 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         try:
             line = await self._still_open()
             wait = min(LONGEST_READING, int(self.wait_s))
-            try:
+            with self._moving_nothing():
                 read = await line.read_card(wait, progress=self._moved)
-            except WireError as error:
-                # No money moves by it, so nothing has to be found out.
-                raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
             if not read.taken:
                 raise _not_taken(order, read.result)
             if not read.done or read.status is None:
@@ -296,16 +293,15 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         before = decode_before(snapshot)
         deadline = self._reactor.seconds() + patience
         try:
-            line = await self._open()
-            while not await self._rests(line):
-                if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
-                    return Undecided("the terminal is still at work")
-                await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
-            if order.task == Task.SETTLEMENT:
-                return batch_closed(before.batch, await self._batch(line))
-            answer = await self._last_answer(line)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                line = await self._open()
+                while not await self._rests(line):
+                    if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
+                        return Undecided("the terminal is still at work")
+                    await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
+                if order.task == Task.SETTLEMENT:
+                    return batch_closed(before.batch, await self._batch(line))
+                answer = await self._last_answer(line)
         finally:
             self._leave()
         status = None if answer is None else answer.status
@@ -354,10 +350,8 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         """
         if self._line is not None and not self._line.gone:
             return self._line
-        try:
+        with self._refused():
             return await self._open()
-        except WireError as error:
-            raise self._not_sent(error) from error
 
     def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
         """``due`` with the limit of a question that moves nothing."""
@@ -426,9 +420,8 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
     async def check(self) -> None:
         """Registration and status enquiry."""
         try:
-            await self._at_rest(await self._open())
-        except WireError as error:
-            raise self._not_sent(error) from error
+            with self._refused():
+                await self._at_rest(await self._open())
         finally:
             self._leave()
 
@@ -438,9 +431,8 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             await self.check()
             return {"restxt": "OK"}
         try:
-            answer = await (await self._open()).diagnose(progress=self._moved)
-        except WireError as error:
-            raise self._not_sent(error) from error
+            with self._refused():
+                answer = await (await self._open()).diagnose(progress=self._moved)
         finally:
             self._leave()
         if not answer.taken:
