@@ -30,8 +30,8 @@ from twisted.python.failure import Failure
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.mortal import Mortal
-from dmtwisted.conformance.nexo_stand import nexo_driver
-from dmtwisted.conformance.stands import POI, STANDS
+from dmtwisted.conformance.nexo_stand import POI, nexo_driver
+from dmtwisted.conformance.stands import STANDS
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
@@ -132,7 +132,7 @@ class Channels:
 
 def _settings(name: str, shape: int = 0) -> dict[str, Any]:
     """The settings with which the conformance suite stands a driver."""
-    return dict(STANDS[TERMINAL, name]()[shape].settings)
+    return dict(STANDS[TERMINAL, name][shape].settings)
 
 
 WIRES: dict[str, Wire] = {

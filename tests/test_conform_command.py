@@ -99,5 +99,5 @@ class ConformTests(SynchronousTestCase):
         self.assertEqual((key, found.level, found.origin), ("terminal caisse-ap", 1, "tiny 1"))
 
 
-TINY = STANDS["terminal", "caisse-ap"]()
-ZVT = STANDS["terminal", "zvt"]()
+TINY = STANDS["terminal", "caisse-ap"]
+ZVT = STANDS["terminal", "zvt"]

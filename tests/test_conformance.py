@@ -153,21 +153,21 @@ class StandTests(SuiteCase):
 
     def test_cannot_be_built(self) -> None:
         """A driver that cannot be built keeps no promise: its level is 0."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
+        [stand] = STANDS[TERMINAL, "ecr17"]
         broken = Stand(stand.driver, stand.settings, stand.far, _no_build)
         found = report(broken, ("approval-is-told-whole", "kopecks-are-exact"))
         self.assertEqual((found.level, len(found.failed)), (0, 2))
 
     def test_no_line(self) -> None:
         """Nobody earns a level by a stand whose line cannot be disturbed."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
+        [stand] = STANDS[TERMINAL, "ecr17"]
         checks = ("the-line-can-be-disturbed", "approval-is-told-whole")
         self.assertEqual(report(replace(stand, line=False), checks).level, 0)
         self.assertEqual(report(stand, checks).level, 3)
 
     def test_only(self) -> None:
         """Single checks can be run by their names."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
+        [stand] = STANDS[TERMINAL, "ecr17"]
         found = report(stand, ("approval-is-told-whole",))
         self.assertEqual([one.check.name for one in found.results], ["approval-is-told-whole"])
         expect(found.results[0].passed, found.results[0].wrong)
@@ -178,7 +178,7 @@ class FaultyTests(SuiteCase):
 
     def broken(self, kind: str, name: str, *checks: str) -> set[str]:
         """The checks that are broken."""
-        found = report(STANDS[kind, name]()[0], checks)
+        found = report(STANDS[kind, name][0], checks)
         self.assertEqual(found.level, 0)
         return {one.check.name for one in found.failed}
 
@@ -224,13 +224,13 @@ class FaultyTests(SuiteCase):
 
         decode = msgspec.json.Decoder(Paper).decode
         self.patch(TrainingChannel, "submit", again)
-        [wrong] = report(STANDS[REGISTER, "training"]()[0], ("lost-answer-is-honest",)).failed
+        [wrong] = report(STANDS[REGISTER, "training"][0], ("lost-answer-is-honest",)).failed
         self.assertIn("receipts after the repeat: 1 was promised, 2 came", wrong.wrong)
 
     def test_register_loses_a_kopeck(self) -> None:
         """A register that reckons sums as binary fractions do is not whole."""
         self.patch(Members, "amount", lambda members, name: int(float(members.value(name) or 0) * 100))
-        found = report(STANDS[REGISTER, "training"]()[0], ("kopecks-are-exact",))
+        found = report(STANDS[REGISTER, "training"][0], ("kopecks-are-exact",))
         self.assertEqual(len(found.failed), 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dmtwisted.conformance.stands import POI
+from dmtwisted.conformance.nexo_stand import POI
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.nexo.sealing import Seal

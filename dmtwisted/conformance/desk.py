@@ -40,6 +40,12 @@ NAME = "it"
 
 Answer = dict[str, Any]
 
+WAIT = 20.0
+"""Seconds that an operation may take on a stand."""
+
+OPERATION = 1.0
+"""Seconds that a simulated payment takes, the customer included."""
+
 
 class Broken(AssertionError):
     """A promise that was not kept."""
@@ -113,12 +119,6 @@ class Stand:
         """What it is called in reports."""
         name = f"{self.driver.kind} {self.driver.name}"
         return f"{name} ({self.shape})" if self.shape else name
-
-    def desk(self) -> Desk:
-        """A fresh desk for it."""
-        from dmtwisted.conformance.desks import DESKS
-
-        return DESKS[self.driver.kind](self)
 
 
 @implementer(ILogObserver)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.conformance.desk import Answer, Broken, Desk, expect, same
+from dmtwisted.conformance.desk import Answer, Broken, Desk, Stand, expect, same
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
 from dmtwisted.store.values import OperationRow
 
@@ -26,7 +26,7 @@ def said(answer: Answer) -> str:
 class TerminalDesk(Desk):
     """A desk with a bank terminal."""
 
-    def __init__(self, stand: Any) -> None:
+    def __init__(self, stand: Stand) -> None:
         super().__init__(stand)
         self._sums = 100.0
 
@@ -279,5 +279,5 @@ def receipt(amount: float, **members: Any) -> dict[str, Any]:
     }
 
 
-DESKS: dict[str, Callable[[Any], Desk]] = {TERMINAL: TerminalDesk, PRINTER: PrinterDesk, REGISTER: RegisterDesk}
+DESKS: dict[str, Callable[[Stand], Desk]] = {TERMINAL: TerminalDesk, PRINTER: PrinterDesk, REGISTER: RegisterDesk}
 """The desk of each kind of device."""

@@ -18,7 +18,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from dmtwisted.conformance.desk import Broken, Desk, NotHere, Stand
+from dmtwisted.conformance.desks import DESKS
 from dmtwisted.conformance.levels import RECOVERS, SAFE, WHOLE
+from dmtwisted.conformance.stands import STANDS
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver
 
 __all__ = ["RECOVERS", "SAFE", "WHOLE", "check", "checks_of", "report", "stands_of"]
@@ -108,10 +110,8 @@ def stands_of(driver: Driver) -> tuple[Stand, ...]:
 
     :raises NoStand: when it has none.
     """
-    from dmtwisted.conformance.stands import STANDS
-
     if not driver.origin and (driver.kind, driver.name) in STANDS:
-        return STANDS[driver.kind, driver.name]()
+        return STANDS[driver.kind, driver.name]
     if not driver.stand:
         raise NoStand(f"the {driver.kind} {driver.name} names no stand (docs/drivers.md)")
     return stands_at(driver.stand)
@@ -163,7 +163,7 @@ def _result(stand: Stand, one: Check) -> Result:
         return Result(one, skipped=f"it has no {', '.join(lacking)}")
     desk: Desk | None = None
     try:
-        desk = stand.desk()
+        desk = DESKS[stand.driver.kind](stand)
         one.run(desk)
         wrong = desk.faults()
     except NotHere as error:

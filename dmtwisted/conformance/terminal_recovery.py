@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dmtwisted.conformance.desk import expect, same
+from dmtwisted.conformance.desk import OPERATION, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
-from dmtwisted.conformance.stands import OPERATION
 from dmtwisted.conformance.suite import RECOVERS, check
 from dmtwisted.devices.drivers import TERMINAL
 

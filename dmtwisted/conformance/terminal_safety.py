@@ -7,14 +7,16 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.conformance.desk import Broken, NotHere, expect, same
+from dmtwisted.conformance.desk import WAIT, Broken, NotHere, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
-from dmtwisted.conformance.stands import CARD, WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 from dmtwisted.results import Refused
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, TASKS, Task
 from protocols.simulators.terminal import Card
+
+CARD = "4111111111111111"
+"""The whole number of a simulated customer's card, which the terminal reports though it should not."""
 
 RULES = "docs/terminals.md, rule"
 

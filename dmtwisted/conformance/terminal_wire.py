@@ -5,9 +5,8 @@ from __future__ import annotations
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from dmtwisted.conformance.desk import expect, same
+from dmtwisted.conformance.desk import WAIT, expect, same
 from dmtwisted.conformance.desks import APPROVED, TerminalDesk, said
-from dmtwisted.conformance.stands import WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 
