@@ -113,7 +113,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         """The question for a lost payment names the ServiceID that the journal had before the first byte left."""
         self.rule("payment", "lost_after")
         self.pay()
-        name = service_id_of(operation_of(self.rows()[-1]).kept.order)
+        name = service_id_of(operation_of(self.rows()[-1]).record.order)
         asked = [heard for heard in self.endpoint.heard if b"TransactionStatus" in heard]
         self.assertIn(f'"ServiceID":"{name}"'.encode(), asked[-1].replace(b" ", b""))
 
@@ -278,7 +278,7 @@ class ProgressTests(NexoDesk):
         due = self.asked(1, sum=100)
         self.endpoint.advance(5)
         [row] = self.rows()
-        final = Shown(Step.TENDER_FINAL, service_id_of(operation_of(row).kept.order), "till", "1", "T", "now")
+        final = Shown(Step.TENDER_FINAL, service_id_of(operation_of(row).record.order), "till", "1", "T", "now")
         post_notice(self, cast(Any, self.reactor.tcpServers[0][1]), final.encode(POI))
         self.assertNoResult(due)
         self.assertAnswer(self.wait(due), 5014, 1)

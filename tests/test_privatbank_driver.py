@@ -71,12 +71,12 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         label = str(uuid4())
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(label=label), 5014, 1)
-        uid = operation_of(self.rows()[-1]).kept.order.uid
+        uid = operation_of(self.rows()[-1]).record.order.uid
         self.service.driver._late(uid, Declined.of(Res.BANK_REFUSED))
         self.assertAnswer(self.pay(17, label), 5014, 1)
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(label=label), 5014, 1)
-        uid = operation_of(self.rows()[-1]).kept.order.uid
+        uid = operation_of(self.rows()[-1]).record.order.uid
         self.service.driver._late(uid, Approved(sum=10_000, rrn="77"))
         self.assertEqual(self.pay(17, label)["info"]["refundid"], "77")
 

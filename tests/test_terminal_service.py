@@ -364,7 +364,7 @@ class JournalTests(PosCase):
                 self.assertIs(self.failureResultOf(due, Refused).value.action, Action.COLLISION)
                 due = Deferred.fromCoroutine(self.service.outcome(caller.label))
             due.addErrback(lambda _: None)
-        said = [event for event in told if "nobody knows" in (event["log_format"] or "")]
+        said = [event for event in told if "is unknown" in (event["log_format"] or "")]
         self.assertEqual([event["n"] for event in said], [self.rows()[0].n])
 
 

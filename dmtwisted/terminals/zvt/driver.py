@@ -298,7 +298,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
                 while not await self._rests(line):
                     if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
                         return Undecided("the terminal is still at work")
-                    await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
+                    await deferLater(self._reactor, BETWEEN_LOOKS)
                 if order.task == Task.SETTLEMENT:
                     return batch_closed(before.batch, await self._batch(line))
                 answer = await self._last_answer(line)
