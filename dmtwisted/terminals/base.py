@@ -1,4 +1,4 @@
-"""What the drivers of all terminals share, so that each one says only what is special on its wire."""
+"""What the drivers of all terminals share."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ class SlipOnlyDriver(TerminalDriver[S]):
     """
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Only a person can tell."""
+        """Nothing: a person has to read the slip."""
         return Undecided(LOOK)
 
 
 def refuse_part(order: Order) -> None:
-    """See that a cancel is over the whole operation, where the wire has no other.
+    """Check that a cancel is over the whole operation, where the wire has no other.
 
     :raises Refused: 5029.
     """
@@ -133,7 +133,7 @@ def refuse_part(order: Order) -> None:
 
 
 def check_slip_only(order: Order, least: int, most: int) -> None:
-    """See that a terminal without operation numbers can do ``order``: a whole cancel, with its sum, within limits.
+    """Check that a terminal without operation numbers can do ``order``: a whole cancel, with its sum, within limits.
 
     :raises Refused: when it cannot; nothing was sent.
     """

@@ -1,4 +1,7 @@
-"""What the banks' own codes become: four digits, the same behind every Ukrainian protocol (terminals.md 2.2)."""
+"""The results for the banks' own codes of four digits, which all Ukrainian protocols share.
+
+See docs/reference/terminals.md#bank-codes.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ BANK: dict[str, Res] = {
     "0091": Res.BANK_DOWN,
     "0096": Res.BANK_DOWN,
 }
-"""Codes with a line of their own; every other one is 5024 with the bank's text."""
+"""Codes with their own result; any other code is 5024 with the bank's text."""
 
 WRONG_RRN = frozenset({"0012", "0025"})
-"""Codes by which a bank says that it does not know the payment that a refund names."""
+"""Codes of a bank that does not know the payment which a refund names."""
 
 
 def catalogued(order: Order, res: Res | None, code: str, words: str, text: str) -> Declined:

@@ -1,4 +1,4 @@
-"""The way to a terminal: what opens its lines, and the refusal when there is none."""
+"""The connection to a terminal, and the refusal when there is none."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
 def endpoint_of(
     settings: TerminalSettings, reactor: Any, usual_port: int, usual_baudrate: int
 ) -> IStreamClientEndpoint:
-    """What opens lines to the terminal."""
+    """The endpoint that opens lines to the terminal."""
     if settings.interface == "tcp":
         return tcp_endpoint(reactor, settings.host, settings.port or usual_port)
     return SerialEndpoint(reactor, SerialSettings(settings.serial_port, settings.baudrate or usual_baudrate))
 
 
 class Unreached:
-    """What a caller hears when there is no connection at all (terminals.md 2.1).
+    """Makes the refusal when there is no connection at all (docs/reference/terminals.md#error-mapping).
 
-    :param address: the code for a network address that nobody answers at.
-    :param com_port: the code for a COM port that cannot be opened.
+    :param address: the result for a network address that does not answer.
+    :param com_port: the result for a COM port that cannot be opened.
     """
 
     def __init__(

@@ -42,15 +42,14 @@ def latest_end(begun: datetime, wait_s: float, now: datetime) -> datetime:
 
 
 def batch_closed(before: Any, now: Any, what: str = "batch") -> Found:
-    """Whether a general report whose answer was lost closed the batch: it is empty then.
+    """Whether a general report whose answer was lost closed the batch: then the batch is empty.
 
-    A second report moves no money, so this may be decided by what the batch holds.
-
-    :param before: what the batch held before the report, `now` what it holds since; empty is false, unknown `None`.
+    :param before: the content of the batch before the report; an empty batch is false, an unknown one `None`.
+    :param now: its content since then.
     """
     if before and now is not None:
         if now == before:
             return NeverStarted()
         if not now:
             return Approved(text=f"found out: the {what} is closed")
-    return Undecided(f"whether the {what} was closed is not told")
+    return Undecided(f"whether the {what} was closed is unknown")

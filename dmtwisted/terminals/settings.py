@@ -1,10 +1,10 @@
-"""The settings that every real terminal has: the line to it, and how long it may take (design 10)."""
+"""The settings that every real terminal has, and the declaration of its driver."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,8 +17,22 @@ DEFAULT_WAIT = 300.0
 """Seconds that a terminal has for an operation (specification 4.7, 8)."""
 
 
+CardWait = Annotated[
+    float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the payment is given up")
+]
+"""How long a card waits for the cashier."""
+
+TillNumber = Annotated[str, Meta(pattern=r"^\d{2}$", description="Number of the till, 2 digits")]
+CurrencyNumber = Annotated[
+    str, Meta(pattern=r"^\d{3}$", description="ISO number of the currency: 980 hryvnia, 978 euro")
+]
+
+
 class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a terminal is and how patient to be with it."""
+    """Where a terminal is, and how long an operation may take."""
+
+    network_only: ClassVar[bool] = False
+    has_usual_port: ClassVar[bool] = True
 
     interface: Annotated[Literal["tcp", "serial"], Meta(description="The line: network or COM port")] = "tcp"
     host: Annotated[str, Meta(description="Address of the terminal")] = ""
@@ -33,13 +47,17 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     ] = ""
 
     def __post_init__(self) -> None:
-        """See that the members say where the terminal is.
+        """Check that the members say where the terminal is.
 
-        :raises BadSettings: with the path of the one that is missing.
+        :raises BadSettings: with the path of the member that is missing or wrong.
         """
         needed = "host" if self.interface == "tcp" else "serial_port"
         if not getattr(self, needed):
             raise BadSettings(f"settings.{needed}", f"interface {self.interface} needs it")
+        if self.network_only and self.interface != "tcp":
+            raise BadSettings("settings.interface", "this protocol goes over a network only")
+        if self.interface == "tcp" and not (self.port or self.has_usual_port):
+            raise BadSettings("settings.port", "this protocol has no usual port")
 
     @property
     def place(self) -> str:
@@ -53,7 +71,7 @@ def terminal_driver(
     """The declaration of a terminal's driver.
 
     This is the one import that waits. A service finds all drivers when it starts, but wires, serial ports, HTTP
-    clients and ciphers take memory that only a shop with such a terminal has to spend.
+    clients and ciphers need memory that only a shop with such a terminal has to spend.
 
     :param module: has the function ``build``, and is imported when the first device is built.
     :param others: further members of `Driver`.

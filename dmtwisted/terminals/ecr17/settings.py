@@ -1,19 +1,18 @@
-"""The driver for terminals that speak ECR17: what it can do and how it is set up."""
+"""What ECR17 terminals can do, and their settings (docs/reference/ecr17.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.terminals.interface import PING, Task
-from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset(
     (Task.PAYMENT, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
 )
-"""Terminals.md 1: there is no refund on this wire, only the reversal of a payment."""
+"""This wire has no refund, only the reversal of a payment."""
 
 SERVICES = frozenset({PING})
 """The status request."""
@@ -25,6 +24,7 @@ BAUDRATE = 115_200
 class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any terminal, with what differs between models; the port is set on the terminal."""
 
+    has_usual_port: ClassVar[bool] = False
     lrc: Annotated[
         Literal["auto", "std", "stx", "noext", "stx_noext"],
         Meta(description="Variant of the check byte; auto finds it out"),
@@ -37,27 +37,13 @@ class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, k
         bool, Meta(description="Whether the terminal sends its receipts to the till instead of printing them")
     ] = False
     receipt_wait_s: Annotated[
-        float, Meta(ge=0.1, le=30, description="Seconds for which a receipt is waited for after its operation")
+        float, Meta(ge=0.1, le=30, description="Seconds to wait for a receipt after its operation")
     ] = 2.0
     tells_last: Annotated[
         bool,
-        Meta(
-            description="Whether the terminal surely tells its last operation, so that none means none; "
-            "left false, that is believed once it has told one"
-        ),
+        Meta(description="Whether it always reports its last operation; if false, assumed once it has reported one"),
     ] = False
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is given up")
-    ] = 70.0
-
-    def __post_init__(self) -> None:
-        """See that the members say where the terminal is.
-
-        :raises BadSettings: with the path of the one that is missing.
-        """
-        super().__post_init__()
-        if self.interface == "tcp" and not self.port:
-            raise BadSettings("settings.port", "this protocol has no usual port; it is set on the terminal")
+    confirm_s: CardWait = 70.0
 
 
 DRIVER = terminal_driver("ecr17", "ECR17", Ecr17Settings, CAPABILITIES, f"{__package__}.driver")

@@ -1,15 +1,15 @@
-"""The driver for terminals that speak nexo JSON: what it can do and how it is set up."""
+"""What nexo terminals can do, and their settings (docs/reference/nexo.md#settings)."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task
-from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = TASKS - {
     Task.TRANSFER,
@@ -18,16 +18,16 @@ CAPABILITIES: frozenset[int] = TASKS - {
     Task.INSTALMENTS_REFUND,
     Task.STORED,
 }
-"""Terminals.md 1; instalments are an acquirer's option."""
+"""Instalments are an option of acquirers."""
 
 SERVICES = frozenset({PING, ECHO})
 """Diagnosis, without and with the bank."""
 
 PORT = 8443
-"""Where these terminals listen (terminals.md 11)."""
+"""The usual port (docs/reference/nexo.md#line)."""
 
 CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
-"""Ends of the labels of PEM."""
+"""How PEM labels end."""
 
 _PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
@@ -35,10 +35,9 @@ _PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTAL
 class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any terminal in a network, with names, key and certificates."""
 
+    network_only: ClassVar[bool] = True
     poi_id: Annotated[str, Meta(min_length=1, description="Model and serial number of the terminal, V400m-346403161")]
-    ca: Annotated[
-        str, Meta(description="Certificates (PEM) that the terminal's own must lead to: its maker's terminal root")
-    ]
+    ca: Annotated[str, Meta(description="Certificates (PEM) that sign the terminal's own: its maker's terminal root")]
     sale_id: Annotated[
         str, Meta(min_length=1, description="Name of this till; each till at a terminal has its own")
     ] = "dmtwisted"
@@ -64,18 +63,14 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
     notices_pem: Annotated[
         str, Meta(description="Certificate and private key (PEM) of that port, for HTTPS; empty is HTTP")
     ] = ""
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the card is let go")
-    ] = 70.0
+    confirm_s: CardWait = 70.0
 
     def __post_init__(self) -> None:
-        """See that it is a terminal in a network, with certificates, and with a key that is whole or absent.
+        """Check certificates, and that the shared key is complete or absent.
 
         :raises BadSettings: with the path of the member that does not fit.
         """
         super().__post_init__()
-        if self.interface != "tcp":
-            raise BadSettings("settings.interface", "this protocol goes over a network only")
         if not self.roots:
             raise BadSettings("settings.ca", "at least one certificate in PEM is expected")
         if self.notices_pem:
@@ -93,13 +88,13 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def url(self) -> str:
-        """Where the terminal takes messages."""
+        """The address for messages to the terminal."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"https://{host}:{self.port or PORT}/nexo"
 
 
 def blocks_of(pem: str) -> list[tuple[str, str]]:
-    """Label and text of each block of ``pem``, with the line breaks that a form of one line has lost."""
+    """Label and text of each block of ``pem``, with the line breaks that a one-line form has removed."""
     found = []
     for match in _PEM.finditer(pem):
         label, body = match[1], "".join(match[2].split())

@@ -1,4 +1,4 @@
-"""The driver for terminals that speak PrivatBank JSON: what it can do and how it is set up."""
+"""What PrivatBank terminals can do, and their settings (docs/reference/privatbank-json.md#settings)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, T
 from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = TASKS - {Task.TRANSFER, Task.STORED}
-"""All tasks but the transfer (terminals.md 1)."""
 
 SERVICES = frozenset({PING, MERCHANTS, MASKS, ECHO})
 
 PORT, BAUDRATE = 2000, 115_200
-"""Where these terminals listen (terminals.md 4.1)."""
+"""The usual port and speed (docs/reference/privatbank-json.md#line)."""
 
 
 class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,10 +29,7 @@ class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=Tr
     ] = 1.0
     tells_receipts: Annotated[
         bool,
-        Meta(
-            description="Whether the terminal surely tells its last receipt, so that none means an empty batch; "
-            "left false, that is believed once it has told one"
-        ),
+        Meta(description="Whether it always reports its last receipt; if false, assumed once it has reported one"),
     ] = False
     instalments: Annotated[
         Literal["ServicePbP", "ServicePbPperiod", "ServiceInstantPbI", "ServicePbIAct", "ServicePbPAct"],

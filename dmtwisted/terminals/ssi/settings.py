@@ -1,4 +1,4 @@
-"""The driver for terminals that speak SSI JSON: what it can do and how it is set up."""
+"""What SSI terminals can do, and their settings (docs/reference/ssi-json.md#settings)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from dmtwisted.terminals.interface import ECHO, MERCHANTS, Task
-from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
 CAPABILITIES: frozenset[int] = frozenset(
     (
@@ -21,13 +21,12 @@ CAPABILITIES: frozenset[int] = frozenset(
         Task.SETTLEMENT,
     )
 )
-"""Terminals.md 1; instalments, services and discount cards are not in this protocol."""
+"""This protocol has no instalments, services and discount cards."""
 
 SERVICES = frozenset({MERCHANTS, ECHO})
-"""Http-api 3.4."""
 
 PORT, BAUDRATE = 3000, 9600
-"""Where these terminals listen (terminals.md 5.1); several bank applications on one device have a port each."""
+"""The usual port and speed (docs/reference/ssi-json.md#frame); each bank application has its own port."""
 
 
 class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -36,9 +35,7 @@ class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
     two_steps: Annotated[
         bool, Meta(description="Whether a payment goes in two steps: the card first, then the sum")
     ] = True
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is stopped")
-    ] = 70.0
+    confirm_s: CardWait = 70.0
 
 
 DRIVER = terminal_driver("ssi-json", "SSI JSON", SsiSettings, CAPABILITIES, f"{__package__}.driver")

@@ -19,7 +19,8 @@ class TrainingTerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_field
         float, Meta(ge=0, le=300, description="Seconds that an operation takes, the customer included")
     ] = 1.0
     confirm_s: Annotated[
-        float, Meta(gt=0, le=600, description="Seconds for which task 6 waits for task 7 before it goes on by itself")
+        float,
+        Meta(gt=0, le=600, description="Seconds for which task 6 waits for task 7 before it continues alone"),
     ] = 70.0
     merchant: Annotated[str, Meta(description="Merchant for requests that name none; there are 1 and 2")] = ""
 

@@ -1,8 +1,8 @@
-"""The service's words and a ZVT terminal's: tasks become commands, codes results (terminals.md 1, 2, 7).
+"""ZVT terminals: tasks become commands, result codes become results (docs/reference/zvt.md).
 
-**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line behind
-it, is acknowledged. So an approval is durable before it is acknowledged; when storing fails, the acknowledgement is a
-refusal and the terminal takes the booking back (rule 7).
+**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line after it,
+is acknowledged. So an approval is durable before it is acknowledged. If it cannot be stored, the acknowledgement is a
+refusal, and the terminal takes the booking back (docs/reference/terminals.md#rule-7).
 
 **A lost answer** is found out by the terminal's last receipt, compared with the one from before the request:
 
@@ -10,10 +10,10 @@ refusal and the terminal takes the booking back (rule 7).
 the last receipt is                      then
 =======================================  ==================================================================
 the same                                 nothing was booked
-the next one, of our sum and time        it is ours
+the next one, with our sum and time      it is ours
 two on, after a booking that we stored   the terminal took ours back, for it missed an acknowledgement
-two on, and takes back the one before    nothing is left of both, whosever they were
-anything else                            nobody knows
+two on, and takes back the one before    nothing is left of both, whichever was ours
+anything else                            the end stays unknown
 =======================================  ==================================================================
 """
 
@@ -82,7 +82,7 @@ RESULTS: dict[int, Res] = {
     codes.NOTHING_TO_REVERSE: Res.OPERATION_NOT_FOUND,
     codes.NOT_POSSIBLE: Res.TASK_NOT_SUPPORTED,
 }
-"""Results above the bank's (terminals.md 2.2); any other that has words is 5000, and one without is 5009."""
+"""Results above the bank's (docs/reference/zvt.md#result-codes); any other with a text is 5000, without one 5009."""
 
 STATES = {
     **dict.fromkeys((0x01, 0x02), Activity.PIN),
@@ -90,7 +90,7 @@ STATES = {
     **dict.fromkeys((0x0A, 0x0B, 0x0C), Activity.WAITING_CARD),
     0xC8: Activity.WAITING_CASHIER,
 }
-"""Intermediate states in our words; every other one is work in progress (terminals.md 7.7)."""
+"""Activities by intermediate state; every other state is work in progress (docs/reference/zvt.md#codes)."""
 
 AT_THE_PIN_PAD = frozenset({0x01, 0x02, 0x41, 0x42})
 """States in which an abort is a key that the customer pressed."""
@@ -99,20 +99,20 @@ MOST = 10**12 - 1
 """Hundredths that six bytes hold."""
 
 CONNECT_WAIT = 5.0
-"""Seconds for opening a line (rule 10)."""
+"""Seconds for opening a line (docs/reference/terminals.md#rule-10)."""
 
 ANSWER_WAIT = 10.0
-"""Seconds for the end of a question that moves nothing."""
+"""Seconds for a question that moves no money."""
 
 BETWEEN_LOOKS = 1.0
-"""Seconds between two looks whether the terminal is at rest."""
+"""Seconds between two questions whether the terminal is idle."""
 
 LONGEST_READING = 99
-"""Seconds for which a terminal can be told to wait for a card."""
+"""The longest time in seconds that a terminal can wait for a card."""
 
 
 class ZvtLine(ZvtProtocol):
-    """A ZVT line that tells when it is closed."""
+    """A ZVT line that reports when it is closed."""
 
     def __init__(self, clock: IReactorTime, settings: WireSettings) -> None:
         super().__init__(clock, settings)
@@ -120,7 +120,7 @@ class ZvtLine(ZvtProtocol):
         self.lost: Deferred[None] = Deferred()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """The line is closed; whoever waits hears it first."""
+        """The line is closed; the waiting exchange fails first."""
         self.gone = True
         super().connectionLost(reason)
         self.lost.callback(None)
@@ -130,17 +130,20 @@ class ZvtLine(ZvtProtocol):
 class ZvtDriver(TerminalDriver[ZvtSettings]):
     """One ZVT terminal.
 
+    A line ends with its operation. What arrives on a new one before our command is not acknowledged: the question for
+    the last receipt reports it.
+
     :param endpoint: opens lines, one for each operation with the question before it.
     :param clock: the service's time, for comparing with receipts.
     :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
+    :param unreached: makes the refusal when there is no connection.
     """
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "zvt"
     keeps_early = True
-    """A booking is final only when its slip was acknowledged too (terminals.md 7.8)."""
+    """A booking is final only when its slip was acknowledged too (docs/reference/zvt.md#acknowledgements)."""
 
     def __init__(
         self,
@@ -170,7 +173,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
+        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
         self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     def remember(self, uid: str, verdict: Verdict) -> None:
@@ -225,7 +228,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         return await line.pay(order.wanted, store, progress=self._moved, receipt_known=known, card_read=card_read)
 
     def _storing(self, order: Order, keep: Keep) -> Store:
-        """What makes a booking durable before it is acknowledged (rule 7)."""
+        """The function that makes a booking durable before it is acknowledged."""
 
         async def store(status: StatusInformation) -> None:
             if status.result == codes.OK:
@@ -235,14 +238,14 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         return store
 
     def _known(self, snapshot: bytes) -> int | None:
-        """The last receipt number that we know, for the terminal to stay in step with (terminals.md 7.8)."""
+        """The last receipt number that we know, for the terminal to compare (docs/reference/zvt.md#in-step)."""
         last = decode_before(snapshot).last
         return last.number if self._settings.in_step and last is not None and last.number else None
 
     # A card first (tasks 6 and 7)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """Reading a card; the payment with that card follows on the same line when task 7 comes."""
+        """Read a card; the payment with that card follows on the same line when task 7 comes."""
         self._interrupted, self._booked = False, None
         return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
@@ -289,7 +292,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Compare the last receipt of the terminal, once it is at rest, with the one from before the request."""
+        """Compare the last receipt, once the terminal is idle, with the one from before the request."""
         before = decode_before(snapshot)
         deadline = self._reactor.seconds() + patience
         try:
@@ -297,7 +300,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
                 line = await self._open()
                 while not await self._rests(line):
                     if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
-                        return Undecided("the terminal is still at work")
+                        return Undecided("the terminal is still busy")
                     await deferLater(self._reactor, BETWEEN_LOOKS)
                 if order.task == Task.SETTLEMENT:
                     return batch_closed(before.batch, await self._batch(line))
@@ -319,9 +322,9 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
     # The line
 
     async def _open(self) -> ZvtLine:
-        """A line on which the till is introduced; the one before it is closed first.
+        """A line on which the till is registered; the line before it is closed first.
 
-        :raises Refused: when the terminal does not take the till.
+        :raises Refused: when the terminal does not accept the till.
         """
         before, self._line = self._line, None
         if before is not None:
@@ -354,18 +357,18 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             return await self._open()
 
     def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
-        """``due`` with the limit of a question that moves nothing."""
+        """``due`` with the deadline of a question that moves no money."""
         return due.addTimeout(ANSWER_WAIT, self._reactor, lambda _, seconds: Failure(Silent(seconds)))
 
     def _leave(self) -> None:
-        """Close the line; what is written goes out first."""
+        """Close the line after what was written."""
         if self._line is not None:
             _close(self._line)
 
     # Questions
 
     async def _rests(self, line: ZvtLine) -> bool:
-        """Whether the terminal is at rest and its last receipt is its last word."""
+        """Whether the terminal is idle, so that its last receipt is final."""
         answer = await self._asked(line.status())
         if not answer.taken:
             return answer.result != codes.WAIT
@@ -376,16 +379,16 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
     async def _at_rest(self, line: ZvtLine, task: int = Task.PAYMENT) -> None:
         """See that the terminal can work.
 
-        :raises Refused: when it says why not.
+        :raises Refused: with its reason when it cannot.
         """
         answer = await self._asked(line.status())
         if not answer.taken:
             if answer.result == codes.WAIT:
                 raise Refused(Res.TERMINAL_BUSY)
-            return  # A terminal without this question is asked by the operation itself.
+            return  # A terminal without this command reports it in the operation itself.
         status = answer.completion.report.status if answer.completion is not None else answer.result
         if status == codes.RECONCILIATION_DUE and task in (Task.TOTALS, Task.SETTLEMENT):
-            return  # That is what the report is for.
+            return  # The general report itself clears that.
         if status != codes.OK:
             raise self._declined(Order(Task.PAYMENT, ""), answer, status).refused()
 
@@ -395,7 +398,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         return None if answer is None or answer.status is None else Receipt.of(answer.status)
 
     async def _last_answer(self, line: ZvtLine) -> Answer | None:
-        """The answer that tells the last receipt; `None` when the terminal says that it has none to tell.
+        """The answer with the last receipt; `None` when the terminal has no receipt.
 
         :raises Refused: when it cannot be asked now.
         """
@@ -410,7 +413,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
 
     async def _batch(self, line: ZvtLine) -> Batch | None:
-        """What the open batch holds; `None` when the terminal tells it on paper only."""
+        """The content of the open batch; `None` when the terminal only prints it."""
         answer = await self._asked(line.totals())
         totals = answer.status.totals if answer.done and answer.status is not None else None
         return None if totals is None else Batch.of(totals)
@@ -426,7 +429,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             self._leave()
 
     async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`: a ping, or the terminal's own look at its line to the bank."""
+        """See `ITerminal.serve`: a ping, or the terminal's test of its connection to the bank."""
         if name != ECHO:
             await self.check()
             return {"restxt": "OK"}
@@ -442,41 +445,41 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """Let go of the line, and of a payment that waits for task 7."""
+        """Close the line and end a payment that waits for task 7."""
         self._card_first.close()
         self._leave()
 
     # What an answer means
 
     def _verdict(self, order: Order, answer: Answer) -> Verdict:
-        """What the terminal's messages say of an operation.
+        """The verdict of the terminal's messages on an operation.
 
         :raises Refused: when it did not take the command.
-        :raises Garbled: when they contradict each other, so that only a question tells.
+        :raises Garbled: when they contradict each other, so that the terminal has to be asked.
         """
         if not answer.taken:
             raise _not_taken(order, answer.result)
         if not answer.stored and not answer.completed and order.task not in (Task.CANCEL, Task.SETTLEMENT):
-            # Its end is certain, and is what a till hears that asks later: not that something could not be stored.
-            text = "the payment could not be stored, so the terminal was told to take it back, and did"
+            # This end is certain, and a later repeat gets it: not an error of the store.
+            text = "the payment could not be stored, so the terminal took it back on request"
             return Declined.of(Res.REQUEST_NOT_TAKEN, text=text)
         if order.task in (Task.TOTALS, Task.SETTLEMENT) and answer.done:
             return _approved(order, answer.status, _slips(answer), 0)
         if not answer.done and not answer.doubtful:
             return self._declined(order, answer)
         if answer.doubtful and (answer.stored or order.task not in (Task.CANCEL, Task.SETTLEMENT)):
-            raise Garbled("the terminal told of a booking, and then of something else")
+            raise Garbled("the terminal reported a booking, and then something else")
         if answer.status is None:
-            raise Garbled("the terminal is done and told of no booking")
+            raise Garbled("the terminal completed without reporting a booking")
         if not answer.done:
-            raise Garbled("the terminal told of a booking, and then broke off")
+            raise Garbled("the terminal reported a booking, and then aborted")
         return _approved(order, answer.status, _slips(answer))
 
     def _declined(self, order: Order, answer: Answer, result: int | None = None) -> Declined:
-        """The refusal that a result tells; that of ``answer`` unless another one is given."""
+        """The refusal for a result code; that of ``answer`` unless another one is given."""
         code = answer.result if result is None else result
-        told = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
-        text = told or codes.result_text(code)
+        words = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
+        text = words or codes.result_text(code)
         if 0 < code <= codes.LAST_BANK_CODE:
             return bank_refusal(order, f"{code:04d}", text, f"{code:02X}")
         if code == codes.ABORTED:
@@ -505,7 +508,7 @@ def _check(order: Order) -> None:
 
 
 def _not_taken(order: Order, code: int) -> Refused:
-    """What a caller hears of a command that was refused with ``84 xx`` (terminals.md 2.1)."""
+    """The refusal for a command that the terminal refused with ``84 xx``."""
     if code == codes.WAIT:
         return Refused(Res.TERMINAL_BUSY)
     if code == codes.UNKNOWN_COMMAND:
@@ -524,15 +527,15 @@ def _of_terminal(order: Order, code: int, text: str) -> Declined:
 def _approved(order: Order, status: StatusInformation | None, slip: str, amount: int | None = None) -> Approved:
     """An approval.
 
-    :param amount: what the answer shall tell instead of the terminal's own sum.
+    :param amount: the sum of the answer instead of the terminal's own.
     """
     if status is None:
         return Approved(sum=amount or 0, slip=slip)
-    told = status.amount if status.amount is not None else order.wanted
-    told = told if amount is None else amount
-    less = order.task != Task.CANCEL and amount is None and order.wanted and told != order.wanted
+    approved = status.amount if status.amount is not None else order.wanted
+    approved = approved if amount is None else amount
+    less = order.task != Task.CANCEL and amount is None and order.wanted and approved != order.wanted
     return Approved(
-        sum=told,
+        sum=approved,
         cardmask=status.pan,
         paysys=status.card_name,
         auth_code=status.authorisation,
