@@ -164,11 +164,11 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.doubt(label)
         driver = self.service.driver
         for stan, time in (("000001", "2640900"), ("000002", "2640700"), ("000000", "2640900")):
-            self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan=stan, host_time=time))
-        driver._heard_late(PaymentAnswer("00", stan="000002", host_time="2640900"))
+            self.assertRaises(LookupError, driver._came_late, PaymentAnswer("00", stan=stan, host_time=time))
+        driver._came_late(PaymentAnswer("00", stan="000002", host_time="2640900"))
         self.assertEqual(self.states(), ["done", "done"])
         self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
-        self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan="000003", host_time="2640900"))
+        self.assertRaises(LookupError, driver._came_late, PaymentAnswer("00", stan="000003", host_time="2640900"))
 
 
 def _then(first: PaymentAnswer, second: PaymentAnswer) -> Any:

@@ -140,7 +140,7 @@ Found = Approved | Declined | NeverStarted | Undecided
 """What the terminal can answer about an operation."""
 
 Keep = Callable[[Verdict], Awaitable[None]]
-"""Makes a verdict durable; a driver awaits it before it acknowledges an approval (rule 7)."""
+"""Makes a verdict durable; a driver awaits it before it acknowledges an approval."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class TerminalProgress:
 class ITerminal(Interface):
     """The driver of one terminal. Its caller holds the device's turn, so one operation runs at a time.
 
-    Rules are those of docs/reference/terminals.md#recovery-rules.
+    See docs/reference/terminals.md#recovery-rules.
     """
 
     capabilities = Attribute("The numbers of ``pay.task`` that this terminal has; any other is 5029.")
@@ -194,7 +194,7 @@ class ITerminal(Interface):
     wait_s = Attribute("Seconds that an operation may take.")
 
     def listen(progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
-        """Report progress from now on, and a verdict that comes after its operation was given up (rule 18)."""
+        """Report progress from now on, and a verdict that comes after its operation was given up."""
 
     def recall(snapshot: bytes) -> None:
         """Learn from a snapshot that was stored before the last start, by this driver or another one."""
@@ -213,7 +213,7 @@ class ITerminal(Interface):
         """
 
     async def find_out(order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask the terminal how ``order`` ended; never repeat it (rule 3).
+        """Ask the terminal how ``order`` ended; never repeat it.
 
         :param patience: seconds to wait for a terminal that is busy.
         :raises Refused: when the terminal cannot be asked now.
@@ -231,7 +231,7 @@ class ITerminal(Interface):
         """
 
     async def interrupt() -> None:
-        """Ask the running operation to stop; its verdict still comes (rule 8).
+        """Ask the running operation to stop; its verdict still comes.
 
         :raises Refused: 5029 when this wire has no such message, or when the terminal does not stop now.
         :raises WireError: when the terminal did not answer.

@@ -80,7 +80,7 @@ class Recovery:
     async def resolve(self) -> None:
         """Find out how every open operation ended. The caller holds the device's turn.
 
-        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile (rule 5).
+        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile.
         """
         for operation in await self._journal.open_ones():
             if not operation.record.sent:
@@ -189,7 +189,7 @@ class Recovery:
         await self._journal.end(operation, said, heard=False)
 
     def late(self, uid: str, verdict: Verdict) -> None:
-        """Store a verdict that came after its operation was given up (rule 18)."""
+        """Store a verdict that came after its operation was given up."""
         if uid == self._asking_for:
             self._came_meanwhile[uid] = verdict
         else:

@@ -1,7 +1,7 @@
-"""The service's words and a Caisse-AP terminal's: tasks become actions, codes results (terminals.md 1, 2, 9).
+"""Caisse-AP terminals: tasks become actions, codes become results (docs/reference/caisse-ap.md).
 
-Nobody can ask such a terminal what became of an operation. An answer that is lost stays unknown until a person has
-looked at the slip; meanwhile the terminal takes no other operation (terminals.md 3, rule 3).
+Such a terminal cannot be asked how an operation ended. After a lost answer the end stays unknown until a person has
+read the slip; meanwhile the terminal takes no other operation (docs/reference/caisse-ap.md#lost-answers).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ DETAILS: dict[Detail, Res] = {
     Detail.INPUT_TIMEOUT: Res.OPERATION_CANCELLED,
     Detail.UNKNOWN_ACTION: Res.TASK_NOT_SUPPORTED,
 }
-"""Why it was not done (AF, terminals.md 2.2); a code that is not here is 5009."""
+"""Results by reason (AF, docs/reference/caisse-ap.md#result-codes); any other code is 5009."""
 
 CONTRADICTIONS = frozenset({Detail.AUTHORISED, Detail.FORCED})
-"""Details that say yes beside an AE that says no: such an answer proves nothing."""
+"""Details that contradict an AE of "not done": such an answer proves nothing."""
 
 BRANDS = {"002": "AMEX", "00D": "AMEX", "00C": "CHEQUE"}
-"""What the application (CC) tells of the card's brand; the others tell only how it was read."""
+"""The card's brand by the application (CC); the others say only how it was read."""
 
 
 @implementer(ITerminal)
@@ -59,7 +59,7 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
 
     :param endpoint: opens lines, one for each operation.
     :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
+    :param unreached: makes the refusal when there is no connection.
     """
 
     capabilities = CAPABILITIES
@@ -84,15 +84,12 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
         self.terminal = CaisseApTerminal(endpoint, clock, wire)
 
     async def snapshot(self, order: Order) -> bytes:
-        """Nothing can be asked beforehand; what the wire cannot carry is refused here.
-
-        :raises Refused: when the order does not fit this protocol.
-        """
+        """Nothing can be asked beforehand; an order that the wire cannot carry is refused."""
         check_slip_only(order, 0, MOST)
         return b""
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
-        """See `ITerminal.perform`. A busy terminal ignores the request, which cannot be told from a lost answer."""
+        """See `ITerminal.perform`. A busy terminal ignores the request, which looks like a lost answer."""
         self._progressed(TerminalProgress(Activity.WORKING))
         terminal = self.terminal
         with self._refused((NotReached, SpokeFirst)):
@@ -105,18 +102,18 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
         return _verdict(order, answer)
 
     async def check(self) -> None:
-        """A connection, which is all that can be tried without effect."""
+        """Connect, which is all that can be tried without effect."""
         with self._refused():
             await self.terminal.ping()
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:
-    """What an answer says of its operation.
+    """The verdict of an answer.
 
-    :raises Garbled: when it says neither yes nor no.
+    :raises Garbled: when it is neither an approval nor a refusal.
     """
     if answer.done is Done.TAKEN:
-        raise Garbled("the terminal says only that it has begun")
+        raise Garbled("the terminal only reports that it has started")
     if answer.approved:
         return _approved(order, answer)
     detail = answer.detail

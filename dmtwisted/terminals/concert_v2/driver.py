@@ -1,7 +1,7 @@
-"""The service's words and a Concert V2 terminal's: tasks become types, codes results (terminals.md 1, 2, 10).
+"""Concert V2 terminals: tasks become types, codes become results (docs/reference/concert-v2.md).
 
-Up to the request everything that goes wrong is certain: nothing happened. Behind it nobody can be asked, so a lost
-answer stays unknown until a person has looked at the slip, or the terminal tells it again (terminals.md 3, rule 3).
+If an error comes before the request, nothing happened. After it the terminal cannot be asked: the end stays unknown
+until a person has read the slip or the terminal sends its answer again (docs/reference/concert-v2.md#lost-answers).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from protocols.terminals.concert_v2 import (
 )
 
 RESULTS: dict[Result, Res] = {Result.REFUSED: Res.BANK_REFUSED, Result.NOT_VERIFIED: Res.TERMINAL_ERROR}
-"""Why it was not done (terminals.md 2.2); a code that is not known is 5009."""
+"""Results by code (docs/reference/concert-v2.md#result-codes); any other code is 5009."""
 
 PRIVATE = 10
-"""Characters of our own that travel with a request, and come back from some terminals."""
+"""Characters of our own in a request, which some terminals send back."""
 
 
 @implementer(ITerminal)
@@ -56,7 +56,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
 
     :param endpoint: opens lines, one for each operation.
     :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when the line cannot be opened.
+    :param unreached: makes the refusal when the line cannot be opened.
     """
 
     capabilities = CAPABILITIES
@@ -78,15 +78,12 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
             full=settings.full,
             force=settings.force,
         )
-        self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
+        self.terminal = ConcertTerminal(endpoint, clock, wire, self._came_late)
         # The operation whose answer did not come.
         self._unanswered: Order | None = None
 
     async def snapshot(self, order: Order) -> bytes:
-        """Nothing can be asked beforehand; what the wire cannot carry is refused here.
-
-        :raises Refused: when the order does not fit this protocol.
-        """
+        """Nothing can be asked beforehand; an order that the wire cannot carry is refused."""
         check_slip_only(order, self._settings.least, MOST_CENTS)
         return b""
 
@@ -111,14 +108,14 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         return _verdict(order, answer)
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Nothing: only a person can tell, or the terminal by itself."""
+        """Nothing: a person has to read the slip, or the terminal sends its answer again."""
         self._unanswered = order
         return await super().find_out(order, snapshot, keep, patience)
 
-    def _heard_late(self, answer: Answer) -> None:
-        """An answer that nobody waits for: it is the lost one when all that it tells fits.
+    def _came_late(self, answer: Answer) -> None:
+        """An answer without a request: it is the lost one when all its members match.
 
-        :raises LookupError: when it does not, so that it is not acknowledged and its slip is looked at.
+        :raises LookupError: when they do not, so that it is not acknowledged and a person reads the slip.
         """
         order, settings = self._unanswered, self._settings
         named = answer.private.strip("0 ")
@@ -133,20 +130,20 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         self._late(order.uid, _verdict(order, answer))
 
     async def interrupt(self) -> None:
-        """Take the call back, as long as the request is not on its way.
+        """Withdraw the call before the request is sent.
 
-        :raises Refused: 5029 afterwards: only the terminal's red key stops it then.
+        :raises Refused: 5029 after that: only the terminal's red key stops it then.
         """
         if not self.terminal.interrupt():
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt", note="the request is on its way")
 
     async def check(self) -> None:
-        """A call that asks nothing."""
+        """Call the terminal without a request."""
         with self._refused():
             await self.terminal.ping()
 
     def _not_sent(self, error: WireError) -> Refused:
-        """What a caller hears of a call that led to nothing (terminals.md 2.1)."""
+        """The refusal for a call without a result."""
         if isinstance(error, NotReady):
             return Refused(Res.TERMINAL_BUSY, aq_errortxt=error.reason)
         if isinstance(error, Interrupted):
@@ -159,7 +156,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:
-    """What an answer says of its operation."""
+    """The verdict of an answer."""
     if answer.approved:
         handle = handle_of(order)
         return Approved(sum=answer.cents, cardmask=answer.card.replace("X", "*"), rrn=handle, cancelid=handle)

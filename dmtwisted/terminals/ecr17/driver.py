@@ -1,8 +1,8 @@
-"""The service's words and an ECR17 terminal's: tasks become letters, codes results (terminals.md 1, 2, 8).
+"""ECR17 terminals: tasks become letters, result codes become results (docs/reference/ecr17.md).
 
-What became of an operation is found out by the terminal's last answer, compared with the one from before the
-request. That answer tells no sum, so another till on the same terminal would be taken for us: a terminal belongs to
-one service.
+A lost answer is found out by the terminal's last answer, compared with the one from before the request. That answer
+has no sum, so an operation of another till on the same terminal would look like ours: a terminal belongs to one
+service.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ MOST = 99_999_999
 """Hundredths that eight digits hold."""
 
 RESULTS: dict[str, Res] = {NO_CARD: Res.OPERATION_CANCELLED, UNKNOWN_COMMAND: Res.TERMINAL_ERROR}
-"""Result codes besides the bank's refusal (terminals.md 2.2); any other one is 5009."""
+"""Result codes besides the bank's refusal (docs/reference/ecr17.md#result-codes); any other is 5009."""
 
 LRC = {"std": Lrc.STD, "stx": Lrc.STX, "noext": Lrc.NOEXT, "stx_noext": Lrc.STX_NOEXT}
-"""The variants of the check byte by their setting; `auto` is none of them."""
+"""The variants of the check byte by their setting, without `auto`."""
 
 
 class Before(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the terminal told of its last operation before a request.
+    """What the terminal reported about its last operation before a request.
 
     ``digest`` stands for the whole answer, which may hold a card number; ``stan`` is the operation's number, empty
-    when it names none; ``begun`` is local time in ISO form; ``tells`` says whether the terminal was known to tell its
-    last operation; ``total`` is the open session's sum.
+    when it names none; ``begun`` is local time in ISO form; ``tells`` says whether the terminal is known to report
+    its last operation; ``total`` is the open session's sum.
     """
 
     digest: str = ""
@@ -105,7 +105,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     :param endpoint: opens lines, one for each question.
     :param clock: the service's time, for comparing with the terminal's.
     :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
+    :param unreached: makes the refusal when there is no connection.
     """
 
     capabilities = CAPABILITIES
@@ -129,16 +129,16 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             answer_wait=settings.wait_s,
             receipt_wait=settings.receipt_wait_s if settings.receipts else 0.0,
         )
-        self.terminal = Ecr17Terminal(endpoint, reactor, wire, self._shown, self._printed, self._heard_late)
+        self.terminal = Ecr17Terminal(endpoint, reactor, wire, self._shown, self._printed, self._came_late)
         self._tells = settings.tells_last
         self._receipts: list[str] = []
         self._receipt_due: Deferred[None] | None = None
-        # The operation whose answer did not come, and what the terminal told before it.
+        # The operation whose answer did not come, and what the terminal reported before it.
         self._unanswered: tuple[Order, Before] | None = None
         self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
+        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
         self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     # Operations
@@ -180,7 +180,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         return await terminal.pay(order.wanted, card_present=card_present, keep=stored)
 
     def _storing(self, order: Order, keep: Keep) -> WireKeep:
-        """What makes an approval durable before the terminal is told that we have it (rule 7)."""
+        """The function that makes an approval durable before it is acknowledged."""
 
         async def stored(answer: Answer) -> None:
             if isinstance(answer, PaymentAnswer | CloseAnswer) and answer.result == APPROVED:
@@ -196,7 +196,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         return Approved(slip=f"TOTAL {_money(answer.terminal_total)}")
 
     async def _total(self) -> int | None:
-        """The sum of the open session; `None` when the terminal does not tell it."""
+        """The sum of the open session; `None` when the terminal does not report it."""
         answer = await self.terminal.totals()
         return answer.terminal_total if answer.result == APPROVED else None
 
@@ -211,8 +211,8 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
         self._progressed(TerminalProgress(Activity.WAITING_CARD))
         with self._moving_nothing():
-            told = await self.terminal.verify_card()
-        read = told.found if isinstance(told, CardAnswer) else told
+            verified = await self.terminal.verify_card()
+        read = verified.found if isinstance(verified, CardAnswer) else verified
         if not read.approved:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
@@ -231,7 +231,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         self._card_first.confirm(order.wanted)
 
     async def interrupt(self) -> None:
-        """Give up a card that waits for the cashier; a running operation only the terminal's own key stops.
+        """Give up a card that waits for the cashier; only the terminal's own key stops a running operation.
 
         :raises Refused: 5029 for anything else than a waiting card.
         """
@@ -242,7 +242,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Compare the terminal's last answer, once it is free, with the one from before the request."""
+        """Compare the terminal's last answer, once it is idle, with the one from before the request."""
         before = decode_before(snapshot)
         self._unanswered = order, before
         with self._refused(NotReached):
@@ -253,28 +253,28 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         if _digest(last) == before.digest:
             if before.tells and last.result != UNKNOWN_COMMAND:
                 return NeverStarted()
-            return Undecided("the terminal was never heard telling its last operation")
+            return Undecided("the terminal has never reported its last operation")
         if not isinstance(last, PaymentAnswer) or not _names(last):
             return Undecided("the terminal's last answer names no operation")
         if last.stan == before.stan:
-            return Undecided(f"operation {last.stan} is told in another way than before")
+            return Undecided(f"operation {last.stan} is reported in another way than before")
         if not self._in_time(before, last):
             return Undecided(f"operation {last.stan} is of another time")
         self._unanswered = None
         return self._verdict(order, last)
 
     def _in_time(self, before: Before, last: PaymentAnswer) -> bool:
-        """Whether an operation can be one that began then; without a time in the answer the number decides."""
+        """Whether the operation can have started then; without a time in the answer the number decides."""
         begun, now = datetime.fromisoformat(before.begun), local_time(self._clock)
         at = _host_time(last.host_time, now)
         if at is None:
             return True
         end = latest_end(begun, self.wait_s, now)
-        # The terminal tells no seconds.
+        # The terminal reports no seconds.
         return begun - CLOCK_ERROR - timedelta(minutes=1) <= at <= end + CLOCK_ERROR
 
-    def _heard_late(self, answer: Answer) -> None:
-        """A final answer that nobody waits for: it is the lost one when it is new, of that time and that kind.
+    def _came_late(self, answer: Answer) -> None:
+        """A final answer without a request: it is the lost one when it is new, and time and kind match.
 
         :raises LookupError: when it is not, so that it is not acknowledged.
         """
@@ -296,10 +296,10 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             raise self._not_sent(NotOperative(status.state))
 
     def close(self) -> None:
-        """Let go of a payment that waits for task 7; no line is kept between operations."""
+        """End a payment that waits for task 7; no line is kept between operations."""
         self._card_first.close()
 
-    # What the terminal tells meanwhile
+    # Messages during an operation
 
     def _shown(self, text: str) -> None:
         self._progressed(TerminalProgress(Activity.WORKING, text.strip()))
@@ -310,12 +310,12 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             self._receipt_due.callback(None)
 
     async def _with_receipt(self, verdict: Verdict) -> Verdict:
-        """An approval with the receipts that follow it; they come until it is quiet for a while."""
+        """An approval with the receipts that follow it, until none comes for a while."""
         if isinstance(verdict, Declined) or not self._settings.receipts or verdict.slip:
             return verdict
-        heard = -1
-        while heard != len(self._receipts):
-            heard = len(self._receipts)
+        count = -1
+        while count != len(self._receipts):
+            count = len(self._receipts)
             self._receipt_due = Deferred()
             try:
                 await self._receipt_due.addTimeout(self._settings.receipt_wait_s, self._reactor)
@@ -327,7 +327,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     # What an answer means
 
     def _verdict(self, order: Order, answer: Answer) -> Verdict:
-        """What a final answer says of its operation.
+        """The verdict of a final answer.
 
         :raises Garbled: when it is an answer to something else.
         """
@@ -367,21 +367,21 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             raise Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason) from error
 
     def _not_sent(self, error: WireError) -> Refused:
-        """What a caller hears when the terminal certainly took nothing (terminals.md 2.1, 2.2)."""
+        """The refusal when the terminal certainly took nothing (docs/reference/ecr17.md#result-codes)."""
         if isinstance(error, NotOperative):
             if error.state is TerminalState.KEYS:
                 return Refused(Res.TERMINAL_KEYS_WRONG, aq_errortxt=error.reason)
             return Refused(Res.TERMINAL_ERROR, error.reason)
         if isinstance(error, NotTaken):
             if isinstance(error.__cause__, WireError):
-                # It was asked for its state, and that is what went wrong.
+                # The question for the terminal's state failed.
                 return nothing_sent(error.__cause__)
             return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
         return super()._not_sent(error)
 
 
 def _check(order: Order) -> None:
-    """See that the wire can carry an order.
+    """Check that the wire can carry an order.
 
     :raises Refused: when it cannot; nothing was sent.
     """
@@ -389,7 +389,7 @@ def _check(order: Order) -> None:
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     stan = order.cancelid
-    # Zeros mean the last operation, whichever that is: never what somebody named.
+    # Zeros mean the last operation, which is never the one that the caller named.
     if order.task == Task.CANCEL and not (stan.isascii() and stan.isdigit() and len(stan) <= 6 and stan.strip("0")):
         raise Refused(Res.OPERATION_NOT_FOUND)
 
@@ -399,7 +399,7 @@ def _digest(last: Last) -> str:
 
 
 def _names(answer: Last) -> bool:
-    """Whether an answer has the number of an operation: one without tells of none."""
+    """Whether an answer has the number of an operation; without one it reports none."""
     return answer.stan.strip().isdigit() and answer.stan.strip() != LAST_STAN
 
 

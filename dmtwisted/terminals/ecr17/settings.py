@@ -41,7 +41,7 @@ class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, k
     ] = 2.0
     tells_last: Annotated[
         bool,
-        Meta(description="Whether it always reports its last operation; if false, assumed once it has reported one"),
+        Meta(description="Whether it always reports the last operation; else assumed once it has reported one"),
     ] = False
     confirm_s: CardWait = 70.0
 

@@ -1,7 +1,7 @@
-"""The service's words and a nexo terminal's: tasks become messages, conditions results (terminals.md 1, 2, 11).
+"""nexo terminals: tasks become messages, error conditions become results (docs/reference/nexo.md).
 
-The ServiceID of an operation is made from the operation's own name, which the journal has before the first byte
-leaves. By it the terminal tells exactly what became of the operation, also after a restart.
+The ServiceID of an operation is made from its own name, which is in the journal before the first byte is sent. By it
+the terminal reports exactly how the operation ended, even after a restart.
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ CONDITIONS: dict[str, Res] = {
     Condition.NOT_FOUND: Res.OPERATION_NOT_FOUND,
     **dict.fromkeys((Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE), Res.TASK_NOT_SUPPORTED),
 }
-"""Why it failed (terminals.md 2.2); a condition that is not here is 5009."""
+"""Results by condition (docs/reference/nexo.md#result-codes); any other condition is 5009."""
 
 WORDS: dict[str, tuple[tuple[tuple[str, ...], Res], ...]] = {
     Condition.DEVICE_OUT: ((("print", "paper"), Res.NO_PAPER), (("reader", "card"), Res.CARD_READER_MISSING)),
     Condition.PAYMENT_RESTRICTION: ((("limit",), Res.BANK_LIMIT_EXCEEDED),),
 }
-"""Conditions that the terminal's words tell apart further."""
+"""Conditions with several results, by words in the terminal's text."""
 
 REASON, MESSAGE = "refusalReason", "message"
-"""Members of the details that tell why the bank refused."""
+"""Members of the details with the bank's reason."""
 
 STEPS: dict[str, Activity] = {
     **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), Activity.WAITING_CARD),
@@ -110,21 +110,21 @@ STEPS: dict[str, Activity] = {
     **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), Activity.WAITING_CASHIER),
     Step.PRINT_RECEIPT: Activity.PRINTING,
 }
-"""What the display shows as a state of ours; any other step is `WORKING`."""
+"""The activity for what the display shows; any other step is `WORKING`."""
 
 BETWEEN = "@"
-"""Stands between the terminal's own name of a transaction and its time: a reversal has to name both."""
+"""The character between the terminal's name of a transaction and its time: a reversal has to name both."""
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What the open batch holds; what a lost general report is found out by."""
+    """The sums of the open batch, by which a lost general report is found out."""
 
     sums: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def of(cls, told: TotalsAnswer) -> Batch:
+    def of(cls, answer: TotalsAnswer) -> Batch:
         """Kind, count and hundredths of each sum that counts something."""
-        return cls(tuple((total.kind, total.count, total.amount) for total in told.totals if total.count))
+        return cls(tuple((total.kind, total.count, total.amount) for total in answer.totals if total.count))
 
 
 encode_batch = msgspec.json.Encoder().encode
@@ -137,8 +137,8 @@ class NexoDriver(TerminalDriver[NexoSettings]):
 
     :param agent: sends the requests.
     :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
-    :param port: where the terminal posts what its display shows, if anywhere.
+    :param unreached: makes the refusal when there is no connection.
+    :param port: the port to which the terminal posts its display texts, if any.
     """
 
     capabilities = CAPABILITIES
@@ -173,30 +173,30 @@ class NexoDriver(TerminalDriver[NexoSettings]):
             port.open(Notices(self._noticed, seal, _address(settings.host)))
 
     def _noticed(self, notice: Notice) -> None:
-        """What the display shows, if it is about the operation that runs; it proves nothing (rule 11)."""
+        """Report what the display shows (docs/reference/nexo.md#notices); it proves nothing."""
         if self._running is not None and notice.service_id == self._running[1]:
             self._progressed(TerminalProgress(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details)))
 
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
-        """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
+        """A diagnosis shows that the terminal is there and idle; before a general report also read the batch."""
         if order.task == Task.CANCEL or (order.task == Task.REFUND and self._settings.refunds == "referenced"):
             self._original(order)
         with self._refused():
             await self._diagnose(host=False)
             if order.task != Task.SETTLEMENT:
                 return b""
-            told = await self.terminal.totals()
-        return encode_batch(Batch.of(told)) if told.response.result is Result.SUCCESS else b""
+            answer = await self.terminal.totals()
+        return encode_batch(Batch.of(answer)) if answer.response.result is Result.SUCCESS else b""
 
     async def _diagnose(self, host: bool) -> None:
-        """Ask the terminal how it is.
+        """Ask the terminal for its state.
 
-        :raises Refused: when it says that it cannot work now.
+        :raises Refused: when it cannot work now.
         """
         response = (await self.terminal.diagnose(host)).response
-        # A diagnosis that is not granted says nothing about payments.
+        # A terminal that does not allow a diagnosis may still take payments.
         if response.result is Result.FAILURE and (host or response.condition not in _NOT_GRANTED):
             raise _declined(Order(Task.PAYMENT, ""), response).refused()
 
@@ -228,7 +228,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         return self._verdict(order, answer)
 
     async def _discount_card(self, order: Order) -> Verdict:
-        """A card of the shop's own; it is let go of at once, for nothing is paid with it."""
+        """The shop's own card; it is released at once, for nothing is paid with it."""
         read = await self._read(order, loyalty=True)
         if read.response.result is Result.FAILURE:
             return _declined(order, read.response)
@@ -268,8 +268,8 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         try:
             await self.terminal.release_card()
         except WireError as error:
-            # The terminal lets go of it by itself after a while.
-            self.log.info("the card was not let go of: {error}", error=error)
+            # The terminal releases it by itself after a while.
+            self.log.info("the card was not released: {error}", error=error)
 
     async def proceed(self, order: Order) -> None:
         """See `ITerminal.proceed`."""
@@ -287,15 +287,15 @@ class NexoDriver(TerminalDriver[NexoSettings]):
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask for the operation by its ServiceID; a general report, which is not told so, by the open batch."""
+        """Ask for the operation by its ServiceID; for a general report, which has none, read the open batch."""
         with self._refused(NotReached):
             if order.task == Task.SETTLEMENT:
                 before = decode_batch(snapshot) if snapshot else None
                 return _settled(before, await self.terminal.totals())
-            told = await self.terminal.recover(self._category(order), service_id_of(order), patience)
-        if told is None or (not told.approved and told.response.condition in _NOT_TAKEN):
+            answer = await self.terminal.recover(self._category(order), service_id_of(order), patience)
+        if answer is None or (not answer.approved and answer.response.condition in _NOT_TAKEN):
             return NeverStarted()
-        return self._verdict(order, told)
+        return self._verdict(order, answer)
 
     # Service methods
 
@@ -313,22 +313,22 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """Let go of a payment that waits for task 7 and of the port for notices; no connection is kept."""
+        """End a payment that waits for task 7 and close the port for notices; no connection is kept."""
         if self._port is not None:
             self._port.close()
         self._card_first.close()
 
-    # What is asked, and what the answer means
+    # Requests and the meaning of answers
 
     def _category(self, order: Order) -> Category:
-        """What an operation is about, as a question for it has to say."""
+        """The category of an operation, which a question about it has to name."""
         referenced = order.task == Task.REFUND and self._settings.refunds == "referenced"
         return Category.REVERSAL if order.task == Task.CANCEL or referenced else Category.PAYMENT
 
     def _original(self, order: Order) -> Transaction:
         """The transaction that a cancel or a refund names.
 
-        :raises Refused: when that is no name of ours: nothing was sent.
+        :raises Refused: when that is not a name of ours; nothing was sent.
         """
         given = order.rrn if order.task == Task.REFUND else order.cancelid
         name, between, at = given.partition(BETWEEN)
@@ -337,21 +337,21 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         return Transaction(name, at)
 
     def _verdict(self, order: Order, answer: PaymentAnswer) -> Verdict:
-        """What an answer says of its operation.
+        """The verdict of an answer.
 
         :raises Refused: when the terminal did not take it.
-        :raises Garbled: when it approves a part and does not say which.
+        :raises Garbled: when it approves a part without an amount.
         """
         if not answer.approved:
             return _taken(_declined(order, answer.response))
         partly = answer.response.result is Result.PARTIAL
         if partly and answer.approved_amount is None:
-            raise Garbled("a part was approved, and the terminal does not say which")
-        told = order.wanted if answer.approved_amount is None else answer.approved_amount
-        less = order.task != Task.CANCEL and told != order.wanted
+            raise Garbled("a part was approved, but the terminal does not say how much")
+        amount = order.wanted if answer.approved_amount is None else answer.approved_amount
+        less = order.task != Task.CANCEL and amount != order.wanted
         named = "" if answer.transaction is None else f"{answer.transaction.id}{BETWEEN}{answer.transaction.at}"
         return Approved(
-            sum=told,
+            sum=amount,
             cardmask=answer.card,
             paysys=answer.brand,
             auth_code=answer.approval_code,
@@ -363,7 +363,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         )
 
     def _totals(self, order: Order, answer: TotalsAnswer) -> Verdict:
-        """What the answer to a report says.
+        """The verdict of the answer to a report.
 
         :raises Refused: when the terminal did not take it.
         """
@@ -374,7 +374,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
 
 
 def _address(host: str) -> str:
-    """``host`` when it is an address; a name may have several, so nothing is compared with it."""
+    """``host`` when it is an address; a name may have several addresses, so it is not compared."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -385,16 +385,16 @@ _NOT_GRANTED = frozenset({Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE})
 
 
 _NOT_TAKEN = frozenset({Condition.BUSY, Condition.IN_PROGRESS})
-"""Answers of a terminal that works for somebody else: what it was asked for never began."""
+"""Answers of a terminal that is busy with another operation: ours never started."""
 
 
 def service_id_of(order: Order) -> str:
-    """The ServiceID of an operation: the beginning of its own random name."""
+    """The ServiceID of an operation: the first characters of its random name."""
     return order.uid.replace("-", "")[:LONGEST_ID]
 
 
 def _declined(order: Order, response: Response) -> Declined:
-    """A refusal by its condition, and by the words beside it (terminals.md 2.2)."""
+    """A refusal by its condition and the words beside it (docs/reference/nexo.md#result-codes)."""
     condition, details = response.condition, response.details
     reason, message = details.get(REASON, ""), details.get(MESSAGE, "")
     text = reason or message
@@ -404,29 +404,29 @@ def _declined(order: Order, response: Response) -> Declined:
     if condition == Condition.NOT_FOUND and order.task == Task.REFUND:
         return Declined.of(Res.WRONG_RRN, text=text)
     low = f"{reason} {message}".lower()
-    told = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))
-    found = next(told, CONDITIONS.get(condition))
+    by_words = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))
+    found = next(by_words, CONDITIONS.get(condition))
     words = f"{condition} {text}".strip()
     return catalogued(order, found, condition or "-", words, text or (condition if found else ""))
 
 
 def _taken(declined: Declined) -> Declined:
-    """A refusal of something that began.
+    """A refusal of an operation that started.
 
-    :raises Refused: when it did not begin, for the terminal was busy.
+    :raises Refused: when it did not start because the terminal was busy.
     """
     if declined.res == Res.TERMINAL_BUSY.code:
         raise declined.refused()
     return declined
 
 
-def _settled(before: Batch | None, told: TotalsAnswer) -> Found:
-    now = Batch.of(told).sums if told.response.result is Result.SUCCESS else None
+def _settled(before: Batch | None, answer: TotalsAnswer) -> Found:
+    now = Batch.of(answer).sums if answer.response.result is Result.SUCCESS else None
     return batch_closed(before and before.sums, now)
 
 
 def _slip(receipts: tuple[Receipt, ...]) -> str:
-    """The customer's receipt, or the one that there is."""
+    """The customer's receipt, or else the first one."""
     kept = [receipt for receipt in receipts if receipt.kind == "CustomerReceipt"] or list(receipts[:1])
     return "\n\n".join("\n".join(receipt.lines) for receipt in kept)
 

@@ -29,7 +29,7 @@ class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=Tr
     ] = 1.0
     tells_receipts: Annotated[
         bool,
-        Meta(description="Whether it always reports its last receipt; if false, assumed once it has reported one"),
+        Meta(description="Whether it always reports the last receipt; else assumed once it has reported one"),
     ] = False
     instalments: Annotated[
         Literal["ServicePbP", "ServicePbPperiod", "ServiceInstantPbI", "ServicePbIAct", "ServicePbPAct"],

@@ -1,4 +1,4 @@
-"""The service's words and an SSI terminal's: tasks become methods, codes results (terminals.md 1, 2, 5)."""
+"""SSI terminals: tasks become methods, error codes become results (docs/reference/ssi-json.md)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVI
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
 from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
-from protocols.terminals.ssi_json.messages import Verdict as Told
+from protocols.terminals.ssi_json.messages import Verdict as Stage
 from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
@@ -57,7 +57,7 @@ ERRORS: dict[str, Res] = {
     "E19": Res.BANK_AMOUNT_NOT_ALLOWED,
     "E20": Res.OPERATION_NOT_FOUND,
 }
-"""The terminal's errors (terminals.md 2.2, 5.4); any other one is 5009."""
+"""The terminal's errors (docs/reference/ssi-json.md#result-codes); any other is 5009."""
 
 METHODS: dict[int, str] = {
     Task.PAYMENT: "Purchase",
@@ -68,7 +68,7 @@ METHODS: dict[int, str] = {
     Task.SETTLEMENT: "ZReport",
     Task.TOTALS: "XReport",
 }
-"""The method of each task (terminals.md 1)."""
+"""The method of each task."""
 
 CANCELLED = "E12"
 
@@ -79,14 +79,14 @@ STATES = {
     "S04": Activity.BANK,
     "S08": Activity.WAITING_CASHIER,
 }
-"""The statuses whose meaning is public; every other one is work in progress (terminals.md 5.4)."""
+"""The statuses whose meaning is public; any other is work in progress (docs/reference/ssi-json.md#statuses)."""
 
 CONFIRM_POLL = 1.0
-"""Seconds between two looks whether a card still waits for task 7."""
+"""Seconds between two questions whether a card still waits for task 7."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The last report as the terminal tells of it: what a settlement is told from the one before by."""
+    """The terminal's last report; a new settlement is recognised by its difference."""
 
     code: str
     params: dict[str, str]
@@ -102,7 +102,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     :param endpoint: opens lines.
     :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
+    :param unreached: makes the refusal when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
@@ -124,7 +124,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             endpoint,
             clock,
             pace or Pace(operation=settings.wait_s),
-            self._heard_late,
+            self._came_late,
             keeps_line=settings.interface == "serial",
         )
         self._interrupted = False
@@ -135,7 +135,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
-        """The terminal is there and at rest; before a general report also what the last one was."""
+        """See that the terminal is there and idle; before a general report also read the last one."""
         terminal = self.terminal
         with self._refused():
             status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
@@ -143,8 +143,8 @@ class SsiDriver(TerminalDriver[SsiSettings]):
                 raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
             if order.task != Task.SETTLEMENT:
                 return b""
-            told = await terminal.ask(GetLastReport().request())
-        return encode_report(Report(told.code, dict(told.params)))
+            reply = await terminal.ask(GetLastReport().request())
+        return encode_report(Report(reply.code, dict(reply.params)))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -169,7 +169,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return await terminal.totals(merchant, wait, self._moved)
 
     async def _pay(self, order: Order) -> Reply:
-        """A purchase, in two steps where the terminal has them; the second one follows by itself."""
+        """A purchase; where the terminal has two steps, the second one follows at once."""
         purchase = self._purchase(order)
         if not self._settings.two_steps:
             return await self.terminal.run(purchase, patience=self.wait_s, progress=self._moved)
@@ -210,7 +210,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _confirmed(self) -> int | None:
-        """The sum to go on with; `None` when nobody confirmed in time, or the terminal waits no more."""
+        """The sum to go on with; `None` without a confirmation in time, or when the terminal waits no longer."""
         until = self._clock.seconds() + self._settings.confirm_s
         try:
             while self._clock.seconds() < until and self._wanted is None:
@@ -228,14 +228,14 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         try:
             return await self.terminal.status() == AT_REST
         except WireError as error:
-            self.log.info("the status is asked for again: {error}", error=error)
+            self.log.info("the status will be asked for again: {error}", error=error)
             return False
 
     async def _give_up(self, order: Order) -> Reply:
-        """Nobody confirmed: what still waits is stopped, for nothing may be taken that nobody wanted."""
-        told = await self.terminal.find(order.uid)
-        if not told.waits:
-            return told
+        """Stop a payment that was not confirmed and still waits: unwanted money must not be taken."""
+        reply = await self.terminal.find(order.uid)
+        if not reply.waits:
+            return reply
         self._interrupted = True
         await self.terminal.interrupt()
         return await self.terminal.find(order.uid)
@@ -258,38 +258,38 @@ class SsiDriver(TerminalDriver[SsiSettings]):
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask for the operation by our own name for it; a general report, which has none, by the last report."""
+        """Ask for the operation by its name; for a general report, which has none, ask for the last report."""
         with self._refused(NotReached):
             if order.task == Task.SETTLEMENT:
                 return await self._report_since(order, decode_report(snapshot), patience)
-            told = await self.terminal.find(order.uid, patience)
-            if told.waits:
-                # Its second step never came, and after a break nobody knows whether it is wanted.
+            reply = await self.terminal.find(order.uid, patience)
+            if reply.waits:
+                # Its second step never came, and after a break it is unknown whether it is wanted.
                 self._interrupted = True
                 await self.terminal.interrupt()
-                told = await self.terminal.find(order.uid, patience)
-        if told.code == NOT_FOUND and told.verdict is Told.UNTOLD:
+                reply = await self.terminal.find(order.uid, patience)
+        if reply.code == NOT_FOUND and reply.verdict is Stage.UNTOLD:
             return NeverStarted()
-        if told.verdict in (Told.UNTOLD, Told.FIRST_STEP):
-            return Undecided(f"the terminal says {told.code or told.status or 'nothing'}")
-        return await self._with_slip(order, self._verdict(order, told), keep)
+        if reply.verdict in (Stage.UNTOLD, Stage.FIRST_STEP):
+            return Undecided(f"the terminal says {reply.code or reply.status or 'nothing'}")
+        return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _report_since(self, order: Order, before: Report, patience: float) -> Found:
         until = self._clock.seconds() + patience
         while await self.terminal.status() not in (AT_REST, ""):
             if self._clock.seconds() > until:
                 raise Silent(patience)
-        told = await self.terminal.ask(GetLastReport().request())
-        if Report(told.code, dict(told.params)) == before:
+        reply = await self.terminal.ask(GetLastReport().request())
+        if Report(reply.code, dict(reply.params)) == before:
             return NeverStarted()
-        if told.code in _CAUSES:
-            return self._error(order, told.code, told.text)
-        return Undecided(told.code) if told.code else Approved(slip=told.result.receipt)
+        if reply.code in _CAUSES:
+            return self._error(order, reply.code, reply.text)
+        return Undecided(reply.code) if reply.code else Approved(slip=reply.result.receipt)
 
-    def _heard_late(self, reply: Reply) -> None:
-        """A result that nobody waits for, of an operation that bears its name."""
+    def _came_late(self, reply: Reply) -> None:
+        """A result without a request, with the name of its operation."""
         uid = reply.result.transaction_uid.lower()
-        if uid and reply.verdict not in (Told.UNTOLD, Told.FIRST_STEP):
+        if uid and reply.verdict not in (Stage.UNTOLD, Stage.FIRST_STEP):
             order = Order(Task.PAYMENT, uid, sum=reply.result.trans_amount or 0)
             self._late(uid, self._verdict(order, reply))
 
@@ -306,20 +306,20 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             if name == MERCHANTS:
                 reply = await self.terminal.merchants()
                 listed = {merchant.merchant_id: merchant.merchant_name for merchant in reply.merchants}
-                told: dict[str, object] = {"merchListValue": listed}
+                info: dict[str, object] = {"merchListValue": listed}
             else:
                 reply = await self.terminal.echo(self._settings.merchant, self.wait_s)
-                told = {"restxt": reply.text or "OK"}
+                info = {"restxt": reply.text or "OK"}
         if reply.code:
             raise self._error(Order(task=Task.PAYMENT, uid=""), reply.code, reply.text).refused()
-        return told
+        return info
 
     def close(self) -> None:
-        """Let go of the line, and of a payment that waits for task 7."""
+        """Close the line and end a payment that waits for task 7."""
         self._card_first.close()
         Deferred.fromCoroutine(self.terminal.close())
 
-    # What is asked, and what the answer means
+    # Requests and the meaning of answers
 
     def _purchase(self, order: Order) -> Purchase:
         return Purchase(order.sum, merchant_id=self._merchant(order), transaction_uid=order.uid)
@@ -328,20 +328,20 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return order.merchant or self._settings.merchant
 
     def _verdict(self, order: Order, reply: Reply) -> Verdict:
-        """What a reply says of its operation.
+        """The verdict of a reply.
 
         :raises Refused: when the terminal did not take the request.
-        :raises Garbled: when the reply says nothing.
+        :raises Garbled: when the reply proves nothing.
         """
-        if reply.verdict is Told.UNTOLD:
+        if reply.verdict is Stage.UNTOLD:
             return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
-        if reply.verdict is Told.CANCELLED or result.error_details == CANCELLED:
+        if reply.verdict is Stage.CANCELLED or result.error_details == CANCELLED:
             res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
             return Declined.of(res, text=result.transaction_result)
-        if reply.verdict is Told.FIRST_STEP:
+        if reply.verdict is Stage.FIRST_STEP:
             raise Garbled("the operation still waits for its second step")
         text = reply.text or result.transaction_result
         if result.error_details.startswith("E"):
@@ -351,14 +351,14 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return Declined.of(Res.BANK_REFUSED, text=text)
 
     def _without_result(self, order: Order, reply: Reply) -> Verdict:
-        """A refusal to begin, or the end of a report, which has no result."""
+        """A refusal to start, or the end of a report, which has no result."""
         if reply.code and (reply.method == METHODS[order.task] or order.task == Task.TOTALS):
             declined = self._error(order, reply.code, reply.text)
             if declined.res in _NOT_TAKEN:
                 raise declined.refused()
             return declined
         if reply.code or order.task not in (Task.TOTALS, Task.SETTLEMENT):
-            # A question of ours was refused, not the operation: what became of that is still to be found out.
+            # A question was refused, not the operation, whose end still has to be found out.
             raise Garbled(f"a reply without a result: {reply.code or 'no error'}")
         return Approved(slip=reply.result.receipt, text=reply.text)
 
@@ -370,7 +370,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return catalogued(order, ERRORS.get(code), code, f"{code} {text}".strip(), text)
 
     async def _with_slip(self, order: Order, verdict: Verdict, keep: Keep) -> Verdict:
-        """An approval with its slip, which is a question of its own; the approval is durable before it is asked."""
+        """An approval with its slip, for which the terminal is asked once the approval is durable."""
         if isinstance(verdict, Declined) or verdict.slip:
             return verdict
         await keep(verdict)
@@ -378,7 +378,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             report = order.task in (Task.TOTALS, Task.SETTLEMENT)
             reply = await (self.terminal.report_slip() if report else self.terminal.slip())
         except WireError as error:
-            self.log.warn("the slip was not told: {error}", error=error)
+            self.log.warn("the terminal did not send the slip: {error}", error=error)
             return verdict
         return msgspec.structs.replace(verdict, slip=reply.result.receipt)
 
@@ -387,7 +387,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
 
 _CAUSES = frozenset(f"E{number}" for number in range(10, 20))
-"""Errors that can only be those of an operation; the others may be of the question for it."""
+"""Errors that only an operation can have; the others may belong to the question about it."""
 
 _NOT_TAKEN = frozenset({Res.TERMINAL_BUSY.code, Res.REQUEST_NOT_TAKEN.code, Res.TASK_NOT_SUPPORTED.code})
 

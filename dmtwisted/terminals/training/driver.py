@@ -1,4 +1,4 @@
-"""A PrivatBank terminal whose far end is a simulator in this process."""
+"""A PrivatBank terminal that is simulated in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from protocols.simulators.terminal import Terminal
 from protocols.terminals.privatbank_json.line import Pace
 
 POLL = 0.2
-"""Seconds between two looks at the progress: states of an operation of one second are to be seen."""
+"""Seconds between two questions for the progress, which has to show the states of an operation of one second."""
 
 ADJUST = 5.0
 """Seconds for which a purchase stops at its card for the question that task 6 asks at once."""
@@ -44,14 +44,14 @@ class TrainingDriver(PrivatbankDriver):
         super().__init__(settings, endpoint, clock, reactor, _not_there, pace)
 
     async def snapshot(self, order: Order) -> bytes:
-        """As of any terminal; the line is given up first when the scenario says that the terminal is not there."""
+        """As any terminal; the line is closed first when the scenario says that the terminal is not there."""
         rules = self.simulated.scenario.document()["rules"]
         if rules and rules[0]["then"] == Then.UNREACHABLE:
             await self.terminal.close()
         return await super().snapshot(order)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """As of any terminal; only now the simulated one stops at the card."""
+        """As any terminal; only now the simulated one stops at the card."""
         self._device.adjust = ADJUST
         try:
             return await super().read_card(order, snapshot, keep)
@@ -59,7 +59,7 @@ class TrainingDriver(PrivatbankDriver):
             self._device.adjust = 0.0
 
     def close(self) -> None:
-        """Let go of line, ledger and journal."""
+        """Close line, ledger and journal."""
         super().close()
         self.simulated.close()
 

@@ -46,7 +46,7 @@ class ZvtSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
     ] = False
     tells_last: Annotated[
         bool,
-        Meta(description="Whether it always reports its last receipt; if false, assumed once it has reported one"),
+        Meta(description="Whether it always reports the last receipt; else assumed once it has reported one"),
     ] = False
     in_step: Annotated[
         bool,
