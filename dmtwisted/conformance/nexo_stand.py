@@ -32,13 +32,13 @@ SETTINGS = {"wait_s": WAIT, "poi_id": POI, "ca": NO_CERTIFICATE}
 
 @implementer(IAgentEndpointFactory)
 class OneEndpoint:
-    """Leads every request to one terminal, whatever its address."""
+    """Leads every request to one terminal."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The way to the terminal."""
+        """The endpoint of the terminal."""
         return self._endpoint
 
 
