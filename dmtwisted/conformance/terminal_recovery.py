@@ -7,11 +7,11 @@ from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk
 from dmtwisted.conformance.suite import RECOVERS, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULE = "docs/reference/terminals.md#rule-"
+PAGE = "docs/reference/terminals.md"
 LINE = ("line",)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
 def lost_approval_is_found(desk: TerminalDesk) -> None:
     """The line breaks after the approval: the terminal is asked, and the caller gets the approval with its number."""
     desk.sold()
@@ -24,7 +24,7 @@ def lost_approval_is_found(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
 def lost_request_is_found(desk: TerminalDesk) -> None:
     """The line breaks before the terminal took the request: it reports no operation, and a repeat is allowed."""
     desk.sold()
@@ -33,7 +33,7 @@ def lost_request_is_found(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
 def silence_is_asked_after(desk: TerminalDesk) -> None:
     """A terminal that took nothing and stays silent is asked at the end, and the answer is a definite refusal."""
     desk.sold()
@@ -42,7 +42,7 @@ def silence_is_asked_after(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def break_while_the_customer_pays(desk: TerminalDesk) -> None:
     """The line breaks while the customer pays: the end of the payment is found out."""
     desk.sold()
@@ -54,7 +54,7 @@ def break_while_the_customer_pays(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "1")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-1")
 def restart_asks(desk: TerminalDesk) -> None:
     """A service that died during a payment asks the terminal at its next start, before any repeat."""
     desk.sold()
@@ -67,7 +67,7 @@ def restart_asks(desk: TerminalDesk) -> None:
     same(state == "done", desk.taken(amount) == 1, "the journal against the bank")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def doubt_ends_by_itself(desk: TerminalDesk) -> None:
     """A terminal that was away reports the end once it is back; the repeat gets it, and the terminal is free."""
     desk.sold()
@@ -80,7 +80,7 @@ def doubt_ends_by_itself(desk: TerminalDesk) -> None:
     expect(desk.taken(amount) <= 1, "the payment was taken twice")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "6", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-6", needs=LINE)
 def another_receipt_is_not_ours(desk: TerminalDesk) -> None:
     """An earlier receipt over the same sum is never taken for the payment whose answer was lost."""
     amount, label = 55.55, "00000000-0000-4000-8000-000000000007"
@@ -91,7 +91,7 @@ def another_receipt_is_not_ours(desk: TerminalDesk) -> None:
     same(desk.pay(label=label, search=2, sum=amount)["res"], answer["res"], "its stored answer")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULE + "3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def two_faults_in_a_row(desk: TerminalDesk) -> None:
     """The answer is lost, and so is the answer to the first question about it: the next question finds out."""
     desk.sold()

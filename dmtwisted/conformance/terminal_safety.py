@@ -18,12 +18,11 @@ from protocols.simulators.terminal import Card
 CARD = "4111111111111111"
 """The whole number of a simulated customer's card, which the terminal reports though it should not."""
 
-PAGE = "docs/reference/terminals.md#"
-RULE = PAGE + "rule-"
+PAGE = "docs/reference/terminals.md"
 LINE = ("line",)
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "answers")
+@check(TERMINAL, level=SAFE, source=PAGE + "#answers")
 def approval_is_told_whole(desk: TerminalDesk) -> None:
     """The answer to an approved payment has its sum, the masked card or an authorisation, and a number to find it."""
     answer, label, amount = desk.tried()
@@ -45,7 +44,7 @@ def kopecks_are_exact(desk: TerminalDesk) -> None:
         same(desk.taken(amount), 1, f"what the bank has of {amount:.2f}")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "repeats")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def bank_refusal_is_definite(desk: TerminalDesk) -> None:
     """A payment that the bank declines is refused for good (`res_action` 3), stored, and nothing was taken."""
     answer, label, amount = desk.tried("refuse", "51")
@@ -54,7 +53,7 @@ def bank_refusal_is_definite(desk: TerminalDesk) -> None:
     same(desk.honest(answer, label, amount), REFUSED, "a refusal of the bank")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "repeats")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def customer_may_give_up(desk: TerminalDesk) -> None:
     """A customer who gives up on the terminal's keys is a definite refusal."""
     answer, label, amount = desk.tried("refuse", "cancelled")
@@ -62,14 +61,14 @@ def customer_may_give_up(desk: TerminalDesk) -> None:
     same(desk.honest(answer, label, amount), REFUSED, "a payment that was given up")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "repeats")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def any_refusal_is_honest(desk: TerminalDesk) -> None:
     """Whatever the terminal refuses with, nothing was taken, and the next payment goes well."""
     for code in ("no_link", "journal_full", "card", "timeout", "05", "91", "57"):
         same(desk.honest(*desk.tried("refuse", code)), REFUSED, f"a refusal for {code}")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "busy")
+@check(TERMINAL, level=SAFE, source=PAGE + "#busy")
 def busy_terminal_takes_nothing(desk: TerminalDesk) -> None:
     """A terminal that is busy with another till takes nothing, and that is never reported as an approval."""
     answer, label, amount = desk.tried("refuse", "busy")
@@ -78,7 +77,7 @@ def busy_terminal_takes_nothing(desk: TerminalDesk) -> None:
     same(desk.taken(amount), 0, "what was taken")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
 def nobody_there_is_definite(desk: TerminalDesk) -> None:
     """Without a connection nothing was sent: a refusal, a repeat may help, and the end is never unknown."""
     desk.switch_off()
@@ -87,26 +86,26 @@ def nobody_there_is_definite(desk: TerminalDesk) -> None:
     same(desk.honest(answer, label, amount), REFUSED, "a terminal that is not there")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def lost_request_is_honest(desk: TerminalDesk) -> None:
     """A line that breaks before the terminal took the request: never an approval, never sent again."""
     _fault(desk, "lost_before")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def lost_approval_is_honest(desk: TerminalDesk) -> None:
     """A line that breaks after the approval: the end is found out or unknown; never refused, never paid twice."""
     _fault(desk, "lost_after")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def silence_ends_in_time(desk: TerminalDesk) -> None:
     """The wait for a silent terminal ends at most ten seconds after its setting, with an answer."""
     began = desk.world.seconds()
     _fault(desk, "silent", lambda: expect(desk.world.seconds() - began <= WAIT + 10, "the caller waits too long"))
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def garbage_is_no_answer(desk: TerminalDesk) -> None:
     """An unreadable answer is a lost answer, and the payment is not sent again."""
     _fault(desk, "garbage")
@@ -125,7 +124,7 @@ def _fault(desk: TerminalDesk, then: str, after: Any = None) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "5", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-5", needs=LINE)
 def doubt_keeps_others_away(desk: TerminalDesk) -> None:
     """While the end of a payment is unknown the terminal takes no other task, not even a general report."""
     desk.sold()
@@ -144,7 +143,7 @@ def doubt_keeps_others_away(desk: TerminalDesk) -> None:
     )
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "4", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-4", needs=LINE)
 def naive_repeat_pays_nothing(desk: TerminalDesk) -> None:
     """A till that sends a lost request again under its label, as if it were new, pays nothing twice."""
     desk.sold()
@@ -158,7 +157,7 @@ def naive_repeat_pays_nothing(desk: TerminalDesk) -> None:
     expect(desk.taken(amount) <= 1, "the payment was taken twice")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "unknown-outcome", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#unknown-outcome", needs=LINE)
 def a_person_settles(desk: TerminalDesk) -> None:
     """A person who has read the slip closes an unknown payment, and the terminal is free again."""
     desk.sold()
@@ -171,7 +170,7 @@ def a_person_settles(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "1")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def restart_is_honest(desk: TerminalDesk) -> None:
     """A service that dies during a payment knows it at its next start, and never starts it again."""
     desk.sold()
@@ -182,7 +181,7 @@ def restart_is_honest(desk: TerminalDesk) -> None:
         desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "1")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def nothing_leaves_before_the_intent(desk: TerminalDesk) -> None:
     """When the intent cannot be stored nothing is sent, and the label is free."""
     desk.sold()
@@ -207,7 +206,7 @@ def nothing_leaves_before_the_intent(desk: TerminalDesk) -> None:
         same(len(desk.entries()), before, "what the terminal did by itself")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "1")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def store_may_fail_anywhere(desk: TerminalDesk) -> None:
     """Any call of the store may fail, before or after its effect: no approval is lost, and nothing is paid twice."""
     desk.sold()
@@ -226,7 +225,7 @@ def store_may_fail_anywhere(desk: TerminalDesk) -> None:
             same((second["res"] == 0, desk.taken(amount) <= 1), (desk.taken(amount) == 1, True), f"question {n}")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "8")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-8")
 def interrupt_is_a_wish(desk: TerminalDesk) -> None:
     """After an interrupt, early or late, the answer is what really happened."""
     desk.sold()
@@ -264,7 +263,7 @@ def card_numbers_stay_in(desk: TerminalDesk) -> None:
         expect(shape not in seen, "a whole card number got out")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "drivers")
+@check(TERMINAL, level=SAFE, source=PAGE + "#drivers")
 def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
     """A task without a capability is 5029, an unknown number 317, a missing method 303; nothing is sent."""
     desk.sold()
@@ -290,7 +289,7 @@ def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
             raise Broken(f"the method {name} is there after all")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "tasks")
+@check(TERMINAL, level=SAFE, source=PAGE + "#tasks")
 def malformed_requests_are_refused(desk: TerminalDesk) -> None:
     """A negative sum is 2000, a missing member 1098, both with its name, and nothing is sent."""
     heard, before = desk.world.heard, len(desk.entries())
@@ -301,7 +300,7 @@ def malformed_requests_are_refused(desk: TerminalDesk) -> None:
     same((len(desk.entries()), desk.world.heard, desk.rows()), (before, heard, []), "what is left of it")
 
 
-@check(TERMINAL, level=SAFE, source=PAGE + "repeats")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def a_label_is_one_payment(desk: TerminalDesk) -> None:
     """A repeat under its label with `transaction_search` 2 gets the stored answer, however often it comes."""
     label, amount = desk.sale()

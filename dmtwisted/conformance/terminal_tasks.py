@@ -9,8 +9,8 @@ from dmtwisted.conformance.desks import APPROVED, REFUSED, TerminalDesk, said
 from dmtwisted.conformance.suite import WHOLE, check
 from dmtwisted.devices.drivers import TERMINAL
 
-PAGE = "docs/reference/terminals.md#"
-TASKS = PAGE + "tasks"
+PAGE = "docs/reference/terminals.md"
+TASKS = PAGE + "#tasks"
 CORE = frozenset({"payment", "refund", "cancel", "settlement"})
 """The tasks that every shop needs."""
 
@@ -36,7 +36,7 @@ def refund_gives_back_once(desk: TerminalDesk) -> None:
     same(given, [round(amount * 100)], "what was given back")
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "rule-16", needs=("cancel",))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#rule-16", needs=("cancel",))
 def cancel_takes_back(desk: TerminalDesk) -> None:
     """A cancel of the last payment takes it back, and reports it."""
     sold = desk.sold()
@@ -46,7 +46,7 @@ def cancel_takes_back(desk: TerminalDesk) -> None:
     same((len(desk.entries("cancel")), desk.taken(amount)), (1, 0), "what was taken back")
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "rule-16", needs=("cancel",))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#rule-16", needs=("cancel",))
 def cancel_of_nothing_gives_nothing(desk: TerminalDesk) -> None:
     """A cancel that the terminal refuses is a refusal, and nothing is given back in another way."""
     desk.sold()
@@ -64,7 +64,7 @@ def general_report_closes_the_batch(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "rule-14", needs=("settlement",))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#rule-14", needs=("settlement",))
 def lost_report_is_not_made_twice(desk: TerminalDesk) -> None:
     """A general report whose answer was lost is found out or stays unknown; it is never repeated by itself."""
     desk.sold()
@@ -90,7 +90,7 @@ def totals_change_nothing(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "card-first", needs=("read_card", "finish"))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#card-first", needs=("read_card", "finish"))
 def card_first_then_the_sum(desk: TerminalDesk) -> None:
     """Task 6 reads the card and takes nothing; task 7 takes the sum that it names; in between others are 5073."""
     desk.at_card()
@@ -103,7 +103,7 @@ def card_first_then_the_sum(desk: TerminalDesk) -> None:
     same(desk.pay(7)["res"], 5074, "task 7 without a task 6")
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "card-first", needs=("read_card", "finish"))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#card-first", needs=("read_card", "finish"))
 def card_first_then_given_up(desk: TerminalDesk) -> None:
     """Task 7 with `oper_action` 0 gives the payment up: nothing is taken, and the terminal is free."""
     desk.at_card()
@@ -114,7 +114,7 @@ def card_first_then_given_up(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "rule-9")
+@check(TERMINAL, level=WHOLE, source=PAGE + "#rule-9")
 def a_part_is_told_as_a_part(desk: TerminalDesk) -> None:
     """A bank approves less than was asked for: the answer is the sum that was taken, or unknown; never the whole."""
     answer, _, amount = desk.tried("accept", "partial:4000")
@@ -124,7 +124,7 @@ def a_part_is_told_as_a_part(desk: TerminalDesk) -> None:
     expect(said(answer) != REFUSED, "a part that was taken is reported as refused")
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "bank-codes")
+@check(TERMINAL, level=WHOLE, source=PAGE + "#bank-codes")
 def reasons_of_the_bank_are_told(desk: TerminalDesk) -> None:
     """The usual refusals of banks have different answers: too little money, a wrong PIN, a card over its limit."""
     answers = set()
@@ -135,7 +135,7 @@ def reasons_of_the_bank_are_told(desk: TerminalDesk) -> None:
     same(len(answers), 3, f"different answers to three refusals ({sorted(answers)})")
 
 
-@check(TERMINAL, level=WHOLE, source=PAGE + "rule-11", needs=("line",))
+@check(TERMINAL, level=WHOLE, source=PAGE + "#rule-11", needs=("line",))
 def progress_is_told(desk: TerminalDesk) -> None:
     """During a payment the service reports that the terminal is busy, and afterwards that it is idle."""
     same(desk.built.status()["state"], "idle", "a terminal with nothing to do")

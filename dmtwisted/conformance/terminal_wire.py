@@ -12,7 +12,7 @@ from dmtwisted.conformance.desks import APPROVED, TerminalDesk, said
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULE = "docs/reference/terminals.md#rule-"
+PAGE = "docs/reference/terminals.md"
 LINE = ("line",)
 
 NOISE = b"\x00\xff\x13~garbage~"
@@ -64,7 +64,7 @@ def one_byte_at_a_time(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
 def cut_anywhere(desk: TerminalDesk) -> None:
     """The line breaks after any byte of the terminal: caller, journal and bank still agree."""
     desk.sold()
@@ -76,7 +76,7 @@ def cut_anywhere(desk: TerminalDesk) -> None:
         desk.honest(*desk.tried())
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "18", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
 def words_heard_twice(desk: TerminalDesk) -> None:
     """Everything from the terminal arrives twice: one payment, and its answer never counts for the next one."""
     desk.sold()
@@ -92,7 +92,7 @@ def words_heard_twice(desk: TerminalDesk) -> None:
         same((answer["info"]["sum"], desk.taken(amount)), (amount, 1), "the payment")
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "18", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
 def late_words_are_nobodys(desk: TerminalDesk) -> None:
     """A late answer of the terminal never counts for the next payment."""
     desk.sold()
@@ -104,7 +104,7 @@ def late_words_are_nobodys(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "2", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
 def noise_before_a_word(desk: TerminalDesk) -> None:
     """Noise on the line, early or late in a payment, never makes a wrong answer."""
     desk.sold()
@@ -114,7 +114,7 @@ def noise_before_a_word(desk: TerminalDesk) -> None:
         desk.honest(desk.answer(due), label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "17", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-17", needs=LINE)
 def somebody_else_on_the_port(desk: TerminalDesk) -> None:
     """Another program on the terminal's port is reported within the payment's time, and the end is known."""
     _other_program(desk, Banner)
@@ -138,7 +138,7 @@ def _other_program(desk: TerminalDesk, program: Callable[[], Protocol]) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULE + "13", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-13", needs=LINE)
 def a_line_comes_back(desk: TerminalDesk) -> None:
     """After a line that broke between two payments the next payment opens another one and succeeds."""
     for _ in range(3):

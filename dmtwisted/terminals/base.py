@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
@@ -11,7 +10,18 @@ from twisted.logger import Logger
 
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.answers import nothing_sent
-from dmtwisted.terminals.interface import Found, Keep, Order, ReadCard, Task, TerminalProgress, Undecided, Verdict
+from dmtwisted.terminals.card_first import CardFirst
+from dmtwisted.terminals.interface import (
+    Activity,
+    Found,
+    Keep,
+    Order,
+    ReadCard,
+    Task,
+    TerminalProgress,
+    Undecided,
+    Verdict,
+)
 from dmtwisted.terminals.settings import TerminalSettings
 from protocols.errors import NotReached, WireError
 
@@ -24,8 +34,14 @@ LOOK = "this protocol has no question for it: look at the terminal's slip"
 class TerminalDriver(Generic[S]):
     """The parts of `ITerminal` that most wires have in common; a driver overrides what its wire can do.
 
+    Drivers are given an ``endpoint`` that opens lines, the ``clock`` of the service for comparing with receipts, and
+    the ``reactor`` for deadlines, whose time is never set.
+
     :param unreached: makes the refusal for a terminal to which there is no connection.
     """
+
+    terminal: Any
+    """The wire."""
 
     log = Logger()
     keeps_early = False
@@ -33,6 +49,7 @@ class TerminalDriver(Generic[S]):
     def __init__(self, settings: S, unreached: Callable[[WireError], Refused]) -> None:
         self._settings, self._unreached = settings, unreached
         self.wait_s = settings.wait_s
+        self._card_first = CardFirst()
         # The operation whose answer did not come.
         self._unanswered: Any = None
         self._progressed: Callable[[TerminalProgress], None] = lambda _: None
@@ -53,22 +70,22 @@ class TerminalDriver(Generic[S]):
         raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
 
     async def proceed(self, order: Order) -> None:
-        """No payment ever stops at its card.
-
-        :raises Refused: 5074.
-        """
-        raise Refused(Res.NOTHING_TO_CONFIRM)
+        """See `ITerminal.proceed`."""
+        self._card_first.confirm(order.wanted)
 
     async def interrupt(self) -> None:
-        """Only the terminal's own key stops an operation.
+        """Give up a card that waits for the cashier; only the terminal's own key stops a running operation.
 
-        :raises Refused: 5029.
+        :raises Refused: 5029 when no card waits.
         """
-        raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+        if not self._card_first.waits:
+            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+        self._card_first.confirm(None)
 
-    @abstractmethod
     async def check(self) -> None:
-        """See `ITerminal.check`."""
+        """See `ITerminal.check`: a ping."""
+        with self._refused():
+            await self.terminal.ping()
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`; there is only the ping."""
@@ -76,7 +93,11 @@ class TerminalDriver(Generic[S]):
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """No line is kept between operations."""
+        """End a payment that waits for task 7; no line is kept between operations."""
+        self._card_first.close()
+
+    def _report(self, activity: Activity, text: str = "") -> None:
+        self._progressed(TerminalProgress(activity, text))
 
     def _not_sent(self, error: WireError) -> Refused:
         """The refusal for a request that was certainly not sent."""

@@ -22,6 +22,15 @@ class CardFirst:
     """The payment of one terminal that stops at its card."""
 
     _ended: Deferred[Verdict] | None = None
+    waits = False
+    """Whether a card waits for the cashier now."""
+
+    def confirm(self, wanted: int | None) -> None:
+        """Go on with ``wanted`` kopecks, or give the card up for `None`.
+
+        :raises Refused: 5074 when no card waits.
+        """
+        raise Refused(Res.NOTHING_TO_CONFIRM)
 
     async def read(self, pay: Callable[[CardDue], Coroutine[Any, Any, Verdict]]) -> ReadCard:
         """Start ``pay`` and return when it has read a card, or when it has ended without one.
@@ -48,7 +57,6 @@ class CardFirst:
 class ConfirmedCard(CardFirst):
     """The same for a terminal that leaves the waiting for the cashier to the service.
 
-    :param clock: the time of deadlines, which nobody moves.
     :param patience: seconds that the cashier has.
     """
 
@@ -56,26 +64,19 @@ class ConfirmedCard(CardFirst):
         self._clock, self._patience = clock, patience
         self._sum: Deferred[int | None] | None = None
 
-    @property
-    def waits(self) -> bool:
-        """Whether a card waits now."""
-        return self._sum is not None
-
     async def confirmed(self) -> int | None:
         """The sum to go on with, in kopecks; `None` when the cashier gives up or does not confirm in time."""
         self._sum = wanted = Deferred[int | None]()
+        self.waits = True
         try:
             return await wanted.addTimeout(self._patience, self._clock)
         except TimeoutError:
             return None
         finally:
-            self._sum = None
+            self._sum, self.waits = None, False
 
     def confirm(self, wanted: int | None) -> None:
-        """Go on with ``wanted`` kopecks, or give the card up for `None`.
-
-        :raises Refused: 5074 when no card waits.
-        """
+        """See `CardFirst.confirm`."""
         if self._sum is None or self._sum.called:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         self._sum.callback(wanted)

@@ -25,7 +25,6 @@ from dmtwisted.terminals.interface import (
     Keep,
     Order,
     Task,
-    TerminalProgress,
     Verdict,
 )
 from dmtwisted.terminals.service import TerminalService
@@ -55,16 +54,12 @@ BRANDS = {"002": "AMEX", "00D": "AMEX", "00C": "CHEQUE"}
 
 @implementer(ITerminal)
 class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
-    """One Caisse-AP terminal.
-
-    :param endpoint: opens lines, one for each operation.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
-    """
+    """One Caisse-AP terminal."""
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "caisse-ap"
+    terminal: CaisseApTerminal
 
     def __init__(
         self,
@@ -90,21 +85,12 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. A busy terminal ignores the request, which looks like a lost answer."""
-        self._progressed(TerminalProgress(Activity.WORKING))
-        terminal = self.terminal
+        self._report(Activity.WORKING)
+        asks = {Task.PAYMENT: self.terminal.pay, Task.CANCEL: self.terminal.cancel}
+        ask = asks.get(Task(order.task), self.terminal.refund)
         with self._refused((NotReached, SpokeFirst)):
-            if order.task == Task.PAYMENT:
-                answer = await terminal.pay(order.sum)
-            elif order.task == Task.CANCEL:
-                answer = await terminal.cancel(order.sum)
-            else:
-                answer = await terminal.refund(order.sum)
+            answer = await ask(order.sum)
         return _verdict(order, answer)
-
-    async def check(self) -> None:
-        """Connect, which is all that can be tried without effect."""
-        with self._refused():
-            await self.terminal.ping()
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:

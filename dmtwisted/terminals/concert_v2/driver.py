@@ -26,7 +26,6 @@ from dmtwisted.terminals.interface import (
     Keep,
     Order,
     Task,
-    TerminalProgress,
     Verdict,
 )
 from dmtwisted.terminals.service import TerminalService
@@ -52,16 +51,12 @@ PRIVATE = 10
 
 @implementer(ITerminal)
 class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
-    """One Concert V2 terminal.
-
-    :param endpoint: opens lines, one for each operation.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when the line cannot be opened.
-    """
+    """One Concert V2 terminal."""
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "concert-v2"
+    terminal: ConcertTerminal
 
     def __init__(
         self,
@@ -90,21 +85,17 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. The answer is acknowledged once it is durable."""
         self._unanswered = None
-        self._progressed(TerminalProgress(Activity.WORKING))
+        self._report(Activity.WORKING)
         private = order.uid.replace("-", "")[:PRIVATE]
 
         async def stored(answer: Answer) -> None:
             if answer.approved:
                 await keep(_verdict(order, answer))
 
-        terminal = self.terminal
+        asks = {Task.PAYMENT: self.terminal.pay, Task.CANCEL: self.terminal.cancel}
+        ask = asks.get(Task(order.task), self.terminal.refund)
         with self._sending(order):
-            if order.task == Task.PAYMENT:
-                answer = await terminal.pay(order.sum, private, stored)
-            elif order.task == Task.CANCEL:
-                answer = await terminal.cancel(order.sum, private, stored)
-            else:
-                answer = await terminal.refund(order.sum, private, stored)
+            answer = await ask(order.sum, private, stored)
         return _verdict(order, answer)
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
@@ -136,11 +127,6 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         """
         if not self.terminal.interrupt():
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt", note="the request is on its way")
-
-    async def check(self) -> None:
-        """Call the terminal without a request."""
-        with self._refused():
-            await self.terminal.ping()
 
     def _not_sent(self, error: WireError) -> Refused:
         """The refusal for a call without a result."""

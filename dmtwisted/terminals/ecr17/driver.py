@@ -37,7 +37,6 @@ from dmtwisted.terminals.interface import (
     Order,
     ReadCard,
     Task,
-    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -100,17 +99,13 @@ Last = PaymentAnswer | PreauthorisationAnswer
 
 @implementer(ITerminal)
 class Ecr17Driver(TerminalDriver[Ecr17Settings]):
-    """One ECR17 terminal.
-
-    :param endpoint: opens lines, one for each question.
-    :param clock: the service's time, for comparing with the terminal's.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
-    """
+    """One ECR17 terminal."""
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ecr17"
+    terminal: Ecr17Terminal
+    _card_first: ConfirmedCard
 
     def __init__(
         self,
@@ -166,12 +161,16 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         self._unanswered = None
         self._receipts.clear()
         if order.task == Task.TOTALS:
-            return await self._totals(order)
+            with self._refused(NotReached):
+                return self._verdict(order, await self.terminal.totals())
+        return await self._pay(order, snapshot, keep)
+
+    async def _pay(self, order: Order, snapshot: bytes, keep: Keep, card_present: bool = False) -> Verdict:
         with self._sending((order, decode_before(snapshot))):
-            answer = await self._operate(order, keep)
+            answer = await self._operate(order, keep, card_present)
         return await self._with_receipt(self._verdict(order, answer))
 
-    async def _operate(self, order: Order, keep: Keep, card_present: bool = False) -> Answer:
+    async def _operate(self, order: Order, keep: Keep, card_present: bool) -> Answer:
         stored, terminal = self._storing(order, keep), self.terminal
         if order.task == Task.CANCEL:
             return await terminal.reverse(order.cancelid.zfill(6), stored)
@@ -188,13 +187,6 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
 
         return stored
 
-    async def _totals(self, order: Order) -> Verdict:
-        with self._refused(NotReached):
-            answer = await self.terminal.totals()
-        if answer.result != APPROVED:
-            return self._declined(order, answer.result, answer.text)
-        return Approved(slip=f"TOTAL {_money(answer.terminal_total)}")
-
     async def _total(self) -> int | None:
         """The sum of the open session; `None` when the terminal does not report it."""
         answer = await self.terminal.totals()
@@ -209,35 +201,20 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
     async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
-        self._progressed(TerminalProgress(Activity.WAITING_CARD))
+        self._report(Activity.WAITING_CARD)
         with self._moving_nothing():
             verified = await self.terminal.verify_card()
         read = verified.found if isinstance(verified, CardAnswer) else verified
         if not read.approved:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
-        self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
+        self._report(Activity.WAITING_CASHIER)
         wanted = await self._card_first.confirmed()
         if wanted is None:
             return Declined.of(Res.OPERATION_CANCELLED)
         order = msgspec.structs.replace(order, corrected=wanted)
         _check(order)
-        with self._sending((order, decode_before(snapshot))):
-            answer = await self._operate(order, keep, card_present=True)
-        return await self._with_receipt(self._verdict(order, answer))
-
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._card_first.confirm(order.wanted)
-
-    async def interrupt(self) -> None:
-        """Give up a card that waits for the cashier; only the terminal's own key stops a running operation.
-
-        :raises Refused: 5029 for anything else than a waiting card.
-        """
-        if not self._card_first.waits:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._card_first.confirm(None)
+        return await self._pay(order, snapshot, keep, card_present=True)
 
     # After a lost answer
 
@@ -295,14 +272,10 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         if status.state is not TerminalState.OPERATIVE:
             raise self._not_sent(NotOperative(status.state))
 
-    def close(self) -> None:
-        """End a payment that waits for task 7; no line is kept between operations."""
-        self._card_first.close()
-
     # Messages during an operation
 
     def _shown(self, text: str) -> None:
-        self._progressed(TerminalProgress(Activity.WORKING, text.strip()))
+        self._report(Activity.WORKING, text.strip())
 
     def _printed(self, receipt: Receipt) -> None:
         self._receipts.append(receipt.text)

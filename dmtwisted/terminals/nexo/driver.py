@@ -34,7 +34,6 @@ from dmtwisted.terminals.interface import (
     Order,
     ReadCard,
     Task,
-    TerminalProgress,
     Verdict,
 )
 from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings, blocks_of
@@ -136,14 +135,14 @@ class NexoDriver(TerminalDriver[NexoSettings]):
     """One nexo terminal.
 
     :param agent: sends the requests.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
     :param port: the port to which the terminal posts its display texts, if any.
     """
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "nexo"
+    terminal: NexoTerminal
+    _card_first: ConfirmedCard
 
     def __init__(
         self,
@@ -175,7 +174,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
     def _noticed(self, notice: Notice) -> None:
         """Report what the display shows (docs/reference/nexo.md#notices); it proves nothing."""
         if self._running is not None and notice.service_id == self._running[1]:
-            self._progressed(TerminalProgress(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details)))
+            self._report(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details))
 
     # Operations
 
@@ -202,7 +201,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._progressed(TerminalProgress(Activity.WORKING))
+        self._report(Activity.WORKING)
         try:
             with self._refused(NotReached):
                 return await self._operate(order)
@@ -242,7 +241,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         return await self._card_first.read(lambda card: self._held(order, card))
 
     async def _held(self, order: Order, card: CardDue) -> Verdict:
-        self._progressed(TerminalProgress(Activity.WAITING_CARD))
+        self._report(Activity.WAITING_CARD)
         try:
             with self._refused(NotReached):
                 with self._moving_nothing():
@@ -250,7 +249,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
                 if read.response.result is Result.FAILURE:
                     return _declined(order, read.response)
                 card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
-                self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
+                self._report(Activity.WAITING_CASHIER)
                 wanted = await self._card_first.confirmed()
                 if wanted is None:
                     await self._release()
@@ -271,16 +270,10 @@ class NexoDriver(TerminalDriver[NexoSettings]):
             # The terminal releases it by itself after a while.
             self.log.info("the card was not released: {error}", error=error)
 
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._card_first.confirm(order.wanted)
-
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`."""
-        if self._card_first.waits:
-            self._card_first.confirm(None)
-        elif self._running is None:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+        if self._card_first.waits or self._running is None:
+            await super().interrupt()
         else:
             await self.terminal.abort(*self._running)
 
@@ -291,7 +284,9 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         with self._refused(NotReached):
             if order.task == Task.SETTLEMENT:
                 before = decode_batch(snapshot) if snapshot else None
-                return _settled(before, await self.terminal.totals())
+                now = await self.terminal.totals()
+                sums = Batch.of(now).sums if now.response.result is Result.SUCCESS else None
+                return batch_closed(before and before.sums, sums)
             answer = await self.terminal.recover(self._category(order), service_id_of(order), patience)
         if answer is None or (not answer.approved and answer.response.condition in _NOT_TAKEN):
             return NeverStarted()
@@ -316,7 +311,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         """End a payment that waits for task 7 and close the port for notices; no connection is kept."""
         if self._port is not None:
             self._port.close()
-        self._card_first.close()
+        super().close()
 
     # Requests and the meaning of answers
 
@@ -418,11 +413,6 @@ def _taken(declined: Declined) -> Declined:
     if declined.res == Res.TERMINAL_BUSY.code:
         raise declined.refused()
     return declined
-
-
-def _settled(before: Batch | None, answer: TotalsAnswer) -> Found:
-    now = Batch.of(answer).sums if answer.response.result is Result.SUCCESS else None
-    return batch_closed(before and before.sums, now)
 
 
 def _slip(receipts: tuple[Receipt, ...]) -> str:

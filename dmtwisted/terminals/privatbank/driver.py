@@ -16,7 +16,7 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver
-from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.card_first import CardDue
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
@@ -34,7 +34,6 @@ from dmtwisted.terminals.interface import (
     Order,
     ReadCard,
     Task,
-    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -139,16 +138,13 @@ NOTHING_SHOWN = ("NO_D_GROUP", "PAN_UNDEF")
 class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
     """One PrivatBank terminal.
 
-    :param endpoint: opens the line.
-    :param clock: the service's time, for comparing with slips.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "privatbank-json"
+    terminal: PrivatbankTerminal
 
     def __init__(
         self,
@@ -168,7 +164,6 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         # The last receipt of the open batch that the terminal reported.
         self._receipt = Snapshot()
         self._interrupted = False
-        self._card_first = CardFirst()
         # The operation whose answer did not come.
         self._unanswered: Order | None = None
         # What task 7 made of the payment that stopped at its card.
@@ -358,7 +353,7 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         return Declined.of(Res.UNHANDLED_CODE, code, text=text)
 
     def _moved(self, code: int) -> None:
-        self._progressed(TerminalProgress(PROGRESS.get(code, Activity.WORKING)))
+        self._report(PROGRESS.get(code, Activity.WORKING))
 
 
 def _general(order: Order, text: str) -> Declined:

@@ -13,7 +13,7 @@ from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver, refuse_part
-from dmtwisted.terminals.card_first import CardDue, CardFirst
+from dmtwisted.terminals.card_first import CardDue
 from dmtwisted.terminals.codes import bank_refusal, catalogued
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
@@ -28,7 +28,6 @@ from dmtwisted.terminals.interface import (
     Order,
     ReadCard,
     Task,
-    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -100,15 +99,13 @@ decode_report = msgspec.json.Decoder(Report).decode
 class SsiDriver(TerminalDriver[SsiSettings]):
     """One SSI terminal.
 
-    :param endpoint: opens lines.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ssi-json"
+    terminal: SsiTerminal
 
     def __init__(
         self,
@@ -130,7 +127,6 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         self._interrupted = False
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
-        self._card_first = CardFirst()
 
     # Operations
 
@@ -295,11 +291,6 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     # Service methods
 
-    async def check(self) -> None:
-        """A ping."""
-        with self._refused():
-            await self.terminal.ping()
-
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""
         with self._refused():
@@ -316,7 +307,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     def close(self) -> None:
         """Close the line and end a payment that waits for task 7."""
-        self._card_first.close()
+        super().close()
         Deferred.fromCoroutine(self.terminal.close())
 
     # Requests and the meaning of answers
@@ -383,7 +374,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return msgspec.structs.replace(verdict, slip=reply.result.receipt)
 
     def _moved(self, status: str) -> None:
-        self._progressed(TerminalProgress(STATES.get(status, Activity.WORKING), status))
+        self._report(STATES.get(status, Activity.WORKING), status)
 
 
 _CAUSES = frozenset(f"E{number}" for number in range(10, 20))

@@ -50,7 +50,6 @@ from dmtwisted.terminals.interface import (
     Order,
     ReadCard,
     Task,
-    TerminalProgress,
     Undecided,
     Verdict,
 )
@@ -132,16 +131,12 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     A line ends with its operation. What arrives on a new one before our command is not acknowledged: the question for
     the last receipt reports it.
-
-    :param endpoint: opens lines, one for each operation with the question before it.
-    :param clock: the service's time, for comparing with receipts.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: makes the refusal when there is no connection.
     """
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "zvt"
+    _card_first: ConfirmedCard
     keeps_early = True
     """A booking is final only when its slip was acknowledged too (docs/reference/zvt.md#acknowledgements)."""
 
@@ -260,7 +255,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             if not read.done or read.status is None:
                 return self._declined(order, read)
             card.callback(_approved(order, read.status, "", order.sum))
-            self._progressed(TerminalProgress(Activity.WAITING_CASHIER))
+            self._report(Activity.WAITING_CASHIER)
             wanted = await self._card_first.confirmed()
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
@@ -273,21 +268,15 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         finally:
             self._leave()
 
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._card_first.confirm(order.wanted)
-
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`. Reading a card can always be stopped, a payment where the setting says so.
 
         :raises Refused: 5029 when this operation cannot be stopped.
         """
-        if self._card_first.waits:
-            self._card_first.confirm(None)
-            return
-        if self._line is None or not self._line.interrupt():
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._interrupted = True
+        if self._card_first.waits or self._line is None or not self._line.interrupt():
+            await super().interrupt()
+        else:
+            self._interrupted = True
 
     # After a lost answer
 
@@ -340,10 +329,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         assert isinstance(line, ZvtLine)
         self._line = line
         answer = await self._asked(line.register())
-        if not answer.taken:
-            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
-        if not answer.done:
-            raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
+        self._require(answer)
         return line
 
     async def _still_open(self) -> ZvtLine:
@@ -408,9 +394,16 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             return answer
         if answer.result in (codes.NOT_POSSIBLE, codes.NOTHING_TO_REVERSE, codes.OK):
             return None
-        if not answer.taken:
-            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
-        raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
+        raise self._refusal(answer)
+
+    def _require(self, answer: Answer) -> None:
+        if not (answer.taken and answer.done):
+            raise self._refusal(answer)
+
+    def _refusal(self, answer: Answer) -> Refused:
+        """The refusal for a question that the terminal did not answer."""
+        order = Order(Task.PAYMENT, "")
+        return self._declined(order, answer).refused() if answer.taken else _not_taken(order, answer.result)
 
     async def _batch(self, line: ZvtLine) -> Batch | None:
         """The content of the open batch; `None` when the terminal only prints it."""
@@ -438,15 +431,12 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
                 answer = await (await self._open()).diagnose(progress=self._moved)
         finally:
             self._leave()
-        if not answer.taken:
-            raise _not_taken(Order(Task.PAYMENT, ""), answer.result)
-        if not answer.done:
-            raise self._declined(Order(Task.PAYMENT, ""), answer).refused()
+        self._require(answer)
         return {"restxt": "OK"}
 
     def close(self) -> None:
         """Close the line and end a payment that waits for task 7."""
-        self._card_first.close()
+        super().close()
         self._leave()
 
     # What an answer means
@@ -490,7 +480,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     def _moved(self, status: IntermediateStatus) -> None:
         text = codes.intermediate_text(status.status)
-        self._progressed(TerminalProgress(STATES.get(status.status, Activity.WORKING), text))
+        self._report(STATES.get(status.status, Activity.WORKING), text)
 
 
 def _check(order: Order) -> None:
