@@ -100,7 +100,7 @@ class Wire:
 
 
 class Channel(Protocol):
-    """The far end of an HTTP connection as a plain protocol, so that what it hears can be watched."""
+    """The server of an HTTP connection as a plain protocol, so that what arrives can be watched."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
@@ -413,7 +413,7 @@ class Till:
         self._compare(label, kopecks, answer)
 
     def _first_request(self, label: str, kopecks: int) -> Iterator[Answer]:
-        """The first request with whatever happens to it; the answers that the till still hears."""
+        """The first request with its faults; the answers that the till still gets."""
         desk, dice = self._desk, self._dice
         fate = dice.choices(FATES, WEIGHTS)[0]
         if fate == "store":
@@ -501,7 +501,7 @@ class Till:
     # Agreement
 
     def _check_refusals(self, kopecks: int, answers: list[Answer]) -> None:
-        """Who hears that nothing was taken must be able to rely on it at that very moment."""
+        """A caller that learns that nothing was taken must be able to rely on it at that very moment."""
         for answer in answers:
             if answer["res"] and _settles(answer) and self._desk.taken(kopecks):
                 self.score.wrong.append(f"{kopecks}: an approval was told as {answer['res']}")

@@ -114,7 +114,7 @@ class SavedTests(SynchronousTestCase):
         self.state.mkdir()
 
     def test_never_run(self) -> None:
-        """A driver on which the suite was never run has no level, and the command that runs it is told."""
+        """A driver on which the suite was never run has no level; the command that runs it is shown."""
         self.assertIsNone(found_of(self.driver, self.state))
         self.assertIsNone(found_of(self.driver, None))
         self.assertEqual(command_for(self.driver), "dmtwisted conform --kind terminal --driver tiny --save")
@@ -134,7 +134,7 @@ class SavedTests(SynchronousTestCase):
         self.assertIsNone(found_of(self.driver, self.state))
 
     def test_tree(self) -> None:
-        """Nobody can give a driver of the tree another level by the state folder."""
+        """The state folder cannot give a driver of the tree another level."""
         zvt = find_drivers()[TERMINAL, "zvt"]
         before = found_of(zvt, None)
         save(self.state, {"terminal zvt": Found(3, 1)})
@@ -159,7 +159,7 @@ class StandTests(SuiteCase):
         self.assertEqual((found.level, len(found.failed)), (0, 2))
 
     def test_no_line(self) -> None:
-        """Nobody earns a level by a stand whose line cannot be disturbed."""
+        """A stand whose line cannot be disturbed earns no level."""
         [stand] = STANDS[TERMINAL, "ecr17"]
         checks = ("the-line-can-be-disturbed", "approval-is-told-whole")
         self.assertEqual(report(replace(stand, line=False), checks).level, 0)
@@ -197,7 +197,7 @@ class FaultyTests(SuiteCase):
         self.assertIn("lost-proof-is-honest", self.broken(PRINTER, "escpos", "lost-proof-is-honest", "jobs-in-turn"))
 
     def test_printer_believes_the_line(self) -> None:
-        """A printer that is told as printing though it stands still."""
+        """A printer that is reported as printing although it has stopped."""
         self.patch(LineWay, "deliver", lambda *_: Delivering(succeed(None), succeed(PRINTED), lambda: True, str))
         broken = self.broken(PRINTER, "star", "end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn")
         self.assertEqual(broken, {"end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn"})
