@@ -155,21 +155,21 @@ class StandTests(SuiteCase):
         """A driver that cannot be built keeps no promise: its level is 0."""
         [stand] = STANDS[TERMINAL, "ecr17"]
         broken = Stand(stand.driver, stand.settings, stand.far, _no_build)
-        found = report(broken, ("approval-is-told-whole", "kopecks-are-exact"))
+        found = report(broken, ("approval-is-complete", "kopecks-are-exact"))
         self.assertEqual((found.level, len(found.failed)), (0, 2))
 
     def test_no_line(self) -> None:
         """A stand whose line cannot be disturbed earns no level."""
         [stand] = STANDS[TERMINAL, "ecr17"]
-        checks = ("the-line-can-be-disturbed", "approval-is-told-whole")
+        checks = ("the-line-can-be-disturbed", "approval-is-complete")
         self.assertEqual(report(replace(stand, line=False), checks).level, 0)
         self.assertEqual(report(stand, checks).level, 3)
 
     def test_only(self) -> None:
         """Single checks can be run by their names."""
         [stand] = STANDS[TERMINAL, "ecr17"]
-        found = report(stand, ("approval-is-told-whole",))
-        self.assertEqual([one.check.name for one in found.results], ["approval-is-told-whole"])
+        found = report(stand, ("approval-is-complete",))
+        self.assertEqual([one.check.name for one in found.results], ["approval-is-complete"])
         expect(found.results[0].passed, found.results[0].wrong)
 
 
@@ -199,8 +199,8 @@ class FaultyTests(SuiteCase):
     def test_printer_believes_the_line(self) -> None:
         """A printer that is reported as printing although it has stopped."""
         self.patch(LineWay, "deliver", lambda *_: Delivering(succeed(None), succeed(PRINTED), lambda: True, str))
-        broken = self.broken(PRINTER, "star", "end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn")
-        self.assertEqual(broken, {"end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn"})
+        broken = self.broken(PRINTER, "star", "end-of-paper-is-reported", "unreachable-is-reported", "jobs-in-turn")
+        self.assertEqual(broken, {"end-of-paper-is-reported", "unreachable-is-reported", "jobs-in-turn"})
 
     def test_register_never_asks(self) -> None:
         """A register that takes a document for lost without having asked."""

@@ -94,7 +94,7 @@ def a_check_changes_nothing(desk: Desk) -> None:
 
 
 @check(*ALL, level=SAFE, source="docs/drivers.md#check", needs=("line",))
-def a_check_sees_that_nobody_is_there(desk: Desk) -> None:
+def a_check_sees_an_unreachable_device(desk: Desk) -> None:
     """The check of a device that cannot be reached fails within half a minute, with a code of the catalogue."""
     desk.switch_off()
     began = desk.world.seconds()
@@ -103,7 +103,7 @@ def a_check_sees_that_nobody_is_there(desk: Desk) -> None:
 
 
 @check(*ALL, level=SAFE, source="docs/drivers.md#life-of-a-device")
-def state_can_be_told_at_any_time(desk: Desk) -> None:
+def state_can_be_read_at_any_time(desk: Desk) -> None:
     """The state of a device can be read whether it is there or not, and fits into JSON."""
     for _ in range(2):
         if hasattr(desk.built, "state"):

@@ -44,7 +44,7 @@ def each_job_has_a_number(desk: PrinterDesk) -> None:
 
 
 @check(PRINTER, level=SAFE, source=PAGE, needs=LINE)
-def nobody_there_is_told(desk: PrinterDesk) -> None:
+def unreachable_is_reported(desk: PrinterDesk) -> None:
     """A printer that cannot be reached is reported within five seconds; nothing comes out later."""
     desk.switch_off()
     began = desk.world.seconds()
@@ -55,13 +55,13 @@ def nobody_there_is_told(desk: PrinterDesk) -> None:
 
 
 @check(PRINTER, level=SAFE, source=PAGE)
-def end_of_paper_is_told(desk: PrinterDesk) -> None:
+def end_of_paper_is_reported(desk: PrinterDesk) -> None:
     """Without paper nothing comes out, the caller gets the reason, and new paper prints no old job."""
     _stopped(desk, desk.device.take_paper_out)
 
 
 @check(PRINTER, level=SAFE, source=PAGE)
-def open_cover_is_told(desk: PrinterDesk) -> None:
+def open_cover_is_reported(desk: PrinterDesk) -> None:
     """With an open cover nothing comes out, the caller gets the reason, and closing it prints no old job."""
     _stopped(desk, desk.device.open_cover)
 
@@ -260,7 +260,7 @@ def paper_is_proved(desk: PrinterDesk) -> None:
 
 
 @check(PRINTER, level=RECOVERS, source=PAGE)
-def the_printer_is_asked_how_it_is(desk: PrinterDesk) -> None:
+def the_printer_reports_its_state(desk: PrinterDesk) -> None:
     """The check distinguishes no paper, an open cover and a printer that works again."""
     reasons: list[str] = []
     for stop, mend in (
@@ -288,7 +288,7 @@ def reasons_come_with_the_answer(desk: PrinterDesk) -> None:
 
 
 @check(PRINTER, level=RECOVERS, source=PAGE, needs=LINE)
-def paper_that_ends_in_a_job_is_told(desk: PrinterDesk) -> None:
+def paper_that_ends_in_a_job_is_reported(desk: PrinterDesk) -> None:
     """A job during which the paper ends is unknown, with a reason, and a person may ask for a reprint."""
     desk.device.load_paper(400)
     answer = desk.print({"lines": [{"t": f"roll {n}"} for n in range(60)]})

@@ -97,7 +97,7 @@ def garbage_is_no_answer(desk: RegisterDesk) -> None:
 
 
 @check(REGISTER, level=SAFE, source=PATH)
-def nobody_there_is_honest(desk: RegisterDesk) -> None:
+def unreachable_is_honest(desk: RegisterDesk) -> None:
     """Without a server the document is refused, or made offline with the register's own number; never both."""
     _fault(desk, "unreachable")
 

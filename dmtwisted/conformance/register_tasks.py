@@ -78,7 +78,7 @@ def cash_is_rounded_by_the_rule(desk: RegisterDesk) -> None:
 
 
 @check(REGISTER, level=WHOLE, source="worked example of the tax service's paper on documents")
-def taxes_are_reckoned_after_discounts(desk: RegisterDesk) -> None:
+def taxes_are_calculated_after_discounts(desk: RegisterDesk) -> None:
     """VAT is part of the sum after discounts, rounded once for each group."""
     desk.open()
     rows = [
@@ -108,7 +108,7 @@ def kopecks_are_exact(desk: RegisterDesk) -> None:
 
 
 @check(REGISTER, level=WHOLE, source=PAGE)
-def change_is_reckoned(desk: RegisterDesk) -> None:
+def change_is_calculated(desk: RegisterDesk) -> None:
     """More cash than is due gives change, and the rest is in the drawer."""
     desk.open()
     pays = [{"type": 0, "sum": 50, "change": 20}]

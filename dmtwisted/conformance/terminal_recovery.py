@@ -34,7 +34,7 @@ def lost_request_is_found(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
-def silence_is_asked_after(desk: TerminalDesk) -> None:
+def silence_is_found_out(desk: TerminalDesk) -> None:
     """A terminal that took nothing and stays silent is asked at the end, and the answer is a definite refusal."""
     desk.sold()
     answer, label, amount = desk.tried("silent")

@@ -23,7 +23,7 @@ LINE = ("line",)
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#answers")
-def approval_is_told_whole(desk: TerminalDesk) -> None:
+def approval_is_complete(desk: TerminalDesk) -> None:
     """The answer to an approved payment has its sum, the masked card or an authorisation, and a number to find it."""
     answer, label, amount = desk.tried()
     same((answer["res"], answer["transaction_id"], answer["task_status"]), (0, label, 1), "an approval")
@@ -78,7 +78,7 @@ def busy_terminal_takes_nothing(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
-def nobody_there_is_definite(desk: TerminalDesk) -> None:
+def unreachable_is_definite(desk: TerminalDesk) -> None:
     """Without a connection nothing was sent: a refusal, a repeat may help, and the end is never unknown."""
     desk.switch_off()
     answer, label, amount = desk.tried()

@@ -115,7 +115,7 @@ def card_first_then_given_up(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=WHOLE, source=PAGE + "#rule-9")
-def a_part_is_told_as_a_part(desk: TerminalDesk) -> None:
+def a_part_is_reported_as_a_part(desk: TerminalDesk) -> None:
     """A bank approves less than was asked for: the answer is the sum that was taken, or unknown; never the whole."""
     answer, _, amount = desk.tried("accept", "partial:4000")
     if said(answer) == APPROVED:
@@ -125,7 +125,7 @@ def a_part_is_told_as_a_part(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=WHOLE, source=PAGE + "#bank-codes")
-def reasons_of_the_bank_are_told(desk: TerminalDesk) -> None:
+def reasons_of_the_bank_differ(desk: TerminalDesk) -> None:
     """The usual refusals of banks have different answers: too little money, a wrong PIN, a card over its limit."""
     answers = set()
     for code in ("51", "55", "61"):
@@ -136,7 +136,7 @@ def reasons_of_the_bank_are_told(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=WHOLE, source=PAGE + "#rule-11", needs=("line",))
-def progress_is_told(desk: TerminalDesk) -> None:
+def progress_is_reported(desk: TerminalDesk) -> None:
     """During a payment the service reports that the terminal is busy, and afterwards that it is idle."""
     same(desk.built.status()["state"], "idle", "a terminal with nothing to do")
     due = desk.asked_pay()

@@ -77,7 +77,7 @@ def cut_anywhere(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
-def words_heard_twice(desk: TerminalDesk) -> None:
+def answers_that_come_twice(desk: TerminalDesk) -> None:
     """Everything from the terminal arrives twice: one payment, and its answer never counts for the next one."""
     desk.sold()
     desk.weather.twice = True
@@ -93,7 +93,7 @@ def words_heard_twice(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
-def late_words_are_nobodys(desk: TerminalDesk) -> None:
+def late_answers_are_not_reused(desk: TerminalDesk) -> None:
     """A late answer of the terminal never counts for the next payment."""
     desk.sold()
     due, label, amount = desk.started()
@@ -105,7 +105,7 @@ def late_words_are_nobodys(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
-def noise_before_a_word(desk: TerminalDesk) -> None:
+def noise_before_an_answer(desk: TerminalDesk) -> None:
     """Noise on the line, early or late in a payment, never makes a wrong answer."""
     desk.sold()
     for pause in (0.0, 0.2, 0.7):
@@ -115,13 +115,13 @@ def noise_before_a_word(desk: TerminalDesk) -> None:
 
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-17", needs=LINE)
-def somebody_else_on_the_port(desk: TerminalDesk) -> None:
+def another_program_on_the_port(desk: TerminalDesk) -> None:
     """Another program on the terminal's port is reported within the payment's time, and the end is known."""
     _other_program(desk, Banner)
 
 
 @check(TERMINAL, level=SAFE, source="docs/security.md", needs=LINE)
-def endless_words_are_given_up(desk: TerminalDesk) -> None:
+def endless_answers_are_given_up(desk: TerminalDesk) -> None:
     """A program that sends without end is given up in time, and its megabytes are not kept."""
     _other_program(desk, Endless)
 
