@@ -34,7 +34,7 @@ from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import Tally
-from dmtwisted.terminals.ordering import label_of
+from dmtwisted.terminals.orders import label_of
 
 
 class Dispatcher:

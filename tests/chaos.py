@@ -30,8 +30,8 @@ from twisted.python.failure import Failure
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.mortal import Mortal
-from dmtwisted.conformance.nexo_stand import nexo_driver
-from dmtwisted.conformance.stands import POI, STANDS
+from dmtwisted.conformance.nexo_stand import POI, nexo_driver
+from dmtwisted.conformance.stands import STANDS
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
@@ -42,13 +42,13 @@ from dmtwisted.terminals.caisse_ap import settings as caisse_ap
 from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
 from dmtwisted.terminals.concert_v2 import settings as concert_v2
 from dmtwisted.terminals.concert_v2.driver import ConcertDriver
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.ecr17 import settings as ecr17
 from dmtwisted.terminals.ecr17.driver import Ecr17Driver
 from dmtwisted.terminals.nexo import settings as nexo
 from dmtwisted.terminals.privatbank import settings as privatbank_json
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import Unreached
 from dmtwisted.terminals.ssi import settings as ssi_json
 from dmtwisted.terminals.ssi.driver import SsiDriver
 from dmtwisted.terminals.zvt import settings as zvt
@@ -100,7 +100,7 @@ class Wire:
 
 
 class Channel(Protocol):
-    """The far end of an HTTP connection as a plain protocol, so that what it hears can be watched."""
+    """The server of an HTTP connection as a plain protocol, so that what arrives can be watched."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
@@ -132,7 +132,7 @@ class Channels:
 
 def _settings(name: str, shape: int = 0) -> dict[str, Any]:
     """The settings with which the conformance suite stands a driver."""
-    return dict(STANDS[TERMINAL, name]()[shape].settings)
+    return dict(STANDS[TERMINAL, name][shape].settings)
 
 
 WIRES: dict[str, Wire] = {
@@ -413,7 +413,7 @@ class Till:
         self._compare(label, kopecks, answer)
 
     def _first_request(self, label: str, kopecks: int) -> Iterator[Answer]:
-        """The first request with whatever happens to it; the answers that the till still hears."""
+        """The first request with its faults; the answers that the till still gets."""
         desk, dice = self._desk, self._dice
         fate = dice.choices(FATES, WEIGHTS)[0]
         if fate == "store":
@@ -501,7 +501,7 @@ class Till:
     # Agreement
 
     def _check_refusals(self, kopecks: int, answers: list[Answer]) -> None:
-        """Who hears that nothing was taken must be able to rely on it at that very moment."""
+        """A caller that learns that nothing was taken must be able to rely on it at that very moment."""
         for answer in answers:
             if answer["res"] and _settles(answer) and self._desk.taken(kopecks):
                 self.score.wrong.append(f"{kopecks}: an approval was told as {answer['res']}")

@@ -5,6 +5,7 @@ It writes ``dmtwisted/conformance/levels.json``, which the service shows, and th
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -25,7 +26,7 @@ BEGIN, END = "<!-- made by python -m tests.conformance_levels -->\n", "<!-- end 
 
 @cache
 def reports(driver: Driver) -> tuple[Report, ...]:
-    """What the suite finds of a driver, on each of its stands; run once."""
+    """What the suite finds about a driver, on each of its stands; run once."""
     return tuple(report(stand) for stand in stands_of(driver))
 
 
@@ -49,7 +50,7 @@ def tables(found: Mapping[str, Found]) -> str:
     for kind in MODULES:
         lines += ["", f"### Checks of a {kind}", "", "| Level | Check | Promise | From |", "|---|---|---|---|"]
         for check in checks_of(kind):
-            lines.append(f"| {check.level} | `{check.name}` | {check.promise} | {check.source} |")
+            lines.append(f"| {check.level} | `{check.name}` | {check.promise} | {_linked(check.source)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -63,6 +64,10 @@ def _why(driver: Driver, level: int) -> str:
     return ", ".join(f"`{name}`" for name in names) or "-"
 
 
+def _linked(source: str) -> str:
+    return re.sub(r"docs/([\w/-]+\.md(#[\w.-]+)?)", r"[\1](\1)", source)
+
+
 def page(text: str, found: Mapping[str, Found]) -> str:
     """``text`` with the tables as they are now."""
     before, _, rest = text.partition(BEGIN)
@@ -71,8 +76,8 @@ def page(text: str, found: Mapping[str, Found]) -> str:
 
 
 def main() -> int:
-    """Write file and page anew."""
-    # Faults that are provoked are told by the checks.
+    """Write the file and the page again."""
+    # The checks report the faults that they provoke.
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
     found = levels()
     FILE.write_bytes(encode(found))

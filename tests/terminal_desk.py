@@ -71,7 +71,7 @@ class DeskCase(SynchronousTestCase):
         self.done(self.store.open())
         self.terminal = Terminal(self.clock, duration=1.0, hold=30.0)
         self.far: Any = None
-        """What answers calls; `None` is nobody."""
+        """Accepts connections; `None` refuses them."""
         self.begin()
 
     @abstractmethod
@@ -91,7 +91,7 @@ class DeskCase(SynchronousTestCase):
         self.service = TerminalService(1, "pos", self.store, self.driver(self.endpoint, clock), clock)
 
     def answer_call(self) -> IProtocol | None:
-        """Whoever answers a call."""
+        """Accepts a connection."""
         if self.far is None:
             return None
         protocol: IProtocol | None = self.far.buildProtocol(None)
@@ -131,7 +131,7 @@ class DeskCase(SynchronousTestCase):
         return Deferred.fromCoroutine(self.service.perform(request, "en"))
 
     def pay(self, task: int = 1, label: str = "", search: int = 0, **pay: Any) -> Answer:
-        """The answer to a task, however long it takes; a payment is over 100.00 unless told otherwise."""
+        """The answer to a task, however long it takes; a payment is over 100.00 by default."""
         if task == 1:
             pay.setdefault("sum", 100)
         answer: Answer = self.wait(self.asked(task, label, search, **pay))
@@ -181,7 +181,7 @@ class DeskCase(SynchronousTestCase):
         return [entry.sum for entry in entries if (entry.kind, entry.status) == ("payment", "accepted")]
 
     def assertAnswer(self, answer: Answer, res: int, action: int) -> None:
-        """``answer`` has this code, and tells the caller this of a repeat."""
+        """``answer`` has this code and this advice about a repeat."""
         self.assertEqual((answer["res"], answer["res_action"]), (res, action), answer)
 
 
@@ -264,7 +264,7 @@ class CardPromises(DeskCase):
         self.assertAnswer(self.pay(7), 5074, 3)
 
     def test_line_breaks_at_the_card(self) -> None:
-        """When the line breaks at the card, task 7 hears how the payment ended all the same."""
+        """When the line breaks at the card, task 7 still gets the end of the payment."""
         label = str(uuid4())
         self.read()
         self.endpoint.hang_up()
@@ -277,7 +277,7 @@ class CardPromises(DeskCase):
 
 
 class FaultPromises(DeskCase):
-    """What holds whatever goes wrong: nothing is paid twice, and no approval is told as a refusal."""
+    """Promises after any fault: nothing is paid twice, and no approval is reported as a refusal."""
 
     seed = 20260921
 
@@ -287,7 +287,7 @@ class FaultPromises(DeskCase):
         self.assertAnswer(self.pay(sum=1), 0, 0)
 
     def test_lost_before(self) -> None:
-        """A line that breaks before the terminal took the request: asked, it knows of nothing, and that is told."""
+        """A line that breaks before the terminal took the request: asked, it reports no operation."""
         self.rule("payment", "lost_before")
         label = str(uuid4())
         answer = self.pay(label=label)
@@ -296,7 +296,7 @@ class FaultPromises(DeskCase):
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
 
     def test_lost_after(self) -> None:
-        """A line that breaks after the approval: the terminal is asked, and the caller hears of the approval."""
+        """A line that breaks after the approval: the terminal is asked, and the caller gets the approval."""
         self.rule("payment", "lost_after")
         answer = self.pay()
         self.assertAnswer(answer, 0, 0)
@@ -305,7 +305,7 @@ class FaultPromises(DeskCase):
         self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done"]))
 
     def test_garbage(self) -> None:
-        """An answer that nobody can read is a lost one."""
+        """An unreadable answer is a lost answer."""
         self.rule("payment", "garbage")
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000])
@@ -329,7 +329,7 @@ class FaultPromises(DeskCase):
         self.assertEqual(self.states(), ["done", "refused"])
 
     def test_another_protocol(self) -> None:
-        """What listens there instead of a terminal is told by its first bytes, and at once."""
+        """Another program on the port is recognised by its first bytes, and at once."""
         self.endpoint.hang_up()
 
         class Elsewhere:
@@ -348,7 +348,7 @@ class FaultPromises(DeskCase):
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
 
     def test_busy_with_another_till(self) -> None:
-        """A terminal that works for somebody else takes nothing, and the caller may come again."""
+        """A terminal that is busy with another till takes nothing, and the caller may try again."""
         self.rule("payment", "refuse", "busy")
         self.assertAnswer(self.pay(), 5022, 1)
         self.assertAnswer(self.pay(), 0, 0)
@@ -366,7 +366,7 @@ class FaultPromises(DeskCase):
         self.assertEqual(self.taken(), [100])
 
     def test_terminal_refusals(self) -> None:
-        """What the terminal itself refuses is told by its cause."""
+        """A refusal of the terminal itself comes with its cause."""
         for cause, res in (
             ("cancelled", 5001),
             ("chip", 5002),
@@ -391,7 +391,7 @@ class FaultPromises(DeskCase):
 
     @shows("rule 19")
     def test_whole_card_number(self) -> None:
-        """A terminal that tells a whole card number is believed six and four digits of it, in answer and journal."""
+        """Of a whole card number only six and four digits get into answer and journal."""
         self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
         answer = self.pay()
         self.assertEqual(answer["info"]["cardmask"], "411111******1111")
@@ -469,7 +469,7 @@ class FaultPromises(DeskCase):
     # In doubt
 
     def doubt(self, label: str = "", sum: int = 100) -> Answer:
-        """The answer to a payment that was approved and whose answer was lost, with nobody there to ask."""
+        """The answer to a payment that was approved, whose answer was lost, at a terminal that cannot be asked."""
         self.rule("payment", "lost_after")
         due = self.asked(1, label, sum=sum)
         for _ in range(400):
@@ -489,7 +489,7 @@ class FaultPromises(DeskCase):
 
     @shows("rule 5")
     def test_unknown(self) -> None:
-        """While the end is unknown the terminal takes nothing else; then it tells, and its approval stands."""
+        """While the end is unknown the terminal takes nothing else; then it reports it, and its approval is valid."""
         label = str(uuid4())
         first = self.doubt(label)
         self.assertIn(first["res"], (411, 1016))
@@ -506,7 +506,7 @@ class FaultPromises(DeskCase):
 
     @shows("rule 4")
     def test_naive_repeat(self) -> None:
-        """A repeat of a lost request under its label, as if it were new, hears the lost approval and pays nothing."""
+        """A repeat of a lost request under its label, as if it were new, gets the lost approval and pays nothing."""
         label = str(uuid4())
         self.doubt(label)
         self.assertEqual(self.pay(label=label)["res_action"], 2)
@@ -560,7 +560,7 @@ class FaultPromises(DeskCase):
         self.assertEqual(self.taken(), [100])
 
     def test_restart_while_it_runs(self) -> None:
-        """An operation that was under way is asked after at the next start, and its approval is found."""
+        """At the next start the terminal is asked about a running operation, and its approval is found."""
         label = str(uuid4())
         self.asked(1, label, sum=100)
         self.advance_until("authorising")
@@ -597,13 +597,13 @@ class FaultPromises(DeskCase):
                     second = self.pay(label=label)
                     self.assertAnswer(second, 0, 0)
                     paid = len(self.taken()) - before
-                    # A first answer that said yes was heard, so the second request is a second sale.
+                    # The first approval reached the caller, so the second request is a second sale.
                     self.assertEqual(paid, 2 if first["res"] == 0 else 1, (first, second))
         self.assertNotIn("unknown", self.states())
 
     def assertNotStored(self, answer: dict[str, Any], failed: str) -> None:
-        """What a caller hears when nobody paid and the question ``failed`` to the store did."""
-        # Without the look-up nobody knows whether the label has an operation already.
+        """The answer when nothing was paid and the call ``failed`` of the store did."""
+        # Without the look-up it is unknown whether the label has an operation already.
         self.assertAnswer(answer, 1082, 2 if failed == "latest" else 1)
 
     def test_never_sent_and_not_stored(self) -> None:

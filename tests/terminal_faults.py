@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
 
 from dmtwisted.results import Refused
-from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, STORED, TASKS
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task
 from tests.chaos import WIRES, CounterDesk, WireDesk
 from tests.memory_line import STEP
 from tests.terminal_desk import WAIT, Answer, Banner
@@ -36,12 +36,12 @@ Spoil = Callable[[bytes], list[bytes]]
 
 
 class WireFaults(WireDesk):
-    """A desk with a bad line; `final` tells the terminal's final word on a payment from all else that it writes."""
+    """A desk with a bad line; `final` recognises the terminal's final answer to a payment."""
 
     lost = "approved"
-    """What a caller hears of an approval whose final word was lost: most terminals can be asked for it."""
+    """The answer after an approval was lost: most terminals can be asked for it."""
     outcomes: ClassVar[dict[str, str]] = {}
-    """What it hears after other faults, where that is something else."""
+    """The answer after other faults, where it differs."""
 
     def setUp(self) -> None:
         """One payment went well before; from now on the line may spoil what comes."""
@@ -131,7 +131,7 @@ class WireFaults(WireDesk):
         paid = self.taken()[1:]
         self.assertIn(paid, ([], [10_000]))
         if said != "unknown":
-            # Who has heard yes or no may rely on it, whatever the terminal did afterwards.
+            # A caller with a definite answer may rely on it, whatever the terminal did afterwards.
             self.assertEqual(bool(paid), said == "approved", answer)
         else:
             self.assertTrue(answer["aq_errortxt"], "a reason for people")
@@ -156,7 +156,7 @@ class WireFaults(WireDesk):
 
     @classmethod
     def tells(cls, mark: str) -> str:
-        """What a caller hears after a fault, for the table in the docs; the tests pin it by the same members."""
+        """The answer after a fault, for the table in the docs; the tests check the same members."""
         told = "unknown" if cls.part is None else "approved, no sum"
         other = {
             "cut": "true or unknown",
@@ -172,7 +172,7 @@ class WireFaults(WireDesk):
         return other.get(mark) or cls.outcomes.get(mark, cls.lost)
 
     def expect(self, fault: str, said: str) -> None:
-        """What a caller hears after ``fault`` is what this wire can do."""
+        """The answer after ``fault`` is what this wire can find out."""
         self.assertEqual(said, self.outcomes.get(fault, self.lost))
 
     # The bytes of the final word
@@ -211,7 +211,7 @@ class WireFaults(WireDesk):
 
     @shows("garbage after")
     def test_garbage_after(self) -> None:
-        """Garbage after the final word changes nothing of it, and is nobody's answer later."""
+        """Garbage after the final answer does not change it, and is never taken for a later answer."""
         self.expect("garbage after", self.spoilt_payment(lambda data: [data + NOISE])[1])
 
     def shorter(self, data: bytes) -> bytes:
@@ -230,7 +230,7 @@ class WireFaults(WireDesk):
 
     @shows("late final", "rule 3", "rule 18")
     def test_final_word_too_late(self) -> None:
-        """A final word after the time limit: the caller has heard of the approval by asking, or of the doubt."""
+        """A final answer after the time limit: the caller has the approval by asking, or an unknown end."""
 
         def later(data: bytes) -> list[bytes]:
             pump = self.endpoint.pumps[-1]
@@ -265,7 +265,7 @@ class WireFaults(WireDesk):
 
     @shows("drop after approval", "rule 3", "rule 6")
     def test_drop_after_the_approval(self) -> None:
-        """The line breaks before the approval is told: it is asked for, or a person looks."""
+        """The line breaks before the approval arrives: the terminal is asked, or a person looks."""
         label = "00000000-0000-4000-8000-000000000004"
         self.rule("payment", "lost_after")
         answer = self.pay(label=label)
@@ -303,7 +303,7 @@ class WireFaults(WireDesk):
         self.assertEqual(self.pay(17, label)["info"], answer["info"])
 
     part: tuple[float, float | None] | None = (40.0, 100.0)
-    """What is told of 40.00 instead of 100.00; `None` where the wire takes an answer over another sum for none."""
+    """The answer for 40.00 instead of 100.00; `None` where the wire ignores an answer over another sum."""
 
     @shows("journal full")
     def test_journal_full(self) -> None:
@@ -318,7 +318,7 @@ class WireFaults(WireDesk):
 
     @shows("settlement in doubt", "rule 5", "rule 14")
     def test_general_report_in_doubt(self) -> None:
-        """While nobody knows the end of a payment there is no general report, and no other payment either."""
+        """While the end of a payment is unknown there is no general report, and no other payment either."""
         due = self.asked(1, sum=100)
         for _ in range(200):
             if len(self.terminal.entries()) > 1:
@@ -339,7 +339,7 @@ class WireFaults(WireDesk):
 
     @shows("interrupt too late", "rule 8")
     def test_interrupt_too_late(self) -> None:
-        """An interrupt that comes when the bank is asked loses: the approval is told."""
+        """An interrupt while the bank is asked comes too late: the answer is the approval."""
         label = "00000000-0000-4000-8000-000000000013"
         due = self.asked(1, label, sum=100)
         self.advance_until("authorising")
@@ -349,7 +349,7 @@ class WireFaults(WireDesk):
 
     @shows("another protocol", "rule 17")
     def test_another_protocol(self) -> None:
-        """Something else on the port is told by its first bytes (5000) long before the operation's time is over."""
+        """Another program on the port is recognised by its first bytes (5000), long before the time-out."""
 
         class Elsewhere:
             """Another service."""
@@ -386,8 +386,8 @@ class WireFaults(WireDesk):
     # What a terminal can do, and how far it is
 
     def test_capabilities(self) -> None:
-        """A task that this wire lacks is 5029 and a number that nobody knows 317; and nothing is sent."""
-        able = self.service.driver.capabilities | {STORED}
+        """A task that this wire lacks is 5029 and an unknown number 317; and nothing is sent."""
+        able = self.service.driver.capabilities | {Task.STORED}
         rows, heard = len(self.rows()), len(self.endpoint.heard)
         for task in range(-1, 21):
             if task in able:
@@ -409,7 +409,7 @@ class WireFaults(WireDesk):
 
     @shows("rule 11")
     def test_progress(self) -> None:
-        """What the wire tells of the operation is told on within a second: card, PIN, bank."""
+        """The wire's progress is reported within a second: card, PIN, bank."""
         self.terminal.duration = 9.0
         due = self.asked(1, sum=100)
         entered: dict[str, float] = {}
@@ -425,13 +425,13 @@ class WireFaults(WireDesk):
             self.assertLessEqual(told[state] - entered[state], 1.0, state)
 
     told: ClassVar[set[str]] = {"waiting_card", "card_read", "pin", "bank"}
-    """The states that the wire tells."""
+    """The states that the wire reports."""
 
     # Two tills
 
     @shows("two clients")
     def test_two_clients(self) -> None:
-        """A second caller waits for 15 seconds and hears 1105; it is served when the first is done before that."""
+        """A second caller waits for 15 seconds and gets 1105; it is served when the first is done before that."""
         desk = CounterDesk(WIRES[self.wire])
         desk.terminal.duration = 18.0
         first = desk.asked("00000000-0000-4000-8000-000000000005", 1000)

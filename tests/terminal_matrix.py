@@ -55,10 +55,10 @@ RULES: Final = range(1, 20)
 
 
 def shows(*marks: str, wire: str = "") -> Callable[[T], T]:
-    """Mark a test by faults it meets and rules it keeps (``rule 3``).
+    """Mark a test by faults it meets and rules it keeps (such as ``"rule 3"``).
 
     :param wire: whose; empty for that of the test's class.
-    :raises ValueError: for a mark that nobody knows.
+    :raises ValueError: for an unknown mark.
     """
     known = {*FAULTS, *(f"rule {n}" for n in RULES)}
     for mark in marks:
@@ -73,7 +73,7 @@ def shows(*marks: str, wire: str = "") -> Callable[[T], T]:
 
 
 Marked = tuple[str, str, str, str]
-"""Mark, wire (or nothing), name of the test, and what a caller hears (or nothing)."""
+"""Mark, wire (or nothing), name of the test, and the caller's answer (or nothing)."""
 
 
 def marked() -> Iterator[Marked]:
@@ -126,7 +126,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(found: list[Marked], fault: str, wire: str) -> str:
-    """What a caller hears after ``fault``; of a wire in several shapes each that differs."""
+    """The answers after ``fault``; all different ones of a wire in several shapes."""
     said = {told for mark, on, _, told in found if (mark, on) == (fault, wire)}
     if not said:
         return LACKING.get((fault, wire), "**no**")

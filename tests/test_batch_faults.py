@@ -182,7 +182,7 @@ class PaymentFaultTests(BatchCase):
         service: Any = self.shop.core.devices.by_name("pos").built
         uid = json.loads(row.request)["order"]["uid"]
         # What the driver tells of a verdict that comes after its operation was given up.
-        service._doubts.late(uid, Approved(sum=10_000, rrn="123", cancelid="9", cardmask="4***1"))
+        service._recovery.late(uid, Approved(sum=10_000, rrn="123", cancelid="9", cardmask="4***1"))
 
     def test_late_approval(self) -> None:
         """An approval that comes after the payment was given up is found by the repeat, and not taken again."""

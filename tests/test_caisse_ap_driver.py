@@ -1,4 +1,4 @@
-"""A Caisse-AP terminal behind the terminal service: nobody can be asked, so a lost answer is a person's matter."""
+"""A Caisse-AP terminal behind the terminal service: it cannot be asked, so a person settles a lost answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, LOOK, _verdict
+from dmtwisted.terminals.base import LOOK
+from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, _verdict
 from dmtwisted.terminals.caisse_ap.settings import DRIVER
-from dmtwisted.terminals.interface import PAYMENT, REFUND, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.errors import Garbled
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
 from tests.chaos import WIRES, WireDesk
@@ -28,7 +29,7 @@ class TaskTests(WireDesk):
     wire = "caisse-ap"
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells: card and code, and a name of ours for a later cancel."""
+        """The answer to a payment has card and code, and a name of ours for a later cancel."""
         answer = self.pay()
         self.assertAnswer(answer, 0, 0)
         info = answer["info"]
@@ -38,7 +39,7 @@ class TaskTests(WireDesk):
         self.assertEqual((self.taken(), self.states()), ([10_000], ["done"]))
 
     def test_refund_and_cancel(self) -> None:
-        """A refund goes to whoever shows a card; a cancel finds its sum in the journal."""
+        """A refund goes to any card that is shown; a cancel finds its sum in the journal."""
         paid = self.pay()["info"]
         self.assertEqual(self.pay(3, cancelid=paid["cancelid"])["info"]["sum"], 100.0)
         self.assertAnswer(self.pay(2, sum=40, refundid=paid["refundid"]), 0, 0)
@@ -116,7 +117,7 @@ class FaultTests(WireDesk):
 
     @shows("rule 5")
     def test_blocked_until_settled(self) -> None:
-        """While nobody knows, the terminal takes nothing, also after a restart; then it goes on."""
+        """While the end is unknown the terminal takes nothing, also after a restart; then it goes on."""
         label = str(uuid4())
         self.rule("payment", "lost_after")
         self.assertAnswer(self.pay(label=label), 1016, 2)
@@ -144,7 +145,7 @@ class FaultTests(WireDesk):
         self.assertEqual(self.pay(17, label)["res_action"], 2)
 
     def test_busy(self) -> None:
-        """A busy terminal ignores the request: that cannot be told from a lost answer."""
+        """A busy terminal ignores the request, which looks like a lost answer."""
         self.rule("payment", "refuse", "busy")
         answer = self.pay()
         self.assertAnswer(answer, 411, 2)
@@ -152,7 +153,7 @@ class FaultTests(WireDesk):
         self.assertEqual((self.taken(), self.states()), ([], ["unknown"]))
 
     def test_another_protocol(self) -> None:
-        """Something else that greets on the port is told at once; nothing was sent to it."""
+        """Another program that sends a banner is reported at once; nothing was sent to it."""
 
         class Elsewhere:
             """Another service on the port."""
@@ -170,7 +171,7 @@ class FaultTests(WireDesk):
         self.assertEqual((self.endpoint.heard[-1], self.states()), (b"", ["refused"]))
 
     def test_another_protocol_that_waits(self) -> None:
-        """Something else that speaks only when it is spoken to is told by its first bytes, and as unknown."""
+        """Another program that only answers is recognised by its first bytes, and the end is unknown."""
 
         class Page(Protocol):
             """A web server."""
@@ -187,7 +188,7 @@ class FaultTests(WireDesk):
         self.assertEqual(self.states(), ["unknown"])
 
     def test_store_fails(self) -> None:
-        """An approval that could not be stored is unknown to its caller, and told as soon as the store works."""
+        """An approval that could not be stored is unknown to its caller, and reported as soon as the store works."""
         self.store.broken = False
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
@@ -202,7 +203,7 @@ class FaultTests(WireDesk):
 class AnswerTests(SynchronousTestCase):
     """What an answer says."""
 
-    def verdict(self, done: Done, detail: Detail | None = None, code: str = "", task: int = PAYMENT) -> Any:
+    def verdict(self, done: Done, detail: Detail | None = None, code: str = "", task: int = Task.PAYMENT) -> Any:
         """What it says of an order over 1.00."""
         ask = Ask(Action.DEBIT, 100)
         return _verdict(Order(task, "u", 100), Answer(ask, done, detail, detail.value if detail else code))
@@ -216,9 +217,9 @@ class AnswerTests(SynchronousTestCase):
                 self.assertEqual(self.verdict(Done.NOT_DONE, detail).res, DETAILS[detail].code, detail)
 
     def test_unknown_detail(self) -> None:
-        """A code that nobody knows, or none, is 5009 with the code."""
+        """An unknown code, or none, is 5009 with the code."""
         self.assertEqual(self.verdict(Done.NOT_DONE, code="77"), Declined(5009, ("77",)))
-        self.assertEqual(self.verdict(Done.NOT_DONE, task=REFUND), Declined(5009, ("-",)))
+        self.assertEqual(self.verdict(Done.NOT_DONE, task=Task.REFUND), Declined(5009, ("-",)))
 
     def test_only_begun(self) -> None:
         """An answer that says only that it has begun is neither yes nor no."""
@@ -234,7 +235,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.currency, settings.register), (300, "980", "01"))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (
             ({}, "settings.host"),
             ({"interface": "serial", "serial_port": "COM3"}, "settings.interface"),
@@ -245,7 +246,7 @@ class SettingsTests(SynchronousTestCase):
 
     @promises("8.terminal-wait.2", "4.7.terminal")
     def test_reach_the_wire(self) -> None:
-        """The numbers of the settings are those that the terminal is told."""
+        """The terminal gets the numbers of the settings."""
         wire = WIRES["caisse-ap"]
         settings: Any = DRIVER.read({"host": "h", "protocol_id": "123456789012", "register": "07", "wait_s": 90})
         told = wire.near(settings, None, None, None, None).terminal.settings  # type: ignore[arg-type]

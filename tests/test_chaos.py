@@ -25,7 +25,7 @@ class ChaosTests(SynchronousTestCase):
     """Payments with every fault, over all seven protocols."""
 
     def test_everybody_agrees(self) -> None:
-        """Whatever goes wrong, ledger, store and till agree; what nobody can know is marked so, with a reason."""
+        """After any fault ledger, store and till agree; an unknown end is marked as unknown, with a reason."""
         scores = run(490, 20260921)
         self.assertEqual(list(scores), list(WIRES))
         for name, score in scores.items():

@@ -11,9 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
-from dmtwisted.terminals.concert_v2.driver import LOOK, _verdict
+from dmtwisted.terminals.base import LOOK
+from dmtwisted.terminals.concert_v2.driver import _verdict
 from dmtwisted.terminals.concert_v2.settings import DRIVER
-from dmtwisted.terminals.interface import PAYMENT, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.terminals.concert_v2 import Answer, frame
 from tests.chaos import WireDesk
 from tests.terminal_matrix import shows
@@ -25,7 +26,7 @@ class TaskTests(WireDesk):
     wire = "concert-v2"
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells: sum and card, and a name of ours for a later cancel."""
+        """The answer to a payment has sum and card, and a name of ours for a later cancel."""
         answer = self.pay()
         self.assertAnswer(answer, 0, 0)
         info = answer["info"]
@@ -33,7 +34,7 @@ class TaskTests(WireDesk):
         self.assertEqual((self.taken(), self.states()), ([10_000], ["done"]))
 
     def test_refund_and_cancel(self) -> None:
-        """A refund goes to whoever shows a card; a cancel finds its sum in the journal."""
+        """A refund goes to any card that is shown; a cancel finds its sum in the journal."""
         paid = self.pay()["info"]
         self.assertEqual(self.pay(3, cancelid=paid["cancelid"])["info"]["sum"], 100.0)
         self.assertAnswer(self.pay(2, sum=40, refundid=paid["refundid"]), 0, 0)
@@ -62,8 +63,8 @@ class TaskTests(WireDesk):
         self.assertEqual((self.taken(), set(self.states())), ([], {"refused"}))
 
     def test_unknown_result(self) -> None:
-        """A result that nobody knows is 5009 with its code."""
-        self.assertEqual(_verdict(Order(PAYMENT, "u", 100), Answer(100, "4")), Declined(5009, ("4",)))
+        """An unknown result is 5009 with its code."""
+        self.assertEqual(_verdict(Order(Task.PAYMENT, "u", 100), Answer(100, "4")), Declined(5009, ("4",)))
 
     def test_ping(self) -> None:
         """A ping is a call that the terminal answers; there is nothing else."""
@@ -137,7 +138,7 @@ class FaultTests(WireDesk):
         self.assertAnswer(self.pay(17, label), 0, 0)
 
     def test_told_late(self) -> None:
-        """A terminal that tells the lost answer by itself, at the next call, completes the row."""
+        """A terminal that sends the lost answer by itself, at the next call, completes the row."""
         label = str(uuid4())
         self.rule("payment", "lost_after")
         self.assertAnswer(self.pay(label=label), 1016, 2)
@@ -156,7 +157,7 @@ class FaultTests(WireDesk):
         self.assertEqual(len(self.flushLoggedErrors(LookupError)), 1)
 
     def tell_unasked(self, cents: int) -> None:
-        """The terminal calls while the till pings, and tells an approval."""
+        """The terminal calls while the till pings, and sends an approval."""
         line: list[Any] = []
         build = self.far.buildProtocol
 
@@ -174,7 +175,7 @@ class FaultTests(WireDesk):
         self.endpoint.wait(due)
 
     def test_store_fails(self) -> None:
-        """An approval that cannot be stored is not acknowledged; its caller hears that nobody knows."""
+        """An approval that cannot be stored is not acknowledged; its caller learns that the end is unknown."""
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
         self.endpoint.advance(0.5)
@@ -236,7 +237,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.interface, settings.currency), (300, "serial", "980"))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (
             ({}, "settings.serial_port"),
             ({"interface": "tcp", "host": "h"}, "settings.port"),

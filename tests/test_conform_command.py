@@ -36,7 +36,7 @@ class ConformTests(SynchronousTestCase):
         return status, out.getvalue()
 
     def test_driver(self) -> None:
-        """A driver's checks that were broken are told with their promises, then its level; the status says enough."""
+        """The failed checks of a driver are printed with their promises, then its level; the exit status shows it."""
         status, told = self.call("--driver caisse-ap")
         self.assertEqual(status, 0)
         self.assertIn("FAILED 2 lost-approval-is-found: The line breaks after the approval", told)
@@ -48,7 +48,7 @@ class ConformTests(SynchronousTestCase):
         self.assertEqual(self.call("--kind terminal --driver ecr17 --level 3")[0], 1)
 
     def test_json(self) -> None:
-        """As JSON each check of each stand is told."""
+        """As JSON each check of each stand is printed."""
         told = json.loads(self.call("--driver ssi-json --json --only kopecks-are-exact")[1])
         [driver] = told["drivers"]
         self.assertEqual([stand["stand"] for stand in driver["stands"]][1], "terminal ssi-json (two steps)")
@@ -99,5 +99,5 @@ class ConformTests(SynchronousTestCase):
         self.assertEqual((key, found.level, found.origin), ("terminal caisse-ap", 1, "tiny 1"))
 
 
-TINY = STANDS["terminal", "caisse-ap"]()
-ZVT = STANDS["terminal", "zvt"]()
+TINY = STANDS["terminal", "caisse-ap"]
+ZVT = STANDS["terminal", "zvt"]

@@ -114,7 +114,7 @@ class SavedTests(SynchronousTestCase):
         self.state.mkdir()
 
     def test_never_run(self) -> None:
-        """A driver on which the suite was never run has no level, and the command that runs it is told."""
+        """A driver on which the suite was never run has no level; the command that runs it is shown."""
         self.assertIsNone(found_of(self.driver, self.state))
         self.assertIsNone(found_of(self.driver, None))
         self.assertEqual(command_for(self.driver), "dmtwisted conform --kind terminal --driver tiny --save")
@@ -134,7 +134,7 @@ class SavedTests(SynchronousTestCase):
         self.assertIsNone(found_of(self.driver, self.state))
 
     def test_tree(self) -> None:
-        """Nobody can give a driver of the tree another level by the state folder."""
+        """The state folder cannot give a driver of the tree another level."""
         zvt = find_drivers()[TERMINAL, "zvt"]
         before = found_of(zvt, None)
         save(self.state, {"terminal zvt": Found(3, 1)})
@@ -153,23 +153,23 @@ class StandTests(SuiteCase):
 
     def test_cannot_be_built(self) -> None:
         """A driver that cannot be built keeps no promise: its level is 0."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
+        [stand] = STANDS[TERMINAL, "ecr17"]
         broken = Stand(stand.driver, stand.settings, stand.far, _no_build)
-        found = report(broken, ("approval-is-told-whole", "kopecks-are-exact"))
+        found = report(broken, ("approval-is-complete", "kopecks-are-exact"))
         self.assertEqual((found.level, len(found.failed)), (0, 2))
 
     def test_no_line(self) -> None:
-        """Nobody earns a level by a stand whose line cannot be disturbed."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
-        checks = ("the-line-can-be-disturbed", "approval-is-told-whole")
+        """A stand whose line cannot be disturbed earns no level."""
+        [stand] = STANDS[TERMINAL, "ecr17"]
+        checks = ("the-line-can-be-disturbed", "approval-is-complete")
         self.assertEqual(report(replace(stand, line=False), checks).level, 0)
         self.assertEqual(report(stand, checks).level, 3)
 
     def test_only(self) -> None:
         """Single checks can be run by their names."""
-        [stand] = STANDS[TERMINAL, "ecr17"]()
-        found = report(stand, ("approval-is-told-whole",))
-        self.assertEqual([one.check.name for one in found.results], ["approval-is-told-whole"])
+        [stand] = STANDS[TERMINAL, "ecr17"]
+        found = report(stand, ("approval-is-complete",))
+        self.assertEqual([one.check.name for one in found.results], ["approval-is-complete"])
         expect(found.results[0].passed, found.results[0].wrong)
 
 
@@ -178,7 +178,7 @@ class FaultyTests(SuiteCase):
 
     def broken(self, kind: str, name: str, *checks: str) -> set[str]:
         """The checks that are broken."""
-        found = report(STANDS[kind, name]()[0], checks)
+        found = report(STANDS[kind, name][0], checks)
         self.assertEqual(found.level, 0)
         return {one.check.name for one in found.failed}
 
@@ -197,10 +197,10 @@ class FaultyTests(SuiteCase):
         self.assertIn("lost-proof-is-honest", self.broken(PRINTER, "escpos", "lost-proof-is-honest", "jobs-in-turn"))
 
     def test_printer_believes_the_line(self) -> None:
-        """A printer that is told as printing though it stands still."""
+        """A printer that is reported as printing although it has stopped."""
         self.patch(LineWay, "deliver", lambda *_: Delivering(succeed(None), succeed(PRINTED), lambda: True, str))
-        broken = self.broken(PRINTER, "star", "end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn")
-        self.assertEqual(broken, {"end-of-paper-is-told", "nobody-there-is-told", "jobs-in-turn"})
+        broken = self.broken(PRINTER, "star", "end-of-paper-is-reported", "unreachable-is-reported", "jobs-in-turn")
+        self.assertEqual(broken, {"end-of-paper-is-reported", "unreachable-is-reported", "jobs-in-turn"})
 
     def test_register_never_asks(self) -> None:
         """A register that takes a document for lost without having asked."""
@@ -224,13 +224,13 @@ class FaultyTests(SuiteCase):
 
         decode = msgspec.json.Decoder(Paper).decode
         self.patch(TrainingChannel, "submit", again)
-        [wrong] = report(STANDS[REGISTER, "training"]()[0], ("lost-answer-is-honest",)).failed
+        [wrong] = report(STANDS[REGISTER, "training"][0], ("lost-answer-is-honest",)).failed
         self.assertIn("receipts after the repeat: 1 was promised, 2 came", wrong.wrong)
 
     def test_register_loses_a_kopeck(self) -> None:
         """A register that reckons sums as binary fractions do is not whole."""
         self.patch(Members, "amount", lambda members, name: int(float(members.value(name) or 0) * 100))
-        found = report(STANDS[REGISTER, "training"]()[0], ("kopecks-are-exact",))
+        found = report(STANDS[REGISTER, "training"][0], ("kopecks-are-exact",))
         self.assertEqual(len(found.failed), 1)
 
 

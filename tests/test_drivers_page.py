@@ -106,7 +106,7 @@ class FaultyTests(PageCase):
         async def believes(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
             return Approved(sum=order.wanted, auth_code="1")
 
-        self.finds(believes, "approval-is-told-whole", "bank-refusal-is-definite")
+        self.finds(believes, "approval-is-complete", "bank-refusal-is-definite")
 
     def test_finds_nothing_ever(self) -> None:
         """A driver that says of every lost payment that it was never taken."""
@@ -135,8 +135,8 @@ class FaultyTests(PageCase):
 
         self.patch(wire.TinyLine, "lineReceived", takes)
         self.patch(terminal.TinyTerminal, "close", lambda self: lines and lines[0].drop())
-        found = self.with_fault("_exchange", one_line, "words-heard-twice", "approval-is-told-whole")
-        self.assertIn("words-heard-twice", {one.check.name for one in found.failed})
+        found = self.with_fault("_exchange", one_line, "answers-that-come-twice", "approval-is-complete")
+        self.assertIn("answers-that-come-twice", {one.check.name for one in found.failed})
 
     def test_waits_for_ever(self) -> None:
         """A driver without a deadline."""
@@ -148,7 +148,7 @@ class FaultyTests(PageCase):
             return due
 
         self.patch(importlib.import_module("tiny.wire").TinyLine, "ask", no_end)
-        found = report(self.stand, ("silence-ends-in-time", "somebody-else-on-the-port"))
+        found = report(self.stand, ("silence-ends-in-time", "another-program-on-the-port"))
         self.assertEqual({one.check.name for one in found.failed}, {"silence-ends-in-time"})
 
     def test_counts_in_floats(self) -> None:
@@ -176,7 +176,7 @@ class FaultyTests(PageCase):
             log.info("heard {what}", what=reply.encode().hex())
             return reply
 
-        found = self.with_fault("_exchange", talks, "card-numbers-stay-in", "approval-is-told-whole")
+        found = self.with_fault("_exchange", talks, "card-numbers-stay-in", "approval-is-complete")
         self.assertEqual({one.check.name for one in found.failed}, {"card-numbers-stay-in"})
 
     def test_claims_too_much(self) -> None:

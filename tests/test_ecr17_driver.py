@@ -13,7 +13,7 @@ from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.ecr17.driver import _host_time
 from dmtwisted.terminals.ecr17.settings import DRIVER
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.simulators.ecr17 import Ecr17Device
 from protocols.simulators.terminal import Card
 from protocols.terminals.ecr17.answers import PaymentAnswer, TerminalState
@@ -42,14 +42,14 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done"]))
 
     def test_busy_with_another_till(self) -> None:
-        """A terminal that works for somebody else ignores the request: asked, it knows of nothing."""
+        """A terminal that is busy with another till ignores the request and, when asked, reports no operation."""
         self.rule("payment", "refuse", "busy")
         self.assertAnswer(self.pay(), 5014, 1)
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000])
 
     def test_bank_refusals(self) -> None:
-        """A refusal of the bank is told by the terminal's text; there are no codes on this wire."""
+        """A refusal of the bank comes with the terminal's text; this wire has no codes."""
         self.rule("payment", "refuse", "51")
         answer = self.pay()
         self.assertAnswer(answer, 5024, 3)
@@ -57,19 +57,19 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertEqual(self.taken(), [100])
 
     def test_terminal_refusals(self) -> None:
-        """No card is 5023, whoever took it away; every other cause is a text."""
+        """No card is 5023, for every reason; every other cause is a text."""
         for cause, res in (("cancelled", 5023), ("timeout", 5023), ("chip", 5024), ("no_link", 5024)):
             self.rule("payment", "refuse", cause)
             self.assertEqual(self.pay()["res"], res, cause)
         self.assertEqual(self.taken(), [100])
 
     def test_partial(self) -> None:
-        """The answer tells no sum, so an approval is over the sum that was asked for."""
+        """The answer has no sum, so an approval is over the sum that was asked for."""
         answer = self.pay()
         self.assertEqual((answer["info"]["sum"], "sum_asked" in answer["info"]), (100.0, False))
 
     def test_whole_card_number(self) -> None:
-        """Card numbers come whole on this wire; six and four digits of them are told and kept, the snapshot too."""
+        """This wire sends whole card numbers; only six and four digits get out, in the snapshot too."""
         self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
         self.assertEqual(self.pay()["info"]["cardmask"], "411111******1111")
         self.pay(sum=5)
@@ -86,7 +86,7 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertEqual(self.taken(), [100, 10_000])
 
     def test_unknown(self) -> None:
-        """While the end is unknown the terminal takes nothing else; then it tells, and its approval stands."""
+        """While the end is unknown the terminal takes nothing else; then it reports it, and its approval is valid."""
         label = str(uuid4())
         first = self.doubt(label)
         self.assertIn(first["res"], (411, 1016))
@@ -136,14 +136,14 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertEqual(kinds, ["payment", "settlement", "payment"])
 
     def test_settlement_of_nothing(self) -> None:
-        """Whether an empty session was closed cannot be told: a person has to say so."""
+        """Whether an empty session was closed cannot be found out: a person has to settle it."""
         self.assertAnswer(self.pay(11), 0, 0)
         self.rule("settlement", "lost_after")
         self.assertAnswer(self.pay(11), 1016, 2)
         self.assertAnswer(self.pay(), 5022, 1)
 
     def test_another_time(self) -> None:
-        """A last answer of another hour is somebody else's: a person has to look."""
+        """A last answer of another hour is not ours: a person has to look."""
         self.rule("payment", "lost_before")
         before, after = (PaymentAnswer("00", stan=stan, host_time="2640700") for stan in ("000009", "000010"))
         self.patch(self.far, "final", _then(before, after))
@@ -152,38 +152,38 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         self.assertIn("000010", answer["aq_errortxt"])
 
     def test_told_in_another_way(self) -> None:
-        """The same operation told in other words is not a new one: a person has to look."""
+        """The same operation, reported differently, is not a new one: a person has to look."""
         self.rule("payment", "lost_before")
         before, after = (PaymentAnswer("00", stan="000009", auth=auth, host_time="2640900") for auth in "12")
         self.patch(self.far, "final", _then(before, after))
         self.assertAnswer(self.pay(), 1016, 2)
 
     def test_told_late(self) -> None:
-        """The lost answer, told by the terminal at some later time, completes the row; any other one does not."""
+        """The lost answer completes the row when the terminal sends it later; any other one does not."""
         label = str(uuid4())
         self.doubt(label)
         driver = self.service.driver
         for stan, time in (("000001", "2640900"), ("000002", "2640700"), ("000000", "2640900")):
-            self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan=stan, host_time=time))
-        driver._heard_late(PaymentAnswer("00", stan="000002", host_time="2640900"))
+            self.assertRaises(LookupError, driver._came_late, PaymentAnswer("00", stan=stan, host_time=time))
+        driver._came_late(PaymentAnswer("00", stan="000002", host_time="2640900"))
         self.assertEqual(self.states(), ["done", "done"])
         self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
-        self.assertRaises(LookupError, driver._heard_late, PaymentAnswer("00", stan="000003", host_time="2640900"))
+        self.assertRaises(LookupError, driver._came_late, PaymentAnswer("00", stan="000003", host_time="2640900"))
 
 
 def _then(first: PaymentAnswer, second: PaymentAnswer) -> Any:
-    """What a terminal tells the first time, and from then on."""
+    """What a terminal reports the first time, and from then on."""
     left = [first]
     return lambda _: left.pop() if left else second
 
 
 class FirstOfTheDayTests(Ecr17Desk):
-    """A terminal that has no last operation to tell."""
+    """A terminal without a last operation."""
 
     settings: ClassVar[dict[str, Any]] = {"tells_last": False}
 
     def test_nothing_is_believed(self) -> None:
-        """One that never told an operation proves nothing by telling none."""
+        """One that never reported an operation proves nothing by reporting none."""
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(), 1016, 2)
         self.assertAnswer(self.pay(), 5022, 1)
@@ -194,7 +194,7 @@ class FirstOfTheDayTests(Ecr17Desk):
         self.assertEqual(self.taken(), [10_000])
 
     def test_known_after_a_restart(self) -> None:
-        """A terminal that told an operation before the service was restarted is known to tell them."""
+        """A terminal that reported an operation before the service was restarted is known to report them."""
         self.assertAnswer(self.pay(), 0, 0)
         self.assertAnswer(self.pay(sum=2), 0, 0)
         self.restart()
@@ -287,7 +287,7 @@ class TaskTests(Ecr17Desk):
     """Each task of the interface."""
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells."""
+        """The content of the answer to a payment."""
         info = self.pay()["info"]
         told = {name: info[name] for name in ("sum", "cardmask", "cancelid", "payid", "restxt", "term_id")}
         self.assertEqual(
@@ -335,12 +335,12 @@ class TaskTests(Ecr17Desk):
         self.assertEqual(self.taken(), [])
 
     def test_codes(self) -> None:
-        """Results and their texts; a code that nobody knows is 5009."""
+        """Results and their texts; an unknown code is 5009."""
         declined = self.service.driver._declined
-        self.assertEqual(declined(Order(PAYMENT, "u"), "01", "").res, 5015)
-        self.assertEqual(declined(Order(CANCEL, "u"), "01", "NO").res, 5027)
-        self.assertEqual(declined(Order(PAYMENT, "u"), "09", "").res, 5000)
-        self.assertEqual(declined(Order(PAYMENT, "u"), "33", "X"), Declined(5009, ("33",), "X"))
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "01", "").res, 5015)
+        self.assertEqual(declined(Order(Task.CANCEL, "u"), "01", "NO").res, 5027)
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "09", "").res, 5000)
+        self.assertEqual(declined(Order(Task.PAYMENT, "u"), "33", "X"), Declined(5009, ("33",), "X"))
 
     def test_service_methods(self) -> None:
         """The ping is the status request; there are no other ones."""
@@ -349,7 +349,7 @@ class TaskTests(Ecr17Desk):
 
     @shows("rule 11")
     def test_progress(self) -> None:
-        """What the terminal's display says is told while it says it."""
+        """The text of the terminal's display is reported while it is shown."""
         seen: list[str] = []
         self.service.watch(lambda progress: seen.append(progress.text))
         self.pay()
@@ -367,7 +367,7 @@ class TimeTests(SynchronousTestCase):
         self.assertEqual(_host_time("0010002", now), datetime(2027, 1, 1, 0, 2))
 
     def test_none(self) -> None:
-        """What is no time is told as none."""
+        """A value that is not a time is reported as none."""
         for text in ("", "0000000", "3670000", "abcdefg", "123"):
             self.assertIsNone(_host_time(text, datetime(2027, 1, 1)))
 
@@ -381,7 +381,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.lrc, settings.receipts), (300, "auto", False))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path; there is no usual port."""
+        """A wrong setting is refused with its path; there is no usual port."""
         for members, path in (
             ({"port": 1}, "settings.host"),
             ({"host": "h"}, "settings.port"),

@@ -12,11 +12,11 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.conformance.stands import NO_CERTIFICATE, POI
+from dmtwisted.conformance.nexo_stand import NO_CERTIFICATE, POI
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Declined, Order
-from dmtwisted.terminals.kept import operation_of
+from dmtwisted.terminals.interface import Declined, Order, Task
+from dmtwisted.terminals.journal import operation_of
 from dmtwisted.terminals.nexo.driver import CONDITIONS, NexoDriver, _declined, service_id_of
 from dmtwisted.terminals.nexo.settings import DRIVER, NexoSettings, blocks_of
 from protocols.errors import Garbled
@@ -45,7 +45,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
     """What goes wrong between us and a nexo terminal; below is what this wire has in its own way."""
 
     def test_lost_after(self) -> None:
-        """A line that breaks after the approval: asked by its ServiceID, the terminal tells the answer again."""
+        """A line that breaks after the approval: asked by its ServiceID, the terminal sends the answer again."""
         self.rule("payment", "lost_after")
         answer = self.pay()
         self.assertAnswer(answer, 0, 0)
@@ -55,7 +55,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done"]))
 
     def test_another_protocol(self) -> None:
-        """What listens there instead of a terminal is told by its first words, and at once; nothing was sent."""
+        """Another program on the port is recognised by its first bytes, and at once; nothing was sent."""
 
         class Elsewhere:
             """Another service on the port."""
@@ -74,7 +74,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.assertEqual((self.taken(), self.states()), ([100], ["done", "refused"]))
 
     def test_bank_refusals(self) -> None:
-        """A refusal of the bank is told with its reason, and nothing was paid."""
+        """A refusal of the bank comes with its reason, and nothing was paid."""
         self.rule("payment", "refuse", "51")
         answer = self.pay()
         self.assertAnswer(answer, 5024, 3)
@@ -82,7 +82,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.assertEqual(self.taken(), [100])
 
     def test_terminal_refusals(self) -> None:
-        """What the terminal itself refuses is told by its condition."""
+        """A refusal of the terminal itself comes with its condition."""
         causes = {
             "cancelled": 5001,
             "timeout": 5023,
@@ -101,7 +101,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.assertEqual(self.taken(), [100])
 
     def test_whole_card_number(self) -> None:
-        """Of a card number no more than six and four digits are told or kept, the slip included."""
+        """At most six and four digits of a card number are reported or stored, also in the slip."""
         self.terminal._cards = (Card("4111111111111111", "VISA", "2911"),)
         answer = self.pay()
         self.assertEqual(answer["info"]["cardmask"], "411111****1111")
@@ -113,7 +113,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         """The question for a lost payment names the ServiceID that the journal had before the first byte left."""
         self.rule("payment", "lost_after")
         self.pay()
-        name = service_id_of(operation_of(self.rows()[-1]).kept.order)
+        name = service_id_of(operation_of(self.rows()[-1]).record.order)
         asked = [heard for heard in self.endpoint.heard if b"TransactionStatus" in heard]
         self.assertIn(f'"ServiceID":"{name}"'.encode(), asked[-1].replace(b" ", b""))
 
@@ -190,7 +190,7 @@ class SealedTests(NexoDesk):
         self.assertNotIn(b"RequestedAmount", b"".join(self.endpoint.heard))
 
     def test_wrong_key(self) -> None:
-        """A terminal with another key is told before any money is at stake."""
+        """A terminal with another key is reported before any money is at stake."""
         self.far = Channels(NexoDevice(self.terminal, self.clock, POI, Seal("other", "key", 3)).site())
         self.assertEqual(self.pay()["res"], 5000)
         self.assertEqual((self.taken(), self.states()), ([], ["refused"]))
@@ -200,7 +200,7 @@ class ProgressTests(NexoDesk):
     """A terminal that posts what its display shows to a port of the till."""
 
     def device(self) -> Any:
-        """A terminal that posts to whoever listens."""
+        """A terminal that posts its display texts."""
         return Channels(NexoDevice(self.terminal, self.clock, POI, post=self.post).site())
 
     def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> Any:
@@ -228,7 +228,7 @@ class ProgressTests(NexoDesk):
 
     @shows("rule 11")
     def test_states(self) -> None:
-        """Card, PIN and bank are told in the moment in which the terminal is there."""
+        """Card, PIN and bank are reported at the moment of each step."""
         seen = self.watched()
         self.assertAnswer(self.pay(), 0, 0)
         states = [state for state, _ in seen]
@@ -239,7 +239,7 @@ class ProgressTests(NexoDesk):
         self.assertEqual(told, self.moments)
 
     def test_status(self) -> None:
-        """``transaction-status`` tells the state with task and label."""
+        """``transaction-status`` has the state with task and label."""
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
         self.advance_until("pin")
@@ -256,7 +256,7 @@ class ProgressTests(NexoDesk):
         self.assertEqual([state for state, _ in seen], ["connecting", "working", "idle"])
 
     def test_of_something_else(self) -> None:
-        """A notice of another operation, or when nothing runs, changes nothing; nor does a word that nobody knows."""
+        """A notice of another operation, or when nothing runs, changes nothing; nor does an unknown step."""
         site = cast(Any, self.reactor.tcpServers[0][1])
         other = Shown(Step.WAIT_FOR_PIN, "0123456789", "till", "1", "T", "2026-01-01T00:00:00Z").encode(POI)
         post_notice(self, site, other)
@@ -278,13 +278,13 @@ class ProgressTests(NexoDesk):
         due = self.asked(1, sum=100)
         self.endpoint.advance(5)
         [row] = self.rows()
-        final = Shown(Step.TENDER_FINAL, service_id_of(operation_of(row).kept.order), "till", "1", "T", "now")
+        final = Shown(Step.TENDER_FINAL, service_id_of(operation_of(row).record.order), "till", "1", "T", "now")
         post_notice(self, cast(Any, self.reactor.tcpServers[0][1]), final.encode(POI))
         self.assertNoResult(due)
         self.assertAnswer(self.wait(due), 5014, 1)
 
     def test_whole_card_number(self) -> None:
-        """What the display says is told without card numbers."""
+        """The display text is reported without card numbers."""
         due = self.asked(1, sum=100)
         self.advance_until("waiting_card")
         running = self.terminal.running
@@ -294,7 +294,7 @@ class ProgressTests(NexoDesk):
         self.wait(due)
 
     def test_port_taken(self) -> None:
-        """A port that another program has is told by the check; payments go on."""
+        """A port that another program uses is reported by the check; payments go on."""
         self.port.why = "in use"
         due = self.endpoint.wait(Deferred.fromCoroutine(self.service.check()))
         self.assertIn("8888", str(self.failureResultOf(due, Refused).value))
@@ -363,7 +363,7 @@ class TaskTests(NexoDesk):
     """Each task of the interface."""
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells, the customer's slip included."""
+        """The content of the answer to a payment, with the customer's slip."""
         info = self.pay()["info"]
         self.assertIn("СХВАЛЕНО", info["receipt"])
         self.assertEqual(info["receipt"].count("СХВАЛЕНО"), 1)
@@ -421,19 +421,19 @@ class TaskTests(NexoDesk):
 class AnswerTests(SynchronousTestCase):
     """What an answer says."""
 
-    def declined(self, condition: str, details: str = "", task: int = PAYMENT) -> Declined:
+    def declined(self, condition: str, details: str = "", task: int = Task.PAYMENT) -> Declined:
         """A failure with a condition and the details beside it."""
         return _declined(Order(task, "u", 100), Response(Result.FAILURE, condition, details))
 
     def test_every_condition(self) -> None:
-        """Each condition of the protocol has a result; one that nobody knows is 5009 with its name."""
+        """Each condition of the protocol has a result; an unknown one is 5009 with its name."""
         for condition in Condition:
             self.assertEqual(self.declined(condition).res, CONDITIONS[condition].code, condition)
         self.assertEqual(self.declined("Tired").res, 5009)
         self.assertEqual(self.declined("Tired").details, ("Tired",))
 
     def test_words(self) -> None:
-        """What the words tell apart: printer and reader, a limit, the bank's own reason."""
+        """What the words distinguish: printer and reader, a limit, the bank's own reason."""
         for condition, details, res in (
             (Condition.DEVICE_OUT, "message=Printer%20out%20of%20paper", 5005),
             (Condition.DEVICE_OUT, "message=Card%20reader", 5007),
@@ -442,18 +442,18 @@ class AnswerTests(SynchronousTestCase):
             (Condition.REFUSAL, "message=no", 5015),
         ):
             self.assertEqual(self.declined(condition, details).res, res, details)
-        self.assertEqual(self.declined(Condition.NOT_FOUND, task=REFUND).res, 5025)
-        self.assertEqual(self.declined(Condition.NOT_FOUND, task=CANCEL).res, 5027)
+        self.assertEqual(self.declined(Condition.NOT_FOUND, task=Task.REFUND).res, 5025)
+        self.assertEqual(self.declined(Condition.NOT_FOUND, task=Task.CANCEL).res, 5027)
         bank = self.declined(Condition.REFUSAL, "refusalReason=210%20Not%20enough%20balance")
         self.assertEqual(bank.details, ("210 Not enough balance", "Refusal", "210"))
 
     def test_partly_without_a_sum(self) -> None:
-        """A part that was approved, nobody says which: that is no answer to rely on."""
+        """A partial approval without an amount proves nothing."""
         anything: Any = None
         settings: Any = DRIVER.read({"host": "h", "poi_id": POI, "ca": NO_CERTIFICATE})
         driver = NexoDriver(settings, anything, anything, anything)
         answer = PaymentAnswer(Response(Result.PARTIAL))
-        self.assertRaises(Garbled, driver._verdict, Order(PAYMENT, "u", 100), answer)
+        self.assertRaises(Garbled, driver._verdict, Order(Task.PAYMENT, "u", 100), answer)
 
 
 class SettingsTests(SynchronousTestCase):
@@ -471,7 +471,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual(DRIVER.secrets, ("passphrase", "key_identifier", "notices_pem"))
 
     def test_addresses(self) -> None:
-        """An address of the newer kind stands in brackets; several certificates are told apart."""
+        """An IPv6 address is in brackets; several certificates are separated."""
         settings: Any = DRIVER.read({**self.good, "host": "2001:db8::1", "port": 99, "ca": NO_CERTIFICATE * 2})
         self.assertEqual((settings.url, len(settings.roots)), ("https://[2001:db8::1]:99/nexo", 2))
 
@@ -486,7 +486,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual(whole, certificate + key_pem(key).decode())
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (
             ({"host": ""}, "settings.host"),
             ({"interface": "serial", "serial_port": "COM3"}, "settings.interface"),

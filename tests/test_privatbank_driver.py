@@ -12,12 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import CANCEL, INSTALMENTS, PAYMENT, REFUND, Approved, Declined, Order
-from dmtwisted.terminals.kept import operation_of
+from dmtwisted.terminals.connection import Unreached
+from dmtwisted.terminals.interface import Approved, Declined, Order, Task
+from dmtwisted.terminals.journal import operation_of
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.proof import LastReceipt, prove
 from dmtwisted.terminals.privatbank.settings import DRIVER, PrivatbankSettings
-from dmtwisted.terminals.settings import Unreached
 from protocols.errors import NotReached
 from protocols.simulators.privatbank_json import PrivatbankSimulator
 from protocols.terminals.privatbank_json.messages import Reply, Transaction
@@ -47,7 +47,7 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
     """What goes wrong between us and a PrivatBank terminal."""
 
     def test_late_answer(self) -> None:
-        """An answer that comes when its operation was given up completes it, and nobody else gets it."""
+        """An answer that comes after its operation was given up completes it, and no other operation gets it."""
         label = str(uuid4())
         self.rule("payment", "accept", delay_ms=60_000)
         self.assertAnswer(self.pay(label=label), 411, 2)
@@ -58,7 +58,7 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         self.assertEqual(self.pay(sum=5)["info"]["sum"], 5.0)
 
     def test_answer_while_asking(self) -> None:
-        """An answer that comes while the terminal is being asked after it is the answer, whatever else it says."""
+        """An answer that comes while the terminal is asked about it counts, whatever the terminal answers."""
         self.rule("payment", "accept", delay_ms=21_500)
         due = self.asked(1, sum=100)
         self.endpoint.advance(15)
@@ -71,17 +71,17 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         label = str(uuid4())
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(label=label), 5014, 1)
-        uid = operation_of(self.rows()[-1]).kept.order.uid
+        uid = operation_of(self.rows()[-1]).record.order.uid
         self.service.driver._late(uid, Declined.of(Res.BANK_REFUSED))
         self.assertAnswer(self.pay(17, label), 5014, 1)
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(label=label), 5014, 1)
-        uid = operation_of(self.rows()[-1]).kept.order.uid
+        uid = operation_of(self.rows()[-1]).record.order.uid
         self.service.driver._late(uid, Approved(sum=10_000, rrn="77"))
         self.assertEqual(self.pay(17, label)["info"]["refundid"], "77")
 
     def test_last_receipt_is_remembered(self) -> None:
-        """When the terminal does not tell its last receipt before a payment, the one that it told earlier counts."""
+        """When the terminal does not report its last receipt before a payment, the earlier one counts."""
         self.restart()
         self.rule("payment", "refuse", "cancelled")
         self.assertAnswer(self.pay(), 5001, 3)
@@ -117,7 +117,7 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         self.assertEqual((answer["info"]["sum"], self.terminal.entries()[-1].kind), (100.0, "cancel"))
 
     def test_lost_partial_approval(self) -> None:
-        """A partial approval whose answer was lost is told as what it is."""
+        """A partial approval whose answer was lost is reported as partial."""
         self.rule("payment", "lost_after", "partial:4000")
         answer = self.pay()
         self.assertAnswer(answer, 0, 0)
@@ -152,7 +152,7 @@ class PrivatbankCardTests(PrivatbankDesk, CardPromises):
         self.assertEqual((answer["task"], answer["info"]["sum"]), (6, 100.0))
 
     def test_too_late_for_another_sum(self) -> None:
-        """A correction that comes too late is told by the sum: what was taken, and what was asked for."""
+        """A correction that comes too late shows in the sums: what was taken, and what was asked for."""
         self.read()
         self.terminal.correct()
         answer = self.pay(7, sum=80)
@@ -165,7 +165,7 @@ class FirstOfTheDayTests(PrivatbankDesk):
     """The first payment after the start, on an empty batch: there is no receipt to compare with."""
 
     def test_nothing_is_believed(self) -> None:
-        """A terminal that never told a receipt proves nothing by telling none: a person has to look."""
+        """A terminal that never reported a receipt proves nothing by reporting none: a person has to look."""
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(), 1016, 2)
         self.assertAnswer(self.pay(), 5022, 1)
@@ -174,7 +174,7 @@ class FirstOfTheDayTests(PrivatbankDesk):
         self.assertEqual(self.taken(), [10_000])
 
     def test_known_after_a_restart(self) -> None:
-        """A terminal that told a receipt before the service was restarted is known to tell them, at this place."""
+        """A terminal that reported a receipt before the service was restarted is known to do so, at this place."""
         self.assertAnswer(self.pay(), 0, 0)
         self.assertAnswer(self.pay(sum=2), 0, 0)
         self.assertAnswer(self.pay(11), 0, 0)
@@ -205,7 +205,7 @@ class FirstOfTheDayTests(PrivatbankDesk):
 
 
 class KnownToTellTests(PrivatbankDesk):
-    """A terminal that is set up as one that surely tells its last receipt."""
+    """A terminal that is set up to always report its last receipt."""
 
     settings: ClassVar[dict[str, Any]] = {"tells_receipts": True, "opening": "short"}
 
@@ -221,7 +221,7 @@ class TaskTests(PrivatbankDesk):
     """Each task of the interface."""
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells."""
+        """The content of the answer to a payment."""
         info = self.pay()["info"]
         entry = self.terminal.entries()[0]
         self.assertEqual(info["cancelid"], f"{int(entry.ref):06d}")
@@ -264,14 +264,14 @@ class TaskTests(PrivatbankDesk):
         self.assertEqual(self.terminal.entries()[-1].sum, 3000)
 
     def test_cancel_after_a_report(self) -> None:
-        """Receipt numbers begin anew with each batch: a number of the old one means nothing in the new one."""
+        """Receipt numbers start again with each batch: a number of the old one means nothing in the new one."""
         old = self.pay(sum=30)["info"]["cancelid"]
         self.assertAnswer(self.pay(11), 0, 0)
         self.assertAnswer(self.pay(3, cancelid=old), 5027, 3)
         self.assertEqual(self.wait(Deferred.fromCoroutine(self.service._journal.named(old))), None)
 
     def test_reports(self) -> None:
-        """Totals leave the batch open, the general report closes it; an empty batch is told as such."""
+        """Totals leave the batch open, the general report closes it; an empty batch is reported as empty."""
         self.pay()
         self.assertIn("ПРОМІЖНИЙ", self.pay(10)["info"]["receipt"])
         self.assertIn("ЗВІРКА", self.pay(11)["info"]["receipt"])
@@ -288,7 +288,7 @@ class TaskTests(PrivatbankDesk):
         self.assertEqual(self.taken(), [1500, 1000])
 
     def test_instalments(self) -> None:
-        """Instalments tell their agreement, and are given back by it."""
+        """Instalments have an agreement number, and are refunded by it."""
         info = self.pay(15, sum=600, parts=6)["info"]
         self.assertTrue(info["hstFld63Sf89"])
         self.assertAnswer(self.pay(16, sum=600, agreementNum=info["hstFld63Sf89"]), 0, 0)
@@ -299,7 +299,7 @@ class TaskTests(PrivatbankDesk):
         self.assertEqual(self.pay(5, srvnum="046", param="6", sum=3)["info"]["sum"], 3.0)
 
     def test_discount_card(self) -> None:
-        """A discount card is told by its masked number; its tracks stand nowhere."""
+        """A discount card is reported by its masked number; its tracks are stored nowhere."""
         answer = self.pay(8)
         self.assertEqual(answer["info"]["cardmask"], "516875******7414")
         self.assertEqual(self.states(), ["done"])
@@ -324,7 +324,7 @@ class TaskTests(PrivatbankDesk):
         self.assertEqual(self.pay(merch="1")["info"]["merch"], "1")
 
     def test_codes(self) -> None:
-        """Each code of the terminal is a result of its own, and any other is told by its number."""
+        """Each code of the terminal has its own result, and any other is reported by its number."""
         codes = {
             **dict(zip(range(1000, 1009), (5000, 5001, 5002, 5003, 5004, 5005, 5006, 5007, 5008), strict=True)),
             1099: 5009,
@@ -355,7 +355,7 @@ class TaskTests(PrivatbankDesk):
             self.assertEqual(self.wait(Deferred.fromCoroutine(self.service.serve(name))), told)
 
     def test_progress(self) -> None:
-        """What the terminal is doing is told while it does it, and that it rests afterwards."""
+        """The terminal's activity is reported during an operation, and that it is idle afterwards."""
         seen: list[str] = []
         self.service.watch(lambda progress: seen.append(progress.state))
         self.terminal.duration = 5.0
@@ -370,7 +370,7 @@ class ProofTests(SynchronousTestCase):
     earlier = Snapshot("000007", "21.09.2026", "08:55:00", "626408000007")
 
     def before(self, **members: Any) -> LastReceipt:
-        """What the terminal told before the request; a receipt unless told otherwise."""
+        """What the terminal reported before the request; a receipt by default."""
         usual = {
             "invoice_number": "000007",
             "date": "21.09.2026",
@@ -401,16 +401,16 @@ class ProofTests(SynchronousTestCase):
         return Reply("GetReceiptInfo", Transaction(**{**usual, **members}).params())
 
     def proves(self, before: LastReceipt, told: Reply, finding: Finding, **order: Any) -> None:
-        """``told`` proves ``finding`` of an order."""
-        asked = Order(**{"task": PAYMENT, "uid": "u", "sum": 10_000, **order})
+        """``told`` proves ``finding`` about an order."""
+        asked = Order(**{"task": Task.PAYMENT, "uid": "u", "sum": 10_000, **order})
         self.assertIs(prove(asked, before, told, self.begun + timedelta(minutes=1)), finding)
 
     def test_ours(self) -> None:
         """A new number, the sum, the kind and the time: it is ours."""
         self.proves(self.before(), self.receipt(), Finding.OURS)
         self.proves(self.none_before(), self.receipt(), Finding.OURS)
-        self.proves(self.before(), self.receipt(txn_type="4"), Finding.OURS, task=INSTALMENTS)
-        self.proves(self.before(), self.receipt(txn_type="2"), Finding.OURS, task=REFUND)
+        self.proves(self.before(), self.receipt(txn_type="4"), Finding.OURS, task=Task.INSTALMENTS)
+        self.proves(self.before(), self.receipt(txn_type="2"), Finding.OURS, task=Task.REFUND)
         self.proves(self.before(), self.receipt(amount=8000), Finding.OURS, corrected=8000)
 
     def test_not_ours(self) -> None:
@@ -419,7 +419,7 @@ class ProofTests(SynchronousTestCase):
         for members in wrong:
             self.proves(self.before(), self.receipt(**members), Finding.UNKNOWN)
             self.proves(self.none_before(), self.receipt(**members), Finding.UNKNOWN)
-        self.proves(self.before(), self.receipt(txn_type="3"), Finding.UNKNOWN, task=CANCEL, sum=0)
+        self.proves(self.before(), self.receipt(txn_type="3"), Finding.UNKNOWN, task=Task.CANCEL, sum=0)
 
     def test_nothing(self) -> None:
         """The same receipt as before: nothing was booked."""
@@ -438,12 +438,12 @@ class ProofTests(SynchronousTestCase):
         self.proves(self.before(**blank, code="0005"), refused, Finding.OURS)
 
     def test_no_receipt(self) -> None:
-        """None before and none now is nothing booked only where the terminal is known to tell receipts."""
+        """None before and none now is nothing booked only where the terminal is known to report receipts."""
         none = Reply("GetReceiptInfo", {"responseCode": "1000"}, True, "Cannot get receipt")
         self.proves(self.none_before(), none, Finding.NOTHING)
         self.proves(self.none_before(tells=False), none, Finding.UNKNOWN)
         self.proves(self.before(), none, Finding.UNKNOWN)
-        # The batch was known to hold a receipt: that none is told is an answer about something else.
+        # The batch was known to hold a receipt: an answer without one is about something else.
         self.proves(self.before(error=True, code="1000"), none, Finding.UNKNOWN)
         self.proves(self.none_before(), Reply("GetReceiptInfo", {"responseCode": "1004"}, True), Finding.UNKNOWN)
 
@@ -463,7 +463,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.opening, settings.interface), (300, "thorough", "tcp"))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (
             ({}, "settings.host"),
             ({"interface": "serial"}, "settings.serial_port"),

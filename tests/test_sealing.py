@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from twisted.internet.defer import Deferred
 
-from dmtwisted.conformance.stands import POI
+from dmtwisted.conformance.nexo_stand import POI
 from dmtwisted.devices.sealing import SEALED, in_clear
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.sqlite import writer

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Res
-from dmtwisted.terminals.settings import Unreached
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.ssi.driver import ERRORS, SsiDriver
 from dmtwisted.terminals.ssi.settings import DRIVER, SsiSettings
 from protocols.simulators.ssi_json import SsiSimulator
@@ -42,13 +42,13 @@ class SsiFaultTests(SsiDesk, FaultPromises):
     settings: ClassVar[dict[str, Any]] = {"two_steps": False}
 
     def test_question_refused(self) -> None:
-        """A terminal that refuses to tell the result has not refused the payment."""
+        """A terminal that refuses the question for the result has not refused the payment."""
         self.rule("probe", "refuse", "E00")
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [100, 10_000])
 
     def test_certain_stays_certain(self) -> None:
-        """An approval that was found out stays one, though the time for asking ends before its slip is told."""
+        """An approval that was found out stays one, although the time for asking ends before its slip comes."""
         self.rule("payment", "lost_after", delay_ms=14_000)
         self.rule("probe", "accept")
         self.rule("probe", "silent")
@@ -65,7 +65,7 @@ class SsiFaultTests(SsiDesk, FaultPromises):
         self.assertEqual([entry.kind for entry in self.terminal.entries()], ["payment", "settlement"])
 
     def test_settlement_refused(self) -> None:
-        """A general report that failed is told by its cause, and may be tried again."""
+        """A general report that failed is reported with its cause, and may be tried again."""
         self.rule("settlement", "refuse", "no_link")
         self.assertAnswer(self.pay(11), 5004, 1)
         self.assertAnswer(self.pay(11), 0, 0)
@@ -105,7 +105,7 @@ class SsiTwoStepTests(SsiDesk):
         self.assertEqual((turned_away, self.taken()), ([True], []))
 
     def test_second_step_lost(self) -> None:
-        """When nobody answers the second step, the terminal is asked, and the payment is over before the answer."""
+        """When the second step gets no answer, the terminal is asked, and the payment is over before the answer."""
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
         for _ in range(200):
@@ -156,7 +156,7 @@ class TaskTests(SsiDesk):
     """Each task of the interface."""
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells, the slip included, which is a question of its own."""
+        """The content of the answer to a payment, with the slip, for which the terminal is asked separately."""
         info = self.pay()["info"]
         entry = self.terminal.entries()[0]
         self.assertEqual((info["refundid"], info["cancelid"]), (entry.number, entry.ref))
@@ -199,7 +199,7 @@ class TaskTests(SsiDesk):
         self.assertEqual(self.rows(), [])
 
     def test_codes(self) -> None:
-        """Each error of the terminal is a result of its own, and any other is told by its number."""
+        """Each error of the terminal has its own result, and any other is reported by its number."""
         for code, res in ERRORS.items():
             declined = self.service.driver._error(_order(), code, "words")
             self.assertEqual((declined.res, declined.text), (res.code, "words"))
@@ -214,7 +214,7 @@ class TaskTests(SsiDesk):
         self.assertEqual((self.service.has("ping"), self.service.has("masks")), (False, False))
 
     def test_progress(self) -> None:
-        """What the terminal is doing is told while it does it."""
+        """The terminal's activity is reported during an operation."""
         seen: list[str] = []
         self.service.watch(lambda progress: seen.append(progress.state))
         self.pay()
@@ -223,9 +223,9 @@ class TaskTests(SsiDesk):
 
 
 def _order() -> Any:
-    from dmtwisted.terminals.interface import PAYMENT, Order
+    from dmtwisted.terminals.interface import Order, Task
 
-    return Order(task=PAYMENT, uid="u")
+    return Order(task=Task.PAYMENT, uid="u")
 
 
 class SettingsTests(SynchronousTestCase):
@@ -237,7 +237,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((settings.wait_s, settings.two_steps, settings.confirm_s), (300, True, 70))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (({}, "settings.host"), ({"host": "h", "confirm_s": 0}, "settings.confirm_s")):
             self.assertEqual(self.assertRaises(BadSettings, DRIVER.read, members).path, path)
 

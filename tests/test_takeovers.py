@@ -21,7 +21,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import Claim
 from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
-from dmtwisted.terminals.kept import KIND as PAYMENT
+from dmtwisted.terminals.journal import KIND as PAYMENT
 from tests.batch_desk import sale as card_sale
 from tests.postgres_server import MISSING
 from tests.shop import sale

@@ -1,10 +1,10 @@
-"""Every wire on a bad line: what callers hear, what the store holds, and what each protocol has in its own way."""
+"""Every wire on a bad line: the answers, the store, and the peculiarities of each protocol."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dmtwisted.conformance.stands import POI
+from dmtwisted.conformance.nexo_stand import POI
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.nexo.sealing import Seal
@@ -26,7 +26,7 @@ class SsiFaultTests(CheckedFaults):
     """SSI: a frame with length and check byte; the result is asked for."""
 
     wire = "ssi-json"
-    # Of its other states nobody tells what they mean.
+    # The meaning of its other states is not documented.
     told: ClassVar[set[str]] = {"waiting_card", "bank"}
     full = (5026, 3)
     settings: ClassVar[dict[str, Any]] = {"two_steps": False}
@@ -63,7 +63,7 @@ class ZvtFaultTests(WireFaults):
     }
 
     def final(self, data: bytes) -> bool:
-        """The status information of the booking; the last receipt is told by one, too."""
+        """The status information of the booking; the last receipt comes in one, too."""
         return data.startswith(b"\x04\x0f") and len(self.terminal.entries()) > 1
 
 
@@ -93,15 +93,15 @@ class Ecr17FaultTests(CheckedFaults):
     """ECR17: fields of fixed width in a frame with a check byte."""
 
     wire = "ecr17"
-    # The words of its display are told as they are.
+    # The texts of its display are reported unchanged.
     told: ClassVar[set[str]] = set()
     busy = (5014, 1, "refused")
-    # The answer tells no sum.
+    # The answer has no sum.
     part = (100.0, None)
     full = (5024, 3)
 
     def final(self, data: bytes) -> bool:
-        """The answer to the payment, not the one that is told again."""
+        """The answer to the payment, not the repeated one."""
         return data.startswith(b"\x02") and data[10:11] == b"E" and len(self.taken()) > 1
 
 
@@ -111,7 +111,7 @@ class CaisseFaultTests(WireFaults):
     wire = "caisse-ap"
     told: ClassVar[set[str]] = set()
     lost = "unknown"
-    # A busy terminal ignores the request, which cannot be told from a lost answer.
+    # A busy terminal ignores the request, which looks like a lost answer.
     busy = (411, 2, "unknown")
     part = None
     full = (5000, 3)
@@ -139,7 +139,7 @@ class ConcertFaultTests(CheckedFaults):
     part = None
     full = (5000, 3)
     report_in_doubt = (5029, 3)
-    # Nobody answers the call on a serial line.
+    # There is no answer to the call on a serial line.
     elsewhere = (5068, 1, "refused")
 
     def final(self, data: bytes) -> bool:
@@ -147,7 +147,7 @@ class ConcertFaultTests(CheckedFaults):
         return data.startswith(b"\x02")
 
     def tearDown(self) -> None:
-        """An answer over another sum is nobody's, is not acknowledged, and is logged."""
+        """An answer over another sum is not used, not acknowledged, and logged."""
         self.flushLoggedErrors(LookupError)
 
 
@@ -155,7 +155,7 @@ class NexoFaultTests(WireFaults):
     """nexo: one HTTP answer."""
 
     wire = "nexo"
-    # Card, PIN and bank are told where the terminal posts them: see the tests of the driver.
+    # Card, PIN and bank are reported where the terminal posts them: see the tests of the driver.
     told: ClassVar[set[str]] = set()
     full = (5029, 3)
 

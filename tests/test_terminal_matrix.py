@@ -1,4 +1,4 @@
-"""The tables of faults and recovery rules tell the truth about the tests."""
+"""The tables of faults and recovery rules agree with the tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MatrixTests(SynchronousTestCase):
         self.assertIn(tables(found), text)
 
     def test_gaps(self) -> None:
-        """A fault without a test on one wire is a gap, and so is a rule that nobody keeps."""
+        """A fault without a test on one wire is a gap, and so is a rule without a test."""
         found = [(fault, wire, "x.T.test", "") for fault in FAULTS for wire in WIRES]
         self.assertEqual(gaps(found), [f"rule {n}" for n in RULES])
         self.assertEqual(

@@ -13,10 +13,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.requests import PayTask
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.terminals.answers import broken_off, info_of, masked, nothing_sent
 from dmtwisted.terminals.interface import NAMES, Approved, Declined, Order, Verdict
-from dmtwisted.terminals.ordering import label_of, order_of, same_order
+from dmtwisted.terminals.orders import label_of, order_of, same_order
 from dmtwisted.terminals.service import Caller, TerminalService
-from dmtwisted.terminals.telling import broken_off, info_of, masked, nothing_sent
 from protocols.errors import Garbled, LineLost, NotReached, Silent
 from tests.shop import Shop
 from tests.specification import promises
@@ -51,7 +51,7 @@ class PosCase(SynchronousTestCase):
         return json.loads(result) if isinstance(result, bytes) else result
 
     def pay(self, task: int | None = 1, label: str = "", search: int = 0, **pay: Any) -> Told:
-        """The answer to a task of `pos`; a payment is over 100.00 unless told otherwise."""
+        """The answer to a task of `pos`; a payment is over 100.00 by default."""
         if task == 1:
             pay.setdefault("sum", 100)
         answer: Told = self.ended(self.asked(task, label, search, **pay))
@@ -141,7 +141,7 @@ class AnswerTests(PosCase):
 
     @promises("4.4.numbers.2", "4.4.numbers.3")
     def test_unknown_tasks(self) -> None:
-        """A number that nobody knows is 317, one that this terminal lacks 5029."""
+        """An unknown number is 317, one that this terminal lacks 5029."""
         for task in (0, 9, 12, 13, 18, 99):
             self.assertEqual(self.pay(task)["res"], 317, task)
         self.assertEqual(self.pay(4, sum=5)["res"], 5029)
@@ -232,7 +232,7 @@ class LabelTests(PosCase):
 
     @promises("4.4.17")
     def test_task_17(self) -> None:
-        """Without a label task 17 gives the last operation of all; with one that nobody has, 5013."""
+        """Without a label task 17 gives the last operation of all; with an unknown one, 5013."""
         self.assertEqual(self.pay(17)["res"], 5013)
         self.pay(sum=10)
         last = self.pay(sum=20)
@@ -240,7 +240,7 @@ class LabelTests(PosCase):
         self.assertEqual(self.pay(17, str(uuid4()))["res"], 5013)
 
     def test_repeat_after_long(self) -> None:
-        """An approval that nobody heard of answers its repeat for ten minutes; later the label means a new one."""
+        """An approval without a caller answers its repeat for ten minutes; later the label means a new one."""
         for wait, payments in ((0, 1), (700, 2)):
             label = str(uuid4())
             before = len(self.taken())
@@ -284,7 +284,7 @@ class JournalTests(PosCase):
 
     @shows("rule 1")
     def test_intent_before_the_request(self) -> None:
-        """The intent is stored before the terminal sees the request, the outcome before the caller hears of it."""
+        """The intent is stored before the terminal gets the request, the outcome before the caller gets it."""
         due = self.asked(1, "order 1", sum=100)
         self.shop.clock.advance(0.3)
         self.shop.clock.pump([0.01] * 20)
@@ -306,7 +306,7 @@ class JournalTests(PosCase):
 
     @shows("rule 1")
     def test_outcome_not_stored(self) -> None:
-        """An approval that the store did not take is 1082 with 2; its repeat hears of the approval."""
+        """An approval that the store did not take is 1082 with 2; its repeat gets the approval."""
         due = self.asked(1, "order 1", sum=100)
         self.shop.clock.advance(0.3)
         self.shop.clock.pump([0.01] * 20)
@@ -328,7 +328,7 @@ class JournalTests(PosCase):
         self.assertIsNone(self.ended(Deferred.fromCoroutine(self.service.outcome(str(uuid4())))))
 
     def test_doubt_in_something_larger(self) -> None:
-        """A payment whose end is unknown is a refusal with 2 for whoever made it a part of something larger."""
+        """A payment whose end is unknown is a refusal with 2 for the task that it is a part of."""
         caller = Caller("pos", "till", "", str(uuid4()), "uk")
         self.rule("payment", "lost_after")
         due = Deferred.fromCoroutine(self.service.pay(Order(task=1, uid=str(uuid4()), sum=500), caller))
@@ -346,7 +346,7 @@ class JournalTests(PosCase):
         self.assertEqual((verdict.sum, self.taken()), (500, [500]))
 
     def test_doubt_logged_once(self) -> None:
-        """Whoever asks again and again after a payment in doubt hears of it each time; the log tells of it once."""
+        """Every repeat of an unknown payment gets an answer; the log has it once."""
         caller = Caller("pos", "till", "", str(uuid4()), "uk")
         self.rule("payment", "lost_after")
         with capturedLogs() as told:
@@ -364,7 +364,7 @@ class JournalTests(PosCase):
                 self.assertIs(self.failureResultOf(due, Refused).value.action, Action.COLLISION)
                 due = Deferred.fromCoroutine(self.service.outcome(caller.label))
             due.addErrback(lambda _: None)
-        said = [event for event in told if "nobody knows" in (event["log_format"] or "")]
+        said = [event for event in told if "is unknown" in (event["log_format"] or "")]
         self.assertEqual([event["n"] for event in said], [self.rows()[0].n])
 
 
@@ -395,7 +395,7 @@ class TrainingTests(PosCase):
         self.assertGreater(len(seen), 4)
 
     def test_state(self) -> None:
-        """The record of the device tells what it can do, what it is doing, and whether something is in doubt."""
+        """The record of the device has its capabilities, its activity, and whether an end is unknown."""
         state = self.ended(Deferred.fromCoroutine(self.service.state()))
         self.assertEqual((state["progress"], state["in_doubt"]), ("idle", False))
         self.assertIn(17, state["capabilities"])
@@ -445,7 +445,7 @@ class WordTests(SynchronousTestCase):
         self.assertIs(nothing_sent(Silent(3), unreached).res, Res.HANDSHAKE_SILENT)
 
     def test_broken_off(self) -> None:
-        """A silent terminal is 411 with the milliseconds, a broken line 1016, with the action that is told."""
+        """A silent terminal is 411 with the milliseconds, a broken line 1016, with the given action."""
         silent = broken_off(Silent(300), 20, Action.COLLISION)
         self.assertEqual((silent.res, silent.details, silent.action), (Res.TERMINAL_SILENT, (300_000,), 2))
         self.assertEqual(broken_off(None, 20, Action.COLLISION).details, (20_000,))
@@ -465,7 +465,7 @@ class WordTests(SynchronousTestCase):
             self.assertFalse(same_order(one, order_of(other)))
 
     def test_leftovers(self) -> None:
-        """Members of other tasks are nobody's business."""
+        """Members of other tasks are ignored."""
         order = order_of(PayTask(task=1, sum=5, cash=7, cancelid="3", refundid="9"))
         self.assertEqual((order.wanted, order.cancelid, order.rrn), (5, "", ""))
 

@@ -18,7 +18,7 @@ from dmtwisted.devices.drivers import BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, Approved, Declined, Found, NeverStarted, Order, Undecided
+from dmtwisted.terminals.interface import Approved, Declined, Found, NeverStarted, Order, Task, Undecided
 from dmtwisted.terminals.zvt.driver import RESULTS, ZvtDriver, _of_terminal
 from dmtwisted.terminals.zvt.proof import Before, Receipt, _moment, judge
 from dmtwisted.terminals.zvt.settings import DRIVER, ZvtSettings
@@ -64,7 +64,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual((self.taken(), self.states()), ([100, 10_000], ["done", "done"]))
 
     def test_terminal_refusals(self) -> None:
-        """What the terminal itself refuses is told by its cause."""
+        """A refusal of the terminal itself comes with its cause."""
         causes = {
             "cancelled": 5023,
             "chip": 5002,
@@ -105,7 +105,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual(self.kinds().count("payment"), 2)
 
     def test_cut_after_storing(self) -> None:
-        """A booking that we stored and could not acknowledge goes back: its caller hears that nothing was taken."""
+        """A booking that we stored and could not acknowledge goes back: its caller learns that nothing was taken."""
         note, noted = self.store.note, Counter[str]()
 
         async def cut(n: int, request: bytes) -> None:
@@ -158,7 +158,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual((self.kinds(), self.states()), (["payment", "payment", "cancel"], ["done", "refused"]))
 
     def test_store_stays_broken(self) -> None:
-        """A store that fails for good hears in the end that the booking went back."""
+        """A store that keeps failing learns in the end that the booking went back."""
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
         self.advance_until("authorising")
@@ -170,7 +170,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual(self.states(), ["done", "refused"])
 
     def test_cancel_that_cannot_be_stored(self) -> None:
-        """A cancel is acknowledged all the same: nobody says what a refusal would do there."""
+        """A cancel is acknowledged anyway: what a refusal would do there is not documented."""
         paid = self.pay(sum=50)["info"]["cancelid"]
         _Failing(self, ("note",), 2, False)
         self.assertAnswer(self.pay(3, cancelid=paid), 0, 0)
@@ -206,7 +206,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertEqual(self.kinds(), ["payment", "settlement", "payment"])
 
     def test_first_of_a_batch(self) -> None:
-        """Receipt numbers begin anew with a batch: its first payment is found out as well."""
+        """Receipt numbers start again with a batch: its first payment is found out as well."""
         for _ in range(3):
             self.pay(sum=2)
         self.assertAnswer(self.pay(11), 0, 0)
@@ -223,7 +223,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertIn("another program", answer["aq_errortxt"])
 
     def test_not_ready(self) -> None:
-        """What the terminal says of its state is told before any money is at stake."""
+        """The terminal's state is reported before any money is at stake."""
         for code, res in (("busy", 5000), ("0xF0", 5026), ("0x9C", 5022), ("0xDC", 5022), ("0xE2", 5007)):
             self.rule("probe", "refuse", code)
             self.assertEqual(self.pay()["res"], res, code)
@@ -244,7 +244,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         self.assertLess(self.chaos_settled, 40)
 
     def chaotic_attempt(self, dice: Any, label: str, kopecks: int) -> dict[str, Any]:
-        """As of any terminal; what nobody can know is settled at once."""
+        """As any terminal; an end that stays unknown is settled at once."""
         return self.settled(label, super().chaotic_attempt(dice, label, kopecks))
 
     def settled(self, label: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -264,12 +264,12 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
 
 
 class ReticentTerminalTests(ZvtDesk):
-    """A terminal whose reversals do not tell what they took back."""
+    """A terminal whose reversals do not name what they took back."""
 
     terminal_settings: ClassVar[dict[str, Any]] = {"tells_original": False}
 
     def test_reversal_that_names_nothing(self) -> None:
-        """Where a reversal does not tell whose it is, a booking taken back unseen is a doubt for a person."""
+        """Where a reversal does not name its booking, a person has to settle a booking that was taken back unseen."""
         label = str(uuid4())
         due = self.asked(1, label, sum=100)
         self.advance_until("authorising")
@@ -284,7 +284,7 @@ class ReticentTerminalTests(ZvtDesk):
         self.assertAnswer(self.pay(), 0, 0)
 
     def test_killed_between_booking_and_slip(self) -> None:
-        """A kill behind the storing: the booking in the journal tells that what is there now is its reversal."""
+        """A kill after the storing: the booking in the journal proves that the last receipt is its reversal."""
         note, noted = self.store.note, Counter[str]()
 
         async def killed(n: int, request: bytes) -> None:
@@ -314,7 +314,7 @@ class PatientTerminalTests(ZvtDesk):
     terminal_settings: ClassVar[dict[str, Any]] = {"reverses_at_once": False}
 
     def test_cut(self) -> None:
-        """A booking that nobody acknowledged is found and stands; the next payment confirms it by its number."""
+        """A booking without acknowledgement is found and valid; the next payment confirms it by its number."""
         self.assertAnswer(self.pay(sum=1), 0, 0)
         due = self.asked(1, sum=100)
         for _ in range(200):
@@ -356,12 +356,12 @@ class SerialTests(ZvtDesk):
 
 
 class FirstOfTheDayTests(ZvtDesk):
-    """A terminal that has no receipt to tell."""
+    """A terminal without a receipt."""
 
     settings: ClassVar[dict[str, Any]] = {"tells_last": False}
 
     def test_nothing_is_believed(self) -> None:
-        """One that never told a receipt proves nothing by telling none."""
+        """One that never reported a receipt proves nothing by reporting none."""
         self.rule("payment", "lost_before")
         self.assertAnswer(self.pay(), 1016, 2)
         self.done(self.service.settle(self.rows()[0], False))
@@ -371,7 +371,7 @@ class FirstOfTheDayTests(ZvtDesk):
         self.assertEqual(self.taken(), [10_000])
 
     def test_known_after_a_restart(self) -> None:
-        """A terminal that told an operation before the service was restarted is known to tell them."""
+        """A terminal that reported an operation before the service was restarted is known to report them."""
         self.assertAnswer(self.pay(), 0, 0)
         self.assertAnswer(self.pay(sum=2), 0, 0)
         self.restart()
@@ -441,7 +441,7 @@ class TaskTests(ZvtDesk):
     settings: ClassVar[dict[str, Any]] = {"abort_payments": False}
 
     def test_payment(self) -> None:
-        """What the answer to a payment tells."""
+        """The content of the answer to a payment."""
         info = self.pay()["info"]
         self.assertIn("СХВАЛЕНО", info["receipt"])
         names = ("sum", "cardmask", "paysys", "cancelid", "refundid", "payid", "term_id")
@@ -459,7 +459,7 @@ class TaskTests(ZvtDesk):
         )
 
     def test_refund_and_cancel(self) -> None:
-        """A refund goes to whoever shows a card; a cancel names a receipt, and is never of a part."""
+        """A refund goes to any card that is shown; a cancel names a receipt, and is never over a part."""
         first, second = self.pay()["info"], self.pay(sum=50)["info"]
         self.assertEqual(self.pay(2, sum=40, refundid=first["refundid"])["info"]["sum"], 40.0)
         self.assertAnswer(self.pay(3, cancelid=second["cancelid"], sum=30), 5029, 3)
@@ -504,7 +504,7 @@ class TaskTests(ZvtDesk):
 
     @shows("rule 11")
     def test_progress(self) -> None:
-        """What the terminal is doing is told while it does it, in our word and in plain ones."""
+        """The terminal's activity is reported during an operation, as a state and as a text."""
         seen: list[tuple[str, str]] = []
         self.service.watch(lambda progress: seen.append((progress.state, progress.text)))
         self.pay()
@@ -518,7 +518,7 @@ class TaskTests(ZvtDesk):
 
     def test_results(self) -> None:
         """Each result of the table has its own line, other known ones are 5000, unknown ones 5009."""
-        order = Order(PAYMENT, "u", 1)
+        order = Order(Task.PAYMENT, "u", 1)
         for code, res in RESULTS.items():
             self.assertEqual(_of_terminal(order, code, "words").res, res.code, f"{code:02X}")
         self.assertEqual(_of_terminal(order, codes.SYSTEM, "words"), Declined(5000, ("words",), "words"))
@@ -532,7 +532,7 @@ class AbortTests(SynchronousTestCase):
         """At the PIN pad it was the customer's key; elsewhere a key or the time; after our abort it was we."""
         anything: Any = None
         driver = ZvtDriver(ZvtSettings(host="h"), anything, anything, anything, anything)
-        order = Order(PAYMENT, "u", 1)
+        order = Order(Task.PAYMENT, "u", 1)
         for states, interrupted, res in (((0x0A, 0x01), False, 5001), ((0x0A,), False, 5023), ((0x01,), True, 5023)):
             driver._interrupted = interrupted
             answer = Answer(True, False, codes.ABORTED, states=states)
@@ -553,9 +553,9 @@ class ProofTests(SynchronousTestCase):
     def proves(
         self, told: Receipt | None, found: type | None, ours: Receipt | None = None, **before: Any
     ) -> Found | None:
-        """``told`` proves ``found`` of an order over 100.00; `None` that it is its own receipt."""
+        """``told`` proves ``found`` about an order over 100.00; `None` that it is its own receipt."""
         known = Before(**{"last": self.last, "begun": self.begun.isoformat(), "tells": True, **before})
-        order = Order(PAYMENT, "u", 10_000)
+        order = Order(Task.PAYMENT, "u", 10_000)
         result = judge(order, known, told, self.begun + timedelta(minutes=1), ours)
         self.assertEqual(None if result is None else type(result), found, told)
         return result
@@ -585,9 +585,9 @@ class ProofTests(SynchronousTestCase):
         self.proves(self.receipt(number=2), Undecided, last=None)
 
     def test_a_cancel_without_a_sum(self) -> None:
-        """A cancel whose sum nobody knows is not proven by any receipt."""
+        """A cancel with an unknown sum is not proved by any receipt."""
         known = Before(self.last, self.begun.isoformat(), True)
-        self.assertIsInstance(judge(Order(CANCEL, "u"), known, self.receipt(), self.begun), Undecided)
+        self.assertIsInstance(judge(Order(Task.CANCEL, "u"), known, self.receipt(), self.begun), Undecided)
 
     def test_nothing(self) -> None:
         """The same receipt as before: nothing was booked."""
@@ -628,7 +628,7 @@ class ProofTests(SynchronousTestCase):
         ):
             self.proves(msgspec.structs.replace(gone, **members), Undecided)
         known = Before(self.last, self.begun.isoformat(), True)
-        self.assertIsInstance(judge(Order(CANCEL, "u", 10_000), known, gone, self.begun), Undecided)
+        self.assertIsInstance(judge(Order(Task.CANCEL, "u", 10_000), known, gone, self.begun), Undecided)
 
     def test_held(self) -> None:
         """What is known of a booking after a restart: number, trace, sum and card, and that is enough."""
@@ -646,7 +646,7 @@ class ProofTests(SynchronousTestCase):
         self.proves(less, None, less)
 
     def test_around_new_year(self) -> None:
-        """A receipt tells no year: the nearest one is meant, and what is no date is none."""
+        """A receipt has no year: the nearest one is taken; a wrong date is none."""
         now = datetime(2027, 1, 1, 0, 1)
         self.assertEqual(_moment(self.receipt(date="1231", time="235900"), now), datetime(2026, 12, 31, 23, 59))
         self.assertEqual(_moment(self.receipt(date="0229", time="000000"), now), datetime(2028, 2, 29))
@@ -663,7 +663,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual(DRIVER.secrets, ("password",))
 
     def test_bad(self) -> None:
-        """What does not fit is told with its path."""
+        """A wrong setting is refused with its path."""
         for members, path in (
             ({}, "settings.host"),
             ({"host": "h", "password": "1"}, "settings.password"),

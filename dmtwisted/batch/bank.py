@@ -9,8 +9,8 @@ from dmtwisted.devices.drivers import TERMINAL
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State
-from dmtwisted.terminals.interface import SETTLEMENT, Approved, Order, Verdict
-from dmtwisted.terminals.kept import KIND, operation_of
+from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
+from dmtwisted.terminals.journal import KIND, operation_of
 from dmtwisted.terminals.service import Caller, TerminalService
 
 LOOKED_THROUGH = 500
@@ -78,14 +78,14 @@ class Bank:
         if row is None:
             return None
         operation = operation_of(row)
-        if operation.open and operation.kept.sent:
-            raise Refused(Res.UNKNOWN_DEVICE, action=Action.COLLISION, note=operation.kept.caller.device)
-        return operation.kept.verdict
+        if operation.open and operation.record.sent:
+            raise Refused(Res.UNKNOWN_DEVICE, action=Action.COLLISION, note=operation.record.caller.device)
+        return operation.record.verdict
 
     async def approved_late(self, terminal_n: int, label: str) -> bool:
         """Whether an operation that was given up turned out to be approved afterwards (terminals.md 3, rule 18)."""
         row = await self._store.latest(terminal_n, KIND, label)
-        return row is not None and isinstance(operation_of(row).kept.verdict, Approved)
+        return row is not None and isinstance(operation_of(row).record.verdict, Approved)
 
     async def may_cancel(self, terminal_n: int, label: str, paid: Approved) -> bool:
         """Whether a cancel would mean this operation and no other.
@@ -99,9 +99,9 @@ class Bank:
         for row in (await self._store.find_operations(query)).operations:
             if row.key == label:
                 return True
-            verdict = operation_of(row).kept.verdict
+            verdict = operation_of(row).record.verdict
             again = isinstance(verdict, Approved) and verdict.cancelid == paid.cancelid
-            if row.task == SETTLEMENT or again:
+            if row.task == Task.SETTLEMENT or again:
                 return False
         return False
 

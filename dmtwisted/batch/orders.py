@@ -10,7 +10,7 @@ from dmtwisted.registers.interface import SALE
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import PayRequest, PayTask, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, Approved, Order
+from dmtwisted.terminals.interface import Approved, Order, Task
 
 
 def fingerprint(request: TaskRequest) -> bytes:
@@ -33,13 +33,13 @@ def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
         refund nor cancel.
     """
     if request.task == SALE:
-        return Order(task=PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
+        return Order(task=Task.PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
     pay: PayTask | None = request.pay
     if pay is None:
         raise Refused(Res.MISSING_OBJECT, "pay")
-    if pay.task not in (REFUND, CANCEL):
+    if pay.task not in (Task.REFUND, Task.CANCEL):
         raise malformed("pay.task", "2 (refund) or 3 (cancel) is expected")
-    member, named = ("refundid", pay.refundid) if pay.task == REFUND else ("cancelid", pay.cancelid)
+    member, named = ("refundid", pay.refundid) if pay.task == Task.REFUND else ("cancelid", pay.cancelid)
     if not named.strip():
         raise Refused(Res.MISSING_OBJECT, f"pay.{member}")
     return Order(
@@ -47,16 +47,15 @@ def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
         uid=str(uuid4()),
         sum=amount,
         rrn=pay.refundid.strip(),
-        cancelid=pay.cancelid.strip() if pay.task == CANCEL else "",
+        cancelid=pay.cancelid.strip() if pay.task == Task.CANCEL else "",
         merchant=pay.merchant.strip() or merchant,
     )
 
 
 def cancel_order(order: Order, paid: Approved) -> Order:
     """What takes back a payment, or a refund."""
-    return Order(
-        task=CANCEL, uid=str(uuid4()), cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.sum, merchant=order.merchant
-    )
+    uid, merchant = str(uuid4()), order.merchant
+    return Order(Task.CANCEL, uid, cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.sum, merchant=merchant)
 
 
 def with_payment(request: TaskRequest, settings: BatchSettings, amount: int) -> TaskRequest:

@@ -55,9 +55,9 @@ from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State, StoreFailed
-from dmtwisted.terminals.interface import CANCEL, SETTLEMENT, TOTALS, Approved, Declined, Order, Verdict
+from dmtwisted.terminals.answers import masked
+from dmtwisted.terminals.interface import Approved, Declined, Order, Task, Verdict
 from dmtwisted.terminals.service import Caller
-from dmtwisted.terminals.telling import masked
 
 UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
 """Where a person sees what the service could not end by itself."""
@@ -365,7 +365,7 @@ class Batch:
         saga = taking_back(saga, refused)
         # What a return gave by a cancel no second cancel takes back; and a refund in place of a cancel that was not
         # done could move the money twice (terminals.md 3, rule 16).
-        if saga.order.task == CANCEL or not await self._bank.may_cancel(saga.terminal_n, saga.label, paid):
+        if saga.order.task == Task.CANCEL or not await self._bank.may_cancel(saga.terminal_n, saga.label, paid):
             raise await self._stays_open(device, request, n, saga, refused)
         saga = msgspec.structs.replace(saga, back=str(uuid4()))
         await self._sagas.note(n, saga)
@@ -410,10 +410,10 @@ class Batch:
 
     async def _with_totals(self, settings: BatchSettings, request: TaskRequest, done: Done, language: str) -> Done:
         """The terminal's own report beside the register's; the register's answer stands whatever becomes of it."""
-        task = TOTALS if request.task == X_REPORT else SETTLEMENT
+        task = Task.TOTALS if request.task == X_REPORT else Task.SETTLEMENT
         try:
             terminal = self._bank.named(settings.terminal)
-            if task == SETTLEMENT and self._sagas.open_on(terminal.row.n):
+            if task == Task.SETTLEMENT and self._sagas.open_on(terminal.row.n):
                 # What is to be taken back can be cancelled only in the batch that it was taken in (rule 14).
                 raise Refused(Res.COLLISION_UNSOLVABLE, note=f"{settings.terminal}, {UNFINISHED}")
             order = Order(task=task, uid=str(uuid4()), merchant=settings.merchant)

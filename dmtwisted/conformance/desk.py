@@ -1,6 +1,6 @@
-"""A desk with one device: the real store, dispatcher and driver in memory, and a far end that can be made to fail.
+"""A desk with one device: the real store, dispatcher and driver in memory, and a simulated device that can fail.
 
-`Stand` says what stands on it: a driver, its settings, and what plays the device. A driver's author writes one.
+`Stand` describes a driver, its settings, and what simulates the device. The author of a driver writes one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -25,6 +26,7 @@ from dmtwisted.conformance.mortal import Mortal
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
+from dmtwisted.results import Refused
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow
@@ -40,17 +42,23 @@ NAME = "it"
 
 Answer = dict[str, Any]
 
+WAIT = 20.0
+"""Seconds that an operation may take on a stand."""
+
+OPERATION = 1.0
+"""Seconds that a simulated payment takes, the customer included."""
+
 
 class Broken(AssertionError):
     """A promise that was not kept."""
 
 
 class NotHere(Exception):
-    """A check that turns out not to concern a driver."""
+    """A check that does not apply to a driver after all."""
 
 
 def expect(kept: object, what: str) -> None:
-    """See that a promise is kept.
+    """Check that a promise is kept.
 
     :raises Broken: when ``kept`` is false.
     """
@@ -59,7 +67,7 @@ def expect(kept: object, what: str) -> None:
 
 
 def same(found: object, wanted: object, what: str) -> None:
-    """See that ``found`` is what was promised.
+    """Check that ``found`` is what was promised.
 
     :raises Broken: when it is something else.
     """
@@ -69,11 +77,11 @@ def same(found: object, wanted: object, what: str) -> None:
 
 @dataclass(frozen=True)
 class FarEnd:
-    """What plays the device.
+    """What simulates the device.
 
-    ``device`` has a `scenario` and `entries()`, as `protocols.simulators` have; ``factory`` makes what answers
-    calls, and is `None` where the driver brings its far end itself; ``at_card`` readies the device for a payment that
-    stops at its card, where it has to be told.
+    ``device`` has a `scenario` and `entries()`, as `protocols.simulators` have. ``factory`` accepts connections; it
+    is `None` where the driver has its own simulator. ``at_card`` prepares the device for a payment that stops at its
+    card, where that is needed.
     """
 
     device: Any
@@ -83,13 +91,12 @@ class FarEnd:
 
 @dataclass(frozen=True)
 class Stand:
-    """A driver, and what it needs to be looked at.
+    """A driver, and what the suite needs to check it.
 
-    ``settings`` are those of a device as they would be entered; ``far`` makes the far end in a world, and is `None`
-    where the driver has its simulator within; ``build`` stands in for the driver's own where its line cannot be led
-    to memory by the reactor alone, and ``line`` says whether it still goes over the reactor; ``wrong`` holds settings
-    that must be refused, with the path that the refusal names; ``prepare`` does what a person would before the first
-    task.
+    ``settings`` are those of a device as a person would enter them. ``far`` makes the simulated device in a world; it
+    is `None` where the driver has its own simulator. ``build`` replaces the driver's own where the reactor alone
+    cannot lead its line to memory; ``line`` says whether it still uses the reactor. ``wrong`` has settings that must
+    be refused, with the path in the refusal. ``prepare`` does what a person would do before the first task.
     """
 
     driver: Driver
@@ -100,7 +107,7 @@ class Stand:
     prepare: Callable[[Any], None] | None = None
     line: bool = True
     shape: str = ""
-    """Which of several shapes of the same driver this is: another line, another way of working."""
+    """The variant of the driver: another line, another way of working."""
 
     @property
     def has(self) -> frozenset[str]:
@@ -110,35 +117,29 @@ class Stand:
 
     @property
     def title(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         name = f"{self.driver.kind} {self.driver.name}"
         return f"{name} ({self.shape})" if self.shape else name
-
-    def desk(self) -> Desk:
-        """A fresh desk for it."""
-        from dmtwisted.conformance.desks import DESKS
-
-        return DESKS[self.driver.kind](self)
 
 
 @implementer(ILogObserver)
 @dataclass(eq=False)
 class Heard:
-    """What the service wrote into its log, at debug, and faults of ours in it."""
+    """The service's log at debug, and the unexpected exceptions in it."""
 
     text: str = ""
     faults: list[str] = field(default_factory=list)
 
     def write(self, text: str) -> int:
-        """A line of the log."""
+        """Add a line of the log."""
         self.text += text
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
     def __call__(self, event: LogEvent) -> None:
-        """Look for an exception that nobody expected."""
+        """Collect an unexpected exception."""
         failure = event.get("log_failure")
         if failure is not None:
             self.faults.append(f"{failure.type.__name__}: {failure.value}")
@@ -154,7 +155,7 @@ class Desk:
         self.weather = self.world.weather
         self.is_on = True
         self.instead: Callable[[], IProtocol] | None = None
-        """Something else that answers calls."""
+        """Another program that accepts connections."""
         self.answered: list[Answer] = []
         self._far = stand.far(self.world) if stand.far is not None else FarEnd(None)
         self._folder = Path(tempfile.mkdtemp(prefix="conform-"))
@@ -191,11 +192,11 @@ class Desk:
         protocol: IProtocol | None = self._far.factory.buildProtocol(None)
         return protocol
 
-    # The far end
+    # The simulated device
 
     @property
     def device(self) -> Any:
-        """What plays the device."""
+        """The simulated device."""
         if self._far.device is not None:
             return self._far.device
         return self.devices.by_name(NAME).simulator
@@ -206,25 +207,25 @@ class Desk:
         return self.devices.by_name(NAME).built
 
     def rules(self, *rules: Mapping[str, Any]) -> None:
-        """What goes wrong next at the far end; nothing without any."""
+        """What goes wrong next at the device; nothing without rules."""
         self.device.scenario.replace({"rules": [dict(rule) for rule in rules]})
 
     def rule(self, on: str, then: str, code: str = "", times: int = 1, delay_ms: int = 0) -> None:
-        """The one thing that goes wrong next at the far end."""
+        """The one thing that goes wrong next at the device."""
         self.rules({"on": on, "then": then, "code": code, "times": times, "delay_ms": delay_ms})
 
     def at_card(self) -> None:
-        """The next payment is to stop at its card."""
+        """Let the next payment stop at its card."""
         if self._far.at_card is not None:
             self._far.at_card()
 
     def entries(self, *kinds: str) -> list[Any]:
-        """What the far end has accepted, of ``kinds`` or of all."""
+        """What the device has accepted, of ``kinds`` or of all."""
         found = [entry for entry in self.device.entries() if entry.status == "accepted"]
         return [entry for entry in found if not kinds or entry.kind in kinds]
 
     def switch_off(self) -> None:
-        """The device is gone: its lines break, and nobody takes a call."""
+        """The device is gone: its lines break, and connections are refused."""
         self.is_on = False
         self.world.hang_up()
 
@@ -245,16 +246,38 @@ class Desk:
         """The answer to a task, however long it takes."""
         return self.answer(self.asked(body, **ways))
 
+    def underway(self, body: Mapping[str, Any], pause: float) -> Deferred[bytes]:
+        """The answer that is due for a task after ``pause`` seconds; it may be that of a service that died."""
+        due = self.asked(body)
+        due.addErrback(lambda _: b"")
+        self.run(pause)
+        return due
+
+    def check(self) -> str:
+        """Why the device does not work; empty when it does."""
+        try:
+            self.wait(Deferred.fromCoroutine(self.built.check()))
+        except Refused as refused:
+            return refused.errortxt("en")
+        return ""
+
+    @contextmanager
+    def failing(self, n: int, happens: bool = False) -> Iterator[None]:
+        """Let the ``n``-th call of the store from now on fail, after its effect if it ``happens``."""
+        self.store.fail_at(n, happens)
+        yield
+        self.store.fail_at(0, False)
+
     def answer(self, due: Deferred[bytes], longest: float = 600.0) -> Answer:
-        """The answer that ``due`` comes to."""
+        """The answer of ``due``."""
         answer: Answer = json.loads(self.wait(due, longest))
         self.answered.append(answer)
         return answer
 
     def wait(self, due: Deferred[T], longest: float = 600.0) -> T:
-        """What comes of ``due``, with time passing from one moment at which something happens to the next.
+        """The result of ``due``, while time passes from one timer to the next.
 
-        :raises Broken: when nothing comes of it in ``longest`` seconds.
+        :raises Broken: when it has no result in ``longest`` seconds.
         """
         came: list[Any] = []
         due.addBoth(came.append)
@@ -266,12 +289,12 @@ class Desk:
             calls = self.world.getDelayedCalls()
             at = min((call.getTime() for call in calls), default=end + 1)
             if at > end:
-                raise Broken(f"nothing came of it in {longest:g} s")
+                raise Broken(f"no result in {longest:g} s")
             self.world.advance(max(at - self.world.seconds(), 1e-6))
         if isinstance(came[0], Failure):
             came[0].raiseException()
-        told: T = came[0]
-        return told
+        result: T = came[0]
+        return result
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -291,18 +314,18 @@ class Desk:
         raise Broken(f"never came: {what}")
 
     def now(self, work: Any) -> Any:
-        """What comes of ``work`` at once."""
+        """The result of ``work``, which needs no time."""
         return self.wait(Deferred.fromCoroutine(work), 30.0)
 
     # The service
 
     def die(self) -> None:
-        """The process ends in the middle of whatever it does; its lines break."""
+        """The process ends at this moment; its lines break."""
         self.store.dead = self.reactor.dead = True
         self.world.hang_up()
 
     def restart(self) -> None:
-        """End the process, whatever it does, and start it again; it asks after what is open."""
+        """End the process at this moment and start it again; it finds out about open operations."""
         if not self.store.dead:
             self.die()
         self.devices.close()
@@ -311,12 +334,12 @@ class Desk:
         self.wait(Deferred.fromCoroutine(self.dispatcher.resolve()))
 
     def rows(self, key: str = "") -> list[OperationRow]:
-        """What the journal holds, oldest first; under one key when it is given."""
+        """The rows of the journal, oldest first; with one key when it is given."""
         query = OperationQuery(key=key, limit=10_000) if key else OperationQuery(limit=10_000)
         return list(reversed(self.now(self._store.find_operations(query)).operations))
 
     def states(self) -> list[str]:
-        """How each operation of the journal stands, oldest first."""
+        """The state of each operation in the journal, oldest first."""
         return [str(row.state) for row in self.rows()]
 
     def kept(self) -> bytes:
@@ -325,11 +348,11 @@ class Desk:
         return rows + b"".join(row.settings for row in self.now(self._store.devices()))
 
     def faults(self) -> str:
-        """Exceptions that nobody expected; empty when there was none."""
+        """Unexpected exceptions; empty when there was none."""
         return "; ".join(self.log.faults)
 
     def close(self) -> None:
-        """Let everything go."""
+        """Close everything."""
         self.devices.close()
         if hasattr(self._far.device, "close"):
             self._far.device.close()

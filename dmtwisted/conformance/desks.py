@@ -1,4 +1,4 @@
-"""What a desk of each kind of device can do, and what has to be true on it whatever happened."""
+"""The desk of each kind of device, and what has to be true on it after any fault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.conformance.desk import Answer, Broken, Desk, expect, same
+from dmtwisted.conformance.desk import Answer, Broken, Desk, Stand, expect, same
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
 from dmtwisted.store.values import OperationRow
 
@@ -26,7 +26,7 @@ def said(answer: Answer) -> str:
 class TerminalDesk(Desk):
     """A desk with a bank terminal."""
 
-    def __init__(self, stand: Any) -> None:
+    def __init__(self, stand: Stand) -> None:
         super().__init__(stand)
         self._sums = 100.0
 
@@ -36,7 +36,7 @@ class TerminalDesk(Desk):
         return float(self.built.driver.wait_s)
 
     def asked_pay(self, task: int = 1, label: str = "", search: int = 0, **pay: Any) -> Deferred[bytes]:
-        """The answer that is due for a task; a payment is over 100.00 unless told otherwise."""
+        """The answer that is due for a task; a payment is over 100.00 unless ``pay`` has another sum."""
         if task == 1:
             pay.setdefault("sum", 100)
         body = {"type": 3, "transaction_id": label, "transaction_search": search, "pay": {"task": task, **pay}}
@@ -47,9 +47,26 @@ class TerminalDesk(Desk):
         return self.answer(self.asked_pay(task, label, search, **pay))
 
     def sale(self) -> tuple[str, float]:
-        """A new label, and a sum that nobody paid before."""
+        """A new label, and a sum that was never paid before."""
         self._sums += 1.01
         return str(uuid4()), round(self._sums, 2)
+
+    def tried(self, then: str = "", code: str = "") -> tuple[Answer, str, float]:
+        """The answer to a new payment, its label and its sum; ``then`` goes wrong at the terminal."""
+        if then:
+            self.rule("payment", then, code)
+        label, amount = self.sale()
+        return self.pay(label=label, sum=amount), label, amount
+
+    def started(self, pause: float | None = None) -> tuple[Deferred[bytes], str, float]:
+        """The answer that is due for a new payment, its label and its sum, after ``pause`` seconds."""
+        label, amount = self.sale()
+        due = self.asked_pay(label=label, sum=amount)
+        # A service that dies or is closed answers with an error.
+        due.addErrback(lambda _: b"")
+        if pause is not None:
+            self.run(pause)
+        return due, label, amount
 
     def taken(self, amount: float) -> int:
         """How often the bank has this sum: taken and not given back."""
@@ -64,21 +81,21 @@ class TerminalDesk(Desk):
         return rows[0]
 
     def sold(self) -> Answer:
-        """A payment that goes well, as the one before a fault does."""
+        """A payment that succeeds, as before a fault."""
         label, amount = self.sale()
         answer = self.pay(label=label, sum=amount)
         same((answer["res"], self.taken(amount)), (0, 1), f"a payment on a good line ({answer['errortxt']})")
         return answer
 
     def in_doubt(self) -> tuple[str, float]:
-        """A payment that was approved, whose answer was lost, with nobody there to ask."""
+        """A payment that was approved, whose answer was lost, at a terminal that cannot be asked."""
         label, amount = self.sale()
         self.weather.break_when = lambda: self.taken(amount)
         due = self.asked_pay(label=label, sum=amount)
         self.until(lambda: self.taken(amount), "the approval")
         self.switch_off()
         answer = self.answer(due)
-        same(said(answer), UNKNOWN, "an approval that nobody heard of")
+        same(said(answer), UNKNOWN, "an approval whose answer was lost")
         return label, amount
 
     def settle(self, label: str, approved: bool) -> None:
@@ -86,15 +103,15 @@ class TerminalDesk(Desk):
         self.now(self.built.settle(self.row(label), approved))
 
     def honest(self, answer: Answer, label: str, amount: float) -> str:
-        """See that caller, journal and bank agree, now and when the line is good again.
+        """Check that caller, journal and bank agree, now and when the line is good again.
 
         :returns: what the caller believes.
         :raises Broken: when they do not.
         """
         believed = said(answer)
         row = self.row(label)
-        told = {APPROVED: "done"}.get(believed, believed)
-        same(str(row.state), told, f"the journal after the answer {answer['res']} {answer['errortxt']}")
+        state = {APPROVED: "done"}.get(believed, believed)
+        same(str(row.state), state, f"the journal after the answer {answer['res']} {answer['errortxt']}")
         if believed == APPROVED:
             same(answer["info"]["sum"], amount, "the sum of an approval")
             same(self.taken(amount), 1, "payments behind an approval")
@@ -113,7 +130,7 @@ class TerminalDesk(Desk):
         if said(again) == UNKNOWN:
             self.settle(label, bool(paid))
             again = self.pay(label=label, search=2, sum=amount)
-        same((again["res"] == 0, self.taken(amount)), (bool(paid), paid), "what a repeat of the label hears")
+        same((again["res"] == 0, self.taken(amount)), (bool(paid), paid), "the answer to a repeat of the label")
         self.sold()
         same(self.taken(amount), paid, "the payment after all")
         return believed
@@ -122,7 +139,7 @@ class TerminalDesk(Desk):
         rows, (_, other) = len(self.rows()), self.sale()
         refused = self.pay(sum=other)
         if str(self.row(label).state) != UNKNOWN:
-            # The terminal could be asked before that one began.
+            # The terminal could be asked before the other payment started.
             return
         same((refused["res"], refused["res_action"]), (5022, 1), "another payment while one is in doubt")
         same((self.taken(other), len(self.rows())), (0, rows), "what is left of it")
@@ -145,7 +162,7 @@ class PrinterDesk(Desk):
 
     @property
     def paper(self) -> str:
-        """What came out."""
+        """The lines on the paper."""
         text: str = self.device.mechanism.paper.text()
         return text
 
@@ -154,19 +171,19 @@ class PrinterDesk(Desk):
         return sum(line.strip() == text for line in self.paper.splitlines())
 
     def fate(self) -> tuple[str, str]:
-        """Fate and reason of the last job, as the device's state tells them."""
+        """Fate and reason of the last job in the device's state."""
         job = self.now(self.built.state())["last_job"]
         return (job["fate"], job["reason"]) if job is not None else ("", "")
 
     def printed(self, text: str) -> Answer:
-        """A line that comes out, as it does when nothing is wrong."""
+        """A line that comes out, as without a fault."""
         answer = self.lines(text)
         self.run(20)
         same((answer["res"], self.times(text)), (0, 1), f"a job on a good printer ({answer['errortxt']})")
         return answer
 
     def honest(self, answer: Answer, text: str) -> str:
-        """See that what is told of a job and what is on paper agree, now and later.
+        """Check that the answer to a job and the paper agree, now and later.
 
         :returns: printed, refused or unknown.
         :raises Broken: when they do not.
@@ -203,6 +220,13 @@ class RegisterDesk(Desk):
         """A task of the register."""
         return {"type": 1, "tag": tag, "fiscal": {"task": task, "cashier": "Олена Коваль", **members}}
 
+    def lost(self, amount: float, tag: str = "lost") -> None:
+        """A sale that the server has, whose answer was lost, a minute later."""
+        self.rule("sale", "lost_after")
+        self.sell(amount, tag)
+        self.rules()
+        self.run(60)
+
     def look_up(self, tag: str) -> Answer:
         """The stored answer for a tag."""
         return self.ask({"type": 0, "tag": tag})
@@ -218,21 +242,21 @@ class RegisterDesk(Desk):
     def well(self, answer: Answer) -> Answer:
         """``answer``, which is a success.
 
-        :raises Broken: when it is none.
+        :raises Broken: when it is not.
         """
         expect(answer["res"] == 0, f"task {answer['task']}: {answer['res']} {answer['errortxt']}")
         return answer
 
     def sales(self, amount: float) -> int:
-        """How many sales over a sum the far end has."""
+        """How many sales over a sum the server has."""
         return sum(entry.sum == round(amount * 100) for entry in self.entries("sale"))
 
     def safe(self) -> float:
-        """Cash in the drawer, as the register tells it."""
+        """Cash in the drawer, as the register reports it."""
         return float(self.well(self.fiscal(18))["info"]["safe"])
 
     def honest(self, answer: Answer, tag: str, amount: float, task: Callable[[], Answer]) -> str:
-        """See that caller and far end agree about a sale, now and after its repeat.
+        """Check that caller and server agree about a sale, now and after its repeat.
 
         :param task: sends the same task again.
         :returns: what the caller believed.
@@ -240,7 +264,7 @@ class RegisterDesk(Desk):
         """
         believed = said(answer)
         if believed == APPROVED:
-            same(self.told_of(amount), 1, "receipts behind a success")
+            same(self.known(amount), 1, "receipts behind a success")
         elif believed == REFUSED:
             same((answer["info"], self.sales(amount)), ({}, 0), "a refusal")
         self.switch_on()
@@ -251,19 +275,19 @@ class RegisterDesk(Desk):
                 break
             self.run(60)
         else:
-            raise Broken(f"a repeat still hears {again['res']} {again['errortxt']}")
+            raise Broken(f"a repeat still gets {again['res']} {again['errortxt']}")
         self.home()
         same(self.sales(amount), 1, "receipts after the repeat")
         same(self.well(self.look_up(tag))["info"], again["info"], "the stored answer")
         return believed
 
-    def told_of(self, amount: float) -> int:
-        """How many sales over a sum there are, at the far end or still to be handed in to it."""
+    def known(self, amount: float) -> int:
+        """How many sales over a sum there are, at the server or still to be sent to it."""
         online = self.sales(amount)
         return online or int(bool(self.now(self.built.state()).get("online_status")))
 
     def home(self) -> None:
-        """Hand in what was made offline, if anything was."""
+        """Send offline documents, if there are any."""
         state = self.now(self.built.state())
         if state.get("online_status"):
             self.now(self.built.go_online("en"))
@@ -279,5 +303,5 @@ def receipt(amount: float, **members: Any) -> dict[str, Any]:
     }
 
 
-DESKS: dict[str, Callable[[Any], Desk]] = {TERMINAL: TerminalDesk, PRINTER: PrinterDesk, REGISTER: RegisterDesk}
+DESKS: dict[str, Callable[[Stand], Desk]] = {TERMINAL: TerminalDesk, PRINTER: PrinterDesk, REGISTER: RegisterDesk}
 """The desk of each kind of device."""

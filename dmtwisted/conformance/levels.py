@@ -1,8 +1,8 @@
-"""The level of each driver, as the service tells it: what the suite found, and never what a driver says of itself.
+"""The level of each driver: always what the suite found, never what a driver says about itself.
 
-The levels of the tree's drivers are in ``levels.json`` beside this module, which a test compares with what the
-suite finds. Those of other drivers are in the state folder, where ``dmtwisted conform --save`` wrote them; they hold
-for the version of the package that was looked at.
+The levels of the drivers in this tree are in ``levels.json`` beside this module; a test compares them with the suite.
+Those of other drivers are in the state folder, written by ``dmtwisted conform --save``; they are valid for the
+checked version of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from dmtwisted.devices.drivers import Driver
 
 SUITE: Final = 1
-"""The version of the suite: one more whenever a check is added or asks for more."""
+"""The version of the suite: goes up when a check is added or becomes stricter."""
 
 SAFE, RECOVERS, WHOLE = 1, 2, 3
 LEVELS: Final = {0: "not safe", SAFE: "safe", RECOVERS: "recovers", WHOLE: "whole"}
@@ -28,7 +28,7 @@ FILE: Final = "conformance.json"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What the suite found of a driver."""
+    """What the suite found about a driver."""
 
     level: int
     suite: int
@@ -41,14 +41,14 @@ class _Levels(msgspec.Struct):
 
 
 def found_of(driver: Driver, state: Path | None) -> Found | None:
-    """What the suite found of ``driver``; `None` when it was never run on this version of it."""
+    """What the suite found about ``driver``; `None` when it was never run on this version."""
     known = saved(state) if driver.origin else _own()
     found = known.get(key_of(driver))
     return found if found is not None and found.origin == driver.origin else None
 
 
 def command_for(driver: Driver) -> str:
-    """What to call to have the suite look at it."""
+    """The command that runs the suite on it."""
     return f"dmtwisted conform --kind {driver.kind} --driver {driver.name} --save"
 
 
@@ -58,7 +58,7 @@ def key_of(driver: Driver) -> str:
 
 
 def saved(state: Path | None) -> dict[str, Found]:
-    """The levels in the state folder; a file that cannot be read has none."""
+    """The levels in the state folder; none when the file cannot be read."""
     if state is None:
         return {}
     try:
@@ -68,14 +68,14 @@ def saved(state: Path | None) -> dict[str, Found]:
 
 
 def save(state: Path, found: Mapping[str, Found]) -> None:
-    """Keep levels in the state folder, beside those that are there."""
+    """Add levels to those in the state folder."""
     fresh = state / (FILE + ".new")
     fresh.write_bytes(encode({**saved(state), **found}))
     fresh.replace(state / FILE)
 
 
 def encode(found: Mapping[str, Found]) -> bytes:
-    """Levels as a file of them has them."""
+    """The content of a file of levels."""
     return msgspec.json.format(msgspec.json.encode(_Levels(dict(sorted(found.items())))), indent=2) + b"\n"
 
 

@@ -1,7 +1,7 @@
-"""A reactor whose network and COM ports all lead to one far end in memory, on a clock that is turned by hand.
+"""A reactor whose network and COM ports all lead to one simulated device in memory, on a clock that a test moves.
 
-A driver that opens its line over the reactor which it is given (`protocols.serial`, Twisted's endpoints) needs
-nothing else to be stood on it: whatever address it calls, the far end answers.
+A driver that opens its line over the given reactor (`protocols.serial`, Twisted's endpoints) needs nothing else:
+every address leads to the device.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from protocols.serial import ISerialLines, SerialAddress, SerialSettings
 from protocols.simulators.in_process import InProcessAddress, Pipe
 
 CONNECTING = 0.001
-"""Seconds until a call is taken."""
+"""Seconds until a connection is accepted."""
 
 Answering = Callable[[], IProtocol | None]
-"""Makes what answers a call; `None` is a call that nobody takes."""
+"""Makes the device's protocol for a connection; `None` refuses it."""
 
 
 class Weather:
-    """What becomes of the far end's words on their way; all of it is off at first."""
+    """What happens to the device's bytes on the line; everything is off at first."""
 
     def __init__(self) -> None:
         self.calm()
 
     def calm(self) -> None:
-        """Every word arrives as it was said."""
+        """All bytes arrive as they were sent."""
         self.one_by_one = False
-        """Each byte arrives on its own."""
+        """Each byte arrives alone."""
         self.twice = False
-        """Whatever is said is heard twice."""
+        """Everything arrives twice."""
         self.late_s = 0.0
-        """Seconds by which words are late."""
+        """Seconds by which bytes are late."""
         self.hang_after = -1
-        """The line breaks after this many bytes of the far end, from now on; -1 is never."""
+        """The line breaks after this many bytes from the device, from now on; -1 is never."""
         self.noise = b""
-        """What is heard once before the next word."""
+        """What arrives once before the next bytes."""
         self.break_when: Callable[[], object] = _never
-        """When this says so, a word is not heard, and the line breaks instead."""
+        """When this is true, bytes are lost and the line breaks."""
 
     def pass_on(self, pipe: FarPipe, data: bytes, write: Callable[[bytes], None]) -> None:
-        """Let ``data`` through as the weather is."""
+        """Pass ``data`` on with the disturbances."""
         if self.break_when():
             pipe.loseConnection()
             return
@@ -73,7 +73,7 @@ class Weather:
 
 
 class NearPipe(Pipe):
-    """The driver's end of a line, with what drivers ask of a TCP transport."""
+    """The driver's end of a line, with the methods that drivers call on a TCP transport."""
 
     def __init__(self, clock: Clock, lost: Callable[[Failure], object]) -> None:
         super().__init__(clock)
@@ -82,7 +82,7 @@ class NearPipe(Pipe):
         """What the driver wrote."""
 
     def write(self, data: bytes) -> None:
-        """As any pipe; what the driver says is remembered."""
+        """As any pipe; the driver's bytes are remembered."""
         if not self.disconnecting:
             self.heard += data
         super().write(data)
@@ -91,7 +91,7 @@ class NearPipe(Pipe):
         """There is nothing to wait for in memory."""
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
-        """A line in memory never breaks in silence."""
+        """A line in memory never breaks silently."""
 
     def _close(self) -> None:
         was_open = not self._closed
@@ -106,34 +106,34 @@ class NearPipe(Pipe):
 
 
 class FarPipe(Pipe):
-    """The far end's end of a line, in whatever weather there is."""
+    """The device's end of a line, with its disturbances."""
 
     def __init__(self, clock: Clock, weather: Weather) -> None:
         super().__init__(clock)
         self.clock, self._weather = clock, weather
         self.said = 0
-        """How many bytes the far end said."""
+        """How many bytes the device sent."""
 
     def write(self, data: bytes) -> None:
-        """Send ``data`` through the weather."""
+        """Send ``data`` with the disturbances."""
         self.said += len(data)
         if data:
             self._weather.pass_on(self, bytes(data), super().write)
 
 
 class Connector:
-    """A call that is being made."""
+    """A connection that is being opened."""
 
     stopped = False
 
     def stopConnecting(self) -> None:
-        """Call no more."""
+        """Stop connecting."""
         self.stopped = True
 
     disconnect = stopConnecting
 
     def getDestination(self) -> InProcessAddress:
-        """Who is called."""
+        """The address."""
         return InProcessAddress()
 
 
@@ -153,7 +153,7 @@ class World(Clock):
 
     @property
     def said(self) -> int:
-        """How many bytes the far end said so far, on all lines."""
+        """How many bytes the device sent so far, on all lines."""
         return sum(line.other.said for line in self.lines if isinstance(line.other, FarPipe))
 
     @property
@@ -162,7 +162,7 @@ class World(Clock):
         return sum(line.open for line in self.lines)
 
     def hang_up(self) -> None:
-        """Break every open line from the far side; what was said before arrives."""
+        """Break every open line at the device; what was sent before arrives."""
         for line in self.lines:
             if line.other is not None:
                 line.other.loseConnection()
@@ -171,7 +171,7 @@ class World(Clock):
 
 @implementer(IReactorTime, ISerialLines)
 class DeskReactor:
-    """The reactor of one process: once that is dead, nothing of it happens any more."""
+    """The reactor of one process; nothing happens in a dead process."""
 
     def __init__(self, world: World, answering: Answering) -> None:
         self._world, self._answering = world, answering
@@ -199,7 +199,7 @@ class DeskReactor:
     def connectTCP(
         self, host: str, port: int, factory: Any, timeout: float = 30, bindAddress: object = None
     ) -> object:
-        """As a reactor's: a call to anywhere."""
+        """As a reactor's; every address leads to the device."""
         connector = Connector()
 
         def connect() -> None:
@@ -212,12 +212,12 @@ class DeskReactor:
 
         factory.doStart()
         factory.startedConnecting(connector)
-        # A line that was closed just now is gone at its far end before the next one is there.
+        # The device loses a closed line before the next one is open.
         self.callLater(CONNECTING, connect)
         return connector
 
     def connectSerial(self, settings: SerialSettings, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Open a COM port; without a far end there is no such port.
+        """Open a COM port; without a device there is no such port.
 
         :raises NotReached: the Deferred fails with it.
         """

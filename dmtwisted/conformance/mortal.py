@@ -1,4 +1,4 @@
-"""A store that can be told to fail once, and a process that can die in the middle of a question to it."""
+"""A store that can fail once, and a process that can die in the middle of a call."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dmtwisted.store.values import StoreFailed
 VERBS = frozenset(
     {"reserve", "note", "conclude", "latest", "unresolved", "accept_document", "find", "register_state"}
 )
-"""The questions that count: those by which drivers' services keep and look up operations."""
+"""The calls that count: those by which services store and look up operations."""
 
 
 class Mortal:
-    """The store as one process sees it: it can be told to fail once, and a dead process hears nothing any more.
+    """The store of one process: it can fail once, and a dead process gets no answer any more.
 
-    :param verbs: the questions that count.
+    :param verbs: the calls that count.
     """
 
     def __init__(self, store: MemoryStore, verbs: frozenset[str] = VERBS) -> None:
         self._store, self._verbs = store, verbs
         self.dead = False
         self.asked: list[str] = []
-        """The questions that counted, since the last `fail_at`."""
+        """The calls that counted since the last `fail_at`."""
         self._left, self._happens = 0, False
         self._instead: Callable[[], None] | None = None
 
     def fail_at(self, n: int, happens: bool, instead: Callable[[], None] | None = None) -> None:
-        """Fail at the ``n``-th question from now, 0 for never; ``happens`` does what was asked all the same.
+        """Fail at the ``n``-th call from now, 0 for never; with ``happens`` the call has its effect.
 
-        :param instead: what else happens at that moment; the question is answered then, unless it was a kill.
+        :param instead: called at that moment in place of the failure; a call is answered after it, unless it kills.
         """
         self._left, self._happens, self._instead = n, happens, instead
         self.asked = []

@@ -10,28 +10,35 @@ from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from dmtwisted.conformance.desk import FarEnd
+from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd
 from dmtwisted.conformance.line import World
-from dmtwisted.conformance.stands import OPERATION, POI
 from dmtwisted.devices.drivers import Surroundings
-from dmtwisted.results import Res
 from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.nexo.driver import NexoDriver
 from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import Unreached
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
+
+POI = "V400m-346403161"
+"""The simulated terminal."""
+
+NO_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
+"""In the place of a certificate: in memory nothing checks it."""
+
+
+SETTINGS = {"wait_s": WAIT, "poi_id": POI, "ca": NO_CERTIFICATE}
 
 
 @implementer(IAgentEndpointFactory)
 class OneEndpoint:
-    """Leads every request to one terminal, whatever its address."""
+    """Leads every request to one terminal."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The way to the terminal."""
+        """The endpoint of the terminal."""
         return self._endpoint
 
 
@@ -51,7 +58,7 @@ def far(world: World) -> FarEnd:
 
 def build(row: DeviceRow, settings: Any, around: Surroundings, _: FarEnd) -> TerminalService:
     """The terminal's service."""
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
+    unreached = Unreached(settings)
     endpoint = TCP4ClientEndpoint(around.reactor, settings.host, 1)
     driver = nexo_driver(settings, endpoint, around.reactor, unreached)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)

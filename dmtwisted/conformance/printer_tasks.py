@@ -1,4 +1,4 @@
-"""A printer is whole: what receipts are made of comes out right."""
+"""A printer is whole: everything that receipts need comes out right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dmtwisted.conformance.suite import check
 from dmtwisted.devices.drivers import PRINTER
 from protocols.simulators.paper import Cut, PrintedBarcode, PrintedImage, PrintedQr
 
-PAGE = "docs/doccmd.md"
+PAGE = "docs/reference/printers.md#document-language"
 LETTERS = "АБВГҐДЕЄЖЗИІЇЙКЛМНОП РСТУФХЦЧШЩЬЮЯ абвгґдеєжзиіїйклмнопрстуфхцчшщьюя"
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAACAQAAAABN76BAAAAACXBIWXMAAB9AAAAfQAGTqFunAAAADElEQVR4nGNoZDgMAAJKAUUW2i+VAAAA"
@@ -18,15 +18,15 @@ PICTURE = (
 """Eight by two dots, as PNG."""
 
 
-@check(PRINTER, level=WHOLE, source="specification 4.5")
+@check(PRINTER, level=WHOLE, source="docs/reference/http-interface.md#printers")
 def a_shop_can_work_with_it(desk: PrinterDesk) -> None:
     """Printing, the drawer and a test page are there."""
     same(sorted({"print", "drawer", "test"} - desk.stand.has), [], "what is missing")
 
 
-@check(PRINTER, level=WHOLE, source="docs/printers.md")
+@check(PRINTER, level=WHOLE, source="docs/reference/printers.md#code-pages")
 def ukrainian_letters_come_out(desk: PrinterDesk) -> None:
-    """Every letter of the Ukrainian alphabet comes out as itself, those with hooks and dots too."""
+    """Every letter of the Ukrainian alphabet comes out correctly."""
     answer = desk.lines(*LETTERS.split())
     desk.run(20)
     same((answer["res"], answer["warnings"]), (0, []), "a job in Ukrainian")
@@ -35,13 +35,13 @@ def ukrainian_letters_come_out(desk: PrinterDesk) -> None:
         expect(letter in paper, f"the letter {letter} is not on the paper")
 
 
-@check(PRINTER, level=WHOLE, source="docs/printers.md")
+@check(PRINTER, level=WHOLE, source="docs/reference/printers.md#code-pages")
 def strange_letters_are_warned_of(desk: PrinterDesk) -> None:
-    """Letters that the printer does not have are replaced, and the caller is warned."""
+    """Characters that the printer does not have are replaced, and the caller gets a warning."""
     answer = desk.lines("чай 茶 tea")
     desk.run(20)
-    same(answer["res"], 0, "a job with a strange letter")
-    expect(answer["warnings"], "nobody is warned")
+    same(answer["res"], 0, "a job with a character that the printer lacks")
+    expect(answer["warnings"], "there is no warning")
     expect("tea" in desk.paper, "the rest of the line is missing")
 
 
@@ -102,7 +102,7 @@ def bar_codes_and_pictures_come_out(desk: PrinterDesk) -> None:
     same((answer["res"], _count(desk, PrintedImage) - before >= 1), (0, True), "a picture")
 
 
-@check(PRINTER, level=WHOLE, source="docs/printers.md")
+@check(PRINTER, level=WHOLE, source="docs/reference/printers.md#delivery")
 def long_papers_come_out_whole(desk: PrinterDesk) -> None:
     """A job of hundreds of lines comes out whole and in its order, whatever the printer's buffer holds."""
     texts = [f"рядок {n:03d}" for n in range(300)]
@@ -115,7 +115,7 @@ def long_papers_come_out_whole(desk: PrinterDesk) -> None:
 
 @check(PRINTER, level=WHOLE, source=PAGE)
 def pairs_keep_their_edges(desk: PrinterDesk) -> None:
-    """What belongs at the right edge stands there, and a long name is wrapped, never cut."""
+    """The right part of a pair is at the right edge, and a long name is wrapped, never cut."""
     name = "Кава зернова смажена середня, 1000 г, у пакеті з клапаном, ваговий товар"
     desk.print({"doccmd": [{"cmd": "pair", "left": name, "right": "1051.00"}]})
     desk.run(20)
@@ -124,14 +124,14 @@ def pairs_keep_their_edges(desk: PrinterDesk) -> None:
     same(" ".join(" ".join(lines).replace("1051.00", "").split()), name, "the name")
 
 
-@check(PRINTER, level=WHOLE, source="docs/printers.md")
+@check(PRINTER, level=WHOLE, source="docs/printing.md")
 def a_person_may_ask_for_a_reprint(desk: PrinterDesk) -> None:
-    """A reprint that a person asks for comes out as a job of its own, which names the one that it replaces."""
+    """A reprint that a person asks for comes out as a new job with its own number."""
     desk.printed("again")
     first = desk.rows()[-1].n
-    told = desk.now(desk.built.reprint(first))
+    printed = desk.now(desk.built.reprint(first))
     desk.run(20)
-    same((told.on_paper, desk.times("again"), told.n != first), (True, 2, True), "a reprint")
+    same((printed.on_paper, desk.times("again"), printed.n != first), (True, 2, True), "a reprint")
 
 
 def _count(desk: PrinterDesk, kind: type) -> int:

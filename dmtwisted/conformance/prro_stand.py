@@ -39,18 +39,17 @@ class Keys:
 keys = cache(Keys)
 
 
-def settings() -> dict[str, Any]:
-    """The settings of the register."""
-    return {
-        "server_url": "http://localhost/fs",
-        "fiscal_number": str(NUMBER),
-        "fis_code": TIN,
-        "name": "ТОВ «Крамниця»",
-        "shopname": "Кав’ярня ₴",
-        "shopad": "м. Київ",
-        "offline_allowed": True,
-        "rounding_step": 50,
-    }
+SETTINGS = {
+    "server_url": "http://localhost/fs",
+    "fiscal_number": str(NUMBER),
+    "fis_code": TIN,
+    "name": "ТОВ «Крамниця»",
+    "shopname": "Кав’ярня ₴",
+    "shopad": "м. Київ",
+    "offline_allowed": True,
+    "rounding_step": 50,
+}
+"""The settings of the register."""
 
 
 def far(world: World) -> FarEnd:

@@ -1,4 +1,4 @@
-"""A register is whole: every document and report of a shop's day, reckoned to the kopeck."""
+"""A register is whole: every document and report of a shop's day, calculated to the kopeck."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def a_shop_can_work_with_it(desk: RegisterDesk) -> None:
 
 @check(REGISTER, level=WHOLE, source=PAGE)
 def a_day_from_opening_to_z(desk: RegisterDesk) -> None:
-    """A day: opening, cash in, sales, a return, cash out, X and Z; each document is at the far end, in order."""
+    """A day: opening, cash in, sales, a return, cash out, X and Z; each document is at the server, in order."""
     desk.open()
     desk.well(desk.fiscal(3, "in", cash={**CASH, "sum": 500}))
     sold = desk.well(desk.sell(120, "s1"))["info"]
@@ -44,12 +44,12 @@ def a_day_from_opening_to_z(desk: RegisterDesk) -> None:
     desk.well(desk.fiscal(10))
     desk.well(desk.fiscal(11, "z"))
     kinds = [entry.kind for entry in desk.entries()]
-    same(kinds, ["open", "cash_in", "sale", "sale", "return", "cash_out", "z"], "documents at the far end")
+    same(kinds, ["open", "cash_in", "sale", "sale", "return", "cash_out", "z"], "documents at the server")
 
 
 @check(REGISTER, level=WHOLE, source=PAGE)
 def reports_are_the_sum_of_receipts(desk: RegisterDesk) -> None:
-    """X and Z tell the same: what was sold and taken back, by payment; X changes nothing, Z closes."""
+    """X and Z report the same sales and returns by payment; X changes nothing, Z closes."""
     desk.open()
     for n, amount in enumerate((10.5, 20, 30.55)):
         desk.well(desk.sell(amount, f"t{n}"))
@@ -78,22 +78,22 @@ def cash_is_rounded_by_the_rule(desk: RegisterDesk) -> None:
 
 
 @check(REGISTER, level=WHOLE, source="worked example of the tax service's paper on documents")
-def taxes_are_reckoned_after_discounts(desk: RegisterDesk) -> None:
-    """VAT lies in what is left after discounts, rounded once for each group."""
+def taxes_are_calculated_after_discounts(desk: RegisterDesk) -> None:
+    """VAT is part of the sum after discounts, rounded once for each group."""
     desk.open()
     rows = [
         {"code": "1", "name": "Кава", "cnt": 1, "price": 100, "disc": 50, "taxgrp": 1},
         {"code": "2", "name": "Чай", "cnt": 2, "price": "100.00", "disc": 40, "taxgrp": 1},
     ]
     answer = desk.fiscal(1, "d", receipt={"sum": 210, "rows": rows, "pays": [{"type": 0, "sum": 210}]})
-    told = desk.well(answer)["info"]["printinfo"]
-    same((told["sum_0"], told["sum_disc"], told["sum_topay"]), (300.0, 90.0, 210.0), "sums")
-    [group] = told["taxes"]
+    printed = desk.well(answer)["info"]["printinfo"]
+    same((printed["sum_0"], printed["sum_disc"], printed["sum_topay"]), (300.0, 90.0, 210.0), "sums")
+    [group] = printed["taxes"]
     # Of 210.00 with 20 % in it a sixth.
     same((group["tax_percent"], group["base_sum"], group["tax_sum"]), (20.0, 210.0, 35.0), "the tax")
 
 
-@check(REGISTER, level=WHOLE, source="docs/drivers.md, what has to be true")
+@check(REGISTER, level=WHOLE, source="docs/drivers.md#what-has-to-be-true")
 def kopecks_are_exact(desk: RegisterDesk) -> None:
     """Sums and quantities arrive to the kopeck and the gram, whether they are numbers or texts."""
     desk.open()
@@ -101,15 +101,15 @@ def kopecks_are_exact(desk: RegisterDesk) -> None:
     for n, amount in enumerate(amounts):
         answer = desk.fiscal(1, f"k{n}", receipt={**receipt(amount), "pays": [{**CARD, "sum": amount}]})
         same(desk.well(answer)["info"]["printinfo"]["sum_topay"], float(amount), f"{amount}")
-        same(desk.entries("sale")[-1].sum, round(float(amount) * 100), f"{amount} at the far end")
+        same(desk.entries("sale")[-1].sum, round(float(amount) * 100), f"{amount} at the server")
     rows = [{"code": "9", "name": "Пшениця, кг", "cnt": "0.125", "price": "80", "taxgrp": 1}]
     weighed = {"sum": 10, "rows": rows, "pays": [{"type": 0, "sum": 10}]}
     desk.well(desk.fiscal(1, "weighed", receipt=weighed))
 
 
 @check(REGISTER, level=WHOLE, source=PAGE)
-def change_is_reckoned(desk: RegisterDesk) -> None:
-    """More cash than is due gives change, and the drawer holds what stays."""
+def change_is_calculated(desk: RegisterDesk) -> None:
+    """More cash than is due gives change, and the rest is in the drawer."""
     desk.open()
     pays = [{"type": 0, "sum": 50, "change": 20}]
     info = desk.well(desk.fiscal(1, "c", receipt={**receipt(30), "pays": pays}))["info"]
@@ -118,7 +118,7 @@ def change_is_reckoned(desk: RegisterDesk) -> None:
 
 @check(REGISTER, level=WHOLE, source=PAGE)
 def names_keep_their_letters(desk: RegisterDesk) -> None:
-    """Names in Ukrainian, with quotes, ampersands and angles, come back as they were given."""
+    """Names in Ukrainian, with quotes, ampersands and angle brackets, come back unchanged."""
     desk.open()
     name = 'Їжа «Ґанок» <№1> & "Ко" – м\'ята'
     row = {"code": "1", "name": name, "cnt": 1, "price": 10, "taxgrp": 1}
@@ -128,7 +128,7 @@ def names_keep_their_letters(desk: RegisterDesk) -> None:
 
 @check(REGISTER, level=WHOLE, source=PAGE)
 def copies_and_status(desk: RegisterDesk) -> None:
-    """The last receipt and any other one can be told again; status and number need no document."""
+    """The last receipt and any other one can be read again; status and number need no document."""
     desk.open()
     first = desk.well(desk.sell(11, "one"))["info"]
     desk.well(desk.sell(12, "two"))
@@ -137,7 +137,7 @@ def copies_and_status(desk: RegisterDesk) -> None:
     copy = desk.well(desk.fiscal(23, fiscal_number=first["doccode"]))["info"]
     same(copy["printinfo"]["sum_topay"], 11.0, "a copy by its number")
     same(desk.well(desk.fiscal(18))["info"]["shift_status"], 1, "the status")
-    same(len(desk.entries()), before, "documents at the far end")
+    same(len(desk.entries()), before, "documents at the server")
 
 
 @check(REGISTER, level=WHOLE, source=PAGE, needs=("storno",))
@@ -153,16 +153,16 @@ def storno_takes_the_last_one_back(desk: RegisterDesk) -> None:
 
 @check(REGISTER, level=WHOLE, source=PAGE, needs=("withdrawal",))
 def cash_is_handed_out_by_card(desk: RegisterDesk) -> None:
-    """Cash that is handed out against a card is a document of its own and leaves the drawer."""
+    """Cash that is handed out against a card has its own document and leaves the drawer."""
     desk.open()
     desk.well(desk.fiscal(3, "in", cash={**CASH, "sum": 100}))
     desk.well(desk.fiscal(14, "w", cash={**CARD, "sum": 40}))
     same((desk.safe(), [entry.sum for entry in desk.entries("withdrawal")]), (60.0, [4000]), "drawer and document")
 
 
-@check(REGISTER, level=WHOLE, source="docs/architecture.md, offline and back")
+@check(REGISTER, level=WHOLE, source="docs/architecture.md")
 def offline_and_back(desk: RegisterDesk) -> None:
-    """Sent offline, the register sells on with numbers of its own; back online the far end has every receipt once."""
+    """Offline the register goes on selling with its own numbers; back online the server has every receipt once."""
     desk.open()
     desk.well(desk.sell(10, "online"))
     desk.now(desk.built.go_offline("en"))
@@ -170,6 +170,6 @@ def offline_and_back(desk: RegisterDesk) -> None:
     same((len(set(codes)), desk.sales(20)), (3, 0), "numbers of offline receipts")
     same(desk.well(desk.look_up("off0"))["info"]["isoffline"], True, "an offline receipt")
     desk.now(desk.built.go_online("en"))
-    same([desk.sales(20 + n) for n in range(3)], [1, 1, 1], "receipts at the far end")
+    same([desk.sales(20 + n) for n in range(3)], [1, 1, 1], "receipts at the server")
     desk.well(desk.sell(30, "again online"))
     same(desk.sales(30), 1, "a receipt after the return")

@@ -1,13 +1,13 @@
-"""What a check is, how checks make a level, and who runs them.
+"""What a check is, how checks make a level, and how they are run.
 
 | Level | Name | Promise |
 |---|---|---|
-| 1 | safe | nothing is ever done twice; what nobody knows is told as unknown; secrets stay in |
-| 2 | recovers | a lost answer is settled by asking the device, without a person |
-| 3 | whole | the tasks that make the kind useful are there and right |
+| 1 | safe | nothing is ever done twice; an unknown end is reported as unknown; secrets stay in |
+| 2 | recovers | a lost answer is found out by asking the device, without a person |
+| 3 | whole | the tasks that shops need are there and right |
 
-A driver has the highest level of which, and of all below which, it passes every check that concerns it. A check that
-needs what a driver does not claim to have concerns it not. 0 is a driver that is not safe.
+A driver has the highest level up to which it passes every check that applies to it. A check does not apply if it
+needs a capability that the driver does not have. Level 0 is a driver that is not safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from dmtwisted.conformance.desk import Broken, Desk, NotHere, Stand
+from dmtwisted.conformance.desks import DESKS
 from dmtwisted.conformance.levels import RECOVERS, SAFE, WHOLE
+from dmtwisted.conformance.stands import STANDS
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver
 
 __all__ = ["RECOVERS", "SAFE", "WHOLE", "check", "checks_of", "report", "stands_of"]
@@ -42,16 +44,15 @@ class Check:
     level: int
     promise: str
     source: str
-    """Where the promise comes from: a page of the documentation, a rule of it."""
+    """Where the promise comes from: a page of the documentation, or a rule."""
     needs: tuple[str, ...]
-    """Words of a driver's capabilities without which the check does not concern it; ``line`` is a line to a far end
-    that can be disturbed."""
+    """Capabilities of a driver without which the check does not apply; ``line`` is a line that can be disturbed."""
     run: Run
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a check found: nothing wrong, what went wrong, or why it does not concern this driver."""
+    """The result of a check: passed, what went wrong, or why it does not apply."""
 
     check: Check
     wrong: str = ""
@@ -77,19 +78,19 @@ class Report:
 
     @property
     def failed(self) -> tuple[Result, ...]:
-        """What went wrong."""
+        """The checks that failed."""
         return tuple(result for result in self.results if result.wrong)
 
 
 def level_of(results: Sequence[Result]) -> int:
-    """The highest level up to which nothing went wrong; 0 when nothing was kept at all."""
+    """The highest level up to which no check failed; 0 when none passed."""
     if not any(result.passed for result in results):
         return 0
     return min((result.check.level - 1 for result in results if result.wrong), default=WHOLE)
 
 
 def check(*kinds: str, level: int, source: str, needs: Sequence[str] = ()) -> Callable[[Run], Check]:
-    """Make a check of a function; its name is the check's, the first line of its docstring the promise."""
+    """Make a check of a function, with its name; the first paragraph of its docstring is the promise."""
 
     def make(run: Run) -> Check:
         promise = (run.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
@@ -100,18 +101,16 @@ def check(*kinds: str, level: int, source: str, needs: Sequence[str] = ()) -> Ca
 
 
 class NoStand(Exception):
-    """There is nothing to stand a driver on."""
+    """A driver has no stand."""
 
 
 def stands_of(driver: Driver) -> tuple[Stand, ...]:
-    """The stands of a driver: those of the tree's own, or what its `stand` names.
+    """The stands of a driver.
 
     :raises NoStand: when it has none.
     """
-    from dmtwisted.conformance.stands import STANDS
-
     if not driver.origin and (driver.kind, driver.name) in STANDS:
-        return STANDS[driver.kind, driver.name]()
+        return STANDS[driver.kind, driver.name]
     if not driver.stand:
         raise NoStand(f"the {driver.kind} {driver.name} names no stand (docs/drivers.md)")
     return stands_at(driver.stand)
@@ -145,7 +144,7 @@ def checks_of(kind: str) -> tuple[Check, ...]:
 def results(stand: Stand, only: Sequence[str] = ()) -> Iterator[Result]:
     """Run the checks of a stand, each on a desk of its own.
 
-    :param only: names of checks; empty is all of them.
+    :param only: names of checks; empty for all of them.
     """
     for one in checks_of(stand.driver.kind):
         if not only or one.name in only:
@@ -163,7 +162,7 @@ def _result(stand: Stand, one: Check) -> Result:
         return Result(one, skipped=f"it has no {', '.join(lacking)}")
     desk: Desk | None = None
     try:
-        desk = stand.desk()
+        desk = DESKS[stand.driver.kind](stand)
         one.run(desk)
         wrong = desk.faults()
     except NotHere as error:

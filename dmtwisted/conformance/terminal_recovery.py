@@ -1,75 +1,64 @@
-"""A terminal recovers: what was lost is found by asking the terminal, and nobody has to read a slip."""
+"""A terminal recovers: a lost answer is found out by asking the terminal, without a person who reads the slip."""
 
 from __future__ import annotations
 
-from dmtwisted.conformance.desk import expect, same
+from dmtwisted.conformance.desk import OPERATION, Answer, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
-from dmtwisted.conformance.stands import OPERATION
 from dmtwisted.conformance.suite import RECOVERS, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULES = "docs/terminals.md, rule"
+PAGE = "docs/reference/terminals.md"
 LINE = ("line",)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
 def lost_approval_is_found(desk: TerminalDesk) -> None:
-    """The line breaks after the approval: the terminal is asked, and the caller hears of it with its number."""
+    """The line breaks after the approval: the terminal is asked, and the caller gets the approval with its number."""
     desk.sold()
-    desk.rule("payment", "lost_after")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried("lost_after")
     # A payment that the terminal takes back when its answer is lost is known just as surely.
-    expect(said(answer) != UNKNOWN, f"nobody found out: {answer['res']} {answer['aq_errortxt']}")
+    _found_out(answer)
     if said(answer) == APPROVED:
-        number = desk.entries("payment")[-1].number
-        info = answer["info"]
+        number, info = desk.entries("payment")[-1].number, answer["info"]
         expect(number in (info["refundid"], info["payid"]) or info["cancelid"], "the approval has no number")
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
 def lost_request_is_found(desk: TerminalDesk) -> None:
-    """The line breaks before the terminal took the request: asked, it knows of nothing, and a repeat may come."""
+    """The line breaks before the terminal took the request: it reports no operation, and a repeat is allowed."""
     desk.sold()
-    desk.rule("payment", "lost_before")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried("lost_before")
     same((answer["res"], answer["res_action"]), (5014, 1), "a request that never arrived")
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3")
-def silence_is_asked_after(desk: TerminalDesk) -> None:
-    """A terminal that took nothing and said nothing is asked at the end, and that is told for good."""
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3")
+def silence_is_found_out(desk: TerminalDesk) -> None:
+    """A terminal that took nothing and stays silent is asked at the end, and the answer is a definite refusal."""
     desk.sold()
-    desk.rule("payment", "silent")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried("silent")
     same(said(answer), REFUSED, "a terminal that stayed silent")
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def break_while_the_customer_pays(desk: TerminalDesk) -> None:
-    """The line breaks while the customer pays: how that ended is found out."""
+    """The line breaks while the customer pays: the end of the payment is found out."""
     desk.sold()
-    label, amount = desk.sale()
-    due = desk.asked_pay(label=label, sum=amount)
+    due, label, amount = desk.started()
     desk.until(lambda: str(desk.device.state) == "authorising", "the question to the bank")
     desk.world.hang_up()
     answer = desk.answer(due)
-    expect(said(answer) != UNKNOWN, f"nobody found out: {answer['res']} {answer['aq_errortxt']}")
+    _found_out(answer)
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 1 and 3")
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-1")
 def restart_asks(desk: TerminalDesk) -> None:
-    """A service that died while a payment ran asks at its next start, before anybody repeats anything."""
+    """A service that died during a payment asks the terminal at its next start, before any repeat."""
     desk.sold()
-    label, amount = desk.sale()
-    due = desk.asked_pay(label=label, sum=amount)
-    due.addErrback(lambda _: b"")
+    _, label, amount = desk.started()
     desk.run(OPERATION * 0.8)
     desk.restart()
     desk.run(30)
@@ -78,42 +67,42 @@ def restart_asks(desk: TerminalDesk) -> None:
     same(state == "done", desk.taken(amount) == 1, "the journal against the bank")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3 and 5", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def doubt_ends_by_itself(desk: TerminalDesk) -> None:
-    """A terminal that was away tells as soon as it is back; the repeat gets that, and the terminal is free."""
+    """A terminal that was away reports the end once it is back; the repeat gets it, and the terminal is free."""
     desk.sold()
     label, amount = desk.in_doubt()
     desk.switch_on()
     again = desk.pay(label=label, search=2, sum=amount)
-    same(said(again) == APPROVED, desk.taken(amount) == 1, "what the repeat hears")
-    expect(said(again) != UNKNOWN, f"nobody found out: {again['aq_errortxt']}")
+    same(said(again) == APPROVED, desk.taken(amount) == 1, "the answer to the repeat")
+    _found_out(again)
     desk.sold()
     expect(desk.taken(amount) <= 1, "the payment was taken twice")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 6", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-6", needs=LINE)
 def another_receipt_is_not_ours(desk: TerminalDesk) -> None:
-    """What the terminal did before under the same sum is never taken for the payment whose answer was lost."""
-    amount = 55.55
+    """An earlier receipt over the same sum is never taken for the payment whose answer was lost."""
+    amount, label = 55.55, "00000000-0000-4000-8000-000000000007"
     same(desk.pay(sum=amount)["res"], 0, "a payment")
     desk.rule("payment", "lost_before")
-    label = "00000000-0000-4000-8000-000000000007"
     answer = desk.pay(label=label, sum=amount)
     same((said(answer), desk.taken(amount)), (REFUSED, 1), "a payment that never arrived")
     same(desk.pay(label=label, search=2, sum=amount)["res"], answer["res"], "its stored answer")
 
 
-@check(TERMINAL, level=RECOVERS, source=RULES + " 3", needs=LINE)
+@check(TERMINAL, level=RECOVERS, source=PAGE + "#rule-3", needs=LINE)
 def two_faults_in_a_row(desk: TerminalDesk) -> None:
-    """The answer is lost, and the first question after it too: the next question finds out."""
+    """The answer is lost, and so is the answer to the first question about it: the next question finds out."""
     desk.sold()
     label, amount = desk.sale()
-    desk.rules(
-        {"on": "payment", "then": "lost_after"},
-        {"on": "probe", "then": "lost_before"},
-    )
+    desk.rules({"on": "payment", "then": "lost_after"}, {"on": "probe", "then": "lost_before"})
     answer = desk.pay(label=label, sum=amount)
     desk.rules()
     if said(answer) == UNKNOWN:
         answer = desk.pay(label=label, search=2, sum=amount)
     same((said(answer) == APPROVED, said(answer) != UNKNOWN), (desk.taken(amount) == 1, True), "what is found out")
+
+
+def _found_out(answer: Answer) -> None:
+    expect(said(answer) != UNKNOWN, f"the end stays unknown: {answer['res']} {answer['aq_errortxt']}")

@@ -1,4 +1,4 @@
-"""A terminal is safe: no payment twice, no approval told as a refusal, no end told that nobody knows."""
+"""A terminal is safe: no payment is taken twice, no approval is reported as a refusal, no unknown end as known."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.conformance.desk import Broken, NotHere, expect, same
+from dmtwisted.conformance.desk import WAIT, Broken, NotHere, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
-from dmtwisted.conformance.stands import CARD, WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 from dmtwisted.results import Refused
-from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, STORED, TASKS
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, TASKS, Task
 from protocols.simulators.terminal import Card
 
-RULES = "docs/terminals.md, rule"
+CARD = "4111111111111111"
+"""The whole number of a simulated customer's card, which the terminal reports though it should not."""
+
+PAGE = "docs/reference/terminals.md"
+LINE = ("line",)
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, a payment")
-def approval_is_told_whole(desk: TerminalDesk) -> None:
-    """An approved payment tells its sum, the masked card or an authorisation, and something to find it by."""
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+@check(TERMINAL, level=SAFE, source=PAGE + "#answers")
+def approval_is_complete(desk: TerminalDesk) -> None:
+    """The answer to an approved payment has its sum, the masked card or an authorisation, and a number to find it."""
+    answer, label, amount = desk.tried()
     same((answer["res"], answer["transaction_id"], answer["task_status"]), (0, label, 1), "an approval")
     info = answer["info"]
     same((info["sum"], desk.taken(amount)), (amount, 1), "what was taken")
@@ -32,139 +34,132 @@ def approval_is_told_whole(desk: TerminalDesk) -> None:
     same(str(desk.row(label).state), "done", "the journal")
 
 
-@check(TERMINAL, level=SAFE, source="docs/drivers.md, what has to be true")
+@check(TERMINAL, level=SAFE, source="docs/drivers.md#what-has-to-be-true")
 def kopecks_are_exact(desk: TerminalDesk) -> None:
     """Sums arrive to the kopeck, from one kopeck to tens of thousands of hryvnias, and come back so."""
-    # Most of these are one kopeck less for whoever multiplies binary fractions.
+    # Most of these lose one kopeck where binary fractions are multiplied.
     for amount in (0.01, 0.10, 0.29, 1.0, 1.15, 4.35, 19.99, 64.10, 1128.57, 9999.99, 65_535.35):
         answer = desk.pay(sum=amount)
         same((answer["res"], answer["info"].get("sum")), (0, amount), f"a payment of {amount:.2f}")
         same(desk.taken(amount), 1, f"what the bank has of {amount:.2f}")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, what the caller does")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def bank_refusal_is_definite(desk: TerminalDesk) -> None:
     """A payment that the bank declines is refused for good (`res_action` 3), stored, and nothing was taken."""
-    desk.rule("payment", "refuse", "51")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
-    expect(answer["res"] != 0, "a refusal is told as an approval")
+    answer, label, amount = desk.tried("refuse", "51")
+    expect(answer["res"] != 0, "a refusal is reported as an approval")
     same((answer["res_action"], answer["info"]), (3, {}), "a refusal of the bank")
     same(desk.honest(answer, label, amount), REFUSED, "a refusal of the bank")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, what the caller does")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def customer_may_give_up(desk: TerminalDesk) -> None:
     """A customer who gives up on the terminal's keys is a definite refusal."""
-    desk.rule("payment", "refuse", "cancelled")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried("refuse", "cancelled")
     same((said(answer), answer["res_action"]), (REFUSED, 3), "a payment that was given up")
     same(desk.honest(answer, label, amount), REFUSED, "a payment that was given up")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, what the caller does")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def any_refusal_is_honest(desk: TerminalDesk) -> None:
     """Whatever the terminal refuses with, nothing was taken, and the next payment goes well."""
     for code in ("no_link", "journal_full", "card", "timeout", "05", "91", "57"):
-        desk.rule("payment", "refuse", code)
-        label, amount = desk.sale()
-        same(desk.honest(desk.pay(label=label, sum=amount), label, amount), REFUSED, f"a refusal for {code}")
+        same(desk.honest(*desk.tried("refuse", code)), REFUSED, f"a refusal for {code}")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 12")
+@check(TERMINAL, level=SAFE, source=PAGE + "#busy")
 def busy_terminal_takes_nothing(desk: TerminalDesk) -> None:
-    """A terminal that works for another till takes nothing of ours, and that is never told as an approval."""
-    desk.rule("payment", "refuse", "busy")
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
-    expect(answer["res"] != 0, "a busy terminal is told as an approval")
+    """A terminal that is busy with another till takes nothing, and that is never reported as an approval."""
+    answer, label, amount = desk.tried("refuse", "busy")
+    expect(answer["res"] != 0, "a busy terminal is reported as an approval")
     desk.honest(answer, label, amount)
     same(desk.taken(amount), 0, "what was taken")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2", needs=("line",))
-def nobody_there_is_definite(desk: TerminalDesk) -> None:
-    """Without a connection nothing left: refused, a repeat may help, and the end is never in doubt."""
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
+def unreachable_is_definite(desk: TerminalDesk) -> None:
+    """Without a connection nothing was sent: a refusal, a repeat may help, and the end is never unknown."""
     desk.switch_off()
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried()
     same((said(answer), answer["res_action"]), (REFUSED, 1), "a terminal that is not there")
     same(desk.honest(answer, label, amount), REFUSED, "a terminal that is not there")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2 and 4")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def lost_request_is_honest(desk: TerminalDesk) -> None:
     """A line that breaks before the terminal took the request: never an approval, never sent again."""
     _fault(desk, "lost_before")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2 and 4")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def lost_approval_is_honest(desk: TerminalDesk) -> None:
-    """A line that breaks after the approval: told by asking, or unknown; never refused, never paid twice."""
+    """A line that breaks after the approval: the end is found out or unknown; never refused, never paid twice."""
     _fault(desk, "lost_after")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2 and 10")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def silence_ends_in_time(desk: TerminalDesk) -> None:
-    """A terminal that says nothing is waited for as long as its setting says, and ten seconds; then that is told."""
+    """The wait for a silent terminal ends at most ten seconds after its setting, with an answer."""
     began = desk.world.seconds()
     _fault(desk, "silent", lambda: expect(desk.world.seconds() - began <= WAIT + 10, "the caller waits too long"))
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2")
 def garbage_is_no_answer(desk: TerminalDesk) -> None:
-    """An answer that nobody can read is a lost one, and the payment is not sent again."""
+    """An unreadable answer is a lost answer, and the payment is not sent again."""
     _fault(desk, "garbage")
 
 
 def _fault(desk: TerminalDesk, then: str, after: Any = None) -> None:
     desk.sold()
-    desk.rule("payment", then)
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
+    answer, label, amount = desk.tried(then)
     if after is not None:
         after()
     happened = then in ("lost_after", "garbage")
-    expect(said(answer) != (REFUSED if happened else APPROVED) or not desk.taken(amount), "told the wrong way round")
+    expect(
+        said(answer) != (REFUSED if happened else APPROVED) or not desk.taken(amount),
+        "approval and refusal are mixed up",
+    )
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 5 and 14", needs=("line",))
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-5", needs=LINE)
 def doubt_keeps_others_away(desk: TerminalDesk) -> None:
-    """While nobody knows the end of one payment the terminal takes no other task, no general report either."""
+    """While the end of a payment is unknown the terminal takes no other task, not even a general report."""
     desk.sold()
     label, amount = desk.in_doubt()
     before = len(desk.entries())
-    for task in sorted(TASKS - {STORED}):
+    for task in sorted(TASKS - {Task.STORED}):
         if NAMES[task] in desk.stand.has:
             answer = desk.pay(task, **{**MEMBERS, "sum": 5})
-            expect(answer["res"] != 0, f"{NAMES[task]} was done while a payment is in doubt")
-    same(len(desk.entries()), before, "what the far end did meanwhile")
+            expect(answer["res"] != 0, f"{NAMES[task]} was done while the end of a payment is unknown")
+    same(len(desk.entries()), before, "what the terminal did meanwhile")
     desk.switch_on()
     again = desk.pay(label=label, search=2, sum=amount)
     expect(
-        said(again) == UNKNOWN or (said(again) == APPROVED) == (desk.taken(amount) == 1), "told the wrong way round"
+        said(again) == UNKNOWN or (said(again) == APPROVED) == (desk.taken(amount) == 1),
+        "approval and refusal are mixed up",
     )
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 4", needs=("line",))
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-4", needs=LINE)
 def naive_repeat_pays_nothing(desk: TerminalDesk) -> None:
-    """A till that sends a lost request again under its label, as if it were new, pays nothing a second time."""
+    """A till that sends a lost request again under its label, as if it were new, pays nothing twice."""
     desk.sold()
     label, amount = desk.in_doubt()
     for _ in range(3):
-        same(said(desk.pay(label=label, sum=amount)), UNKNOWN, "a repeat while nobody knows")
+        same(said(desk.pay(label=label, sum=amount)), UNKNOWN, "a repeat while the end is unknown")
     desk.switch_on()
     answer = desk.pay(label=label, sum=amount)
-    # Some terminals take back what nobody acknowledged, and that is a refusal then.
-    expect(said(answer) != REFUSED or not desk.taken(amount), "a lost approval is told as a refusal")
+    # Some terminals take back what was not acknowledged: then it is a refusal.
+    expect(said(answer) != REFUSED or not desk.taken(amount), "a lost approval is reported as a refusal")
     expect(desk.taken(amount) <= 1, "the payment was taken twice")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, unknown", needs=("line",))
+@check(TERMINAL, level=SAFE, source=PAGE + "#unknown-outcome", needs=LINE)
 def a_person_settles(desk: TerminalDesk) -> None:
-    """What a person read on the slip closes a payment in doubt, and the terminal is free again."""
+    """A person who has read the slip closes an unknown payment, and the terminal is free again."""
     desk.sold()
     label, amount = desk.in_doubt()
     desk.settle(label, True)
@@ -175,21 +170,18 @@ def a_person_settles(desk: TerminalDesk) -> None:
     desk.sold()
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 1")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def restart_is_honest(desk: TerminalDesk) -> None:
-    """A service that dies while a payment runs knows of it at its next start, and never begins it anew."""
+    """A service that dies during a payment knows it at its next start, and never starts it again."""
     desk.sold()
     for pause in (0.0, 0.3, 0.9):
-        label, amount = desk.sale()
-        due = desk.asked_pay(label=label, sum=amount)
-        due.addErrback(lambda _: b"")
-        desk.run(pause)
+        _, label, amount = desk.started(pause)
         desk.restart()
         answer = desk.pay(label=label, search=2, sum=amount)
         desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 1")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def nothing_leaves_before_the_intent(desk: TerminalDesk) -> None:
     """When the intent cannot be stored nothing is sent, and the label is free."""
     desk.sold()
@@ -206,17 +198,17 @@ def nothing_leaves_before_the_intent(desk: TerminalDesk) -> None:
                 break
             label, amount = desk.sale()
         else:
-            raise NotHere(f"a payment never asks the store to {verb}")
+            raise NotHere(f"a payment never calls {verb} of the store")
         same(answer["res"], 1082, f"a payment whose {verb} failed")
         same(desk.taken(amount), 0, "what was taken")
         before = len(desk.entries())
         desk.run(60)
-        same(len(desk.entries()), before, "what the far end did on its own")
+        same(len(desk.entries()), before, "what the terminal did by itself")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 1 and 7")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-1")
 def store_may_fail_anywhere(desk: TerminalDesk) -> None:
-    """Whichever question to the store fails, done or not: no approval is lost, and nothing is paid twice."""
+    """Any call of the store may fail, before or after its effect: no approval is lost, and nothing is paid twice."""
     desk.sold()
     for happened in (False, True):
         for n in range(1, 9):
@@ -233,27 +225,22 @@ def store_may_fail_anywhere(desk: TerminalDesk) -> None:
             same((second["res"] == 0, desk.taken(amount) <= 1), (desk.taken(amount) == 1, True), f"question {n}")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 8")
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-8")
 def interrupt_is_a_wish(desk: TerminalDesk) -> None:
-    """An interrupt, early or late, ends in what truly happened."""
+    """After an interrupt, early or late, the answer is what really happened."""
     desk.sold()
     for pause in (0.0, 0.25, 0.6, 0.95):
-        label, amount = desk.sale()
-        due = desk.asked_pay(label=label, sum=amount)
-        desk.run(pause)
-        wish: Deferred[None] = Deferred.fromCoroutine(desk.built.interrupt())
-        wish.addErrback(lambda reason: reason.trap(Refused))
+        due, label, amount = desk.started(pause)
+        interrupt: Deferred[None] = Deferred.fromCoroutine(desk.built.interrupt())
+        interrupt.addErrback(lambda reason: reason.trap(Refused))
         desk.honest(desk.answer(due), label, amount)
 
 
-@check(TERMINAL, level=SAFE, source="docs/drivers.md, life of a device")
+@check(TERMINAL, level=SAFE, source="docs/drivers.md#life-of-a-device")
 def close_during_a_payment(desk: TerminalDesk) -> None:
-    """A device that is closed in the middle of a payment lets go of its line and does nothing on its own."""
+    """A device that is closed during a payment closes its line and does nothing by itself."""
     desk.sold()
-    label, amount = desk.sale()
-    due = desk.asked_pay(label=label, sum=amount)
-    due.addErrback(lambda _: b"")
-    desk.run(0.4)
+    _, label, amount = desk.started(0.4)
     desk.devices.close()
     desk.run(WAIT + 60)
     same(desk.world.open_lines, 0, "lines that stay open")
@@ -262,9 +249,9 @@ def close_during_a_payment(desk: TerminalDesk) -> None:
     desk.honest(desk.pay(label=label, search=2, sum=amount), label, amount)
 
 
-@check(TERMINAL, level=SAFE, source="docs/security.md, card numbers", needs=("line",))
+@check(TERMINAL, level=SAFE, source="docs/security.md", needs=LINE)
 def card_numbers_stay_in(desk: TerminalDesk) -> None:
-    """A terminal that tells a whole card number is believed six and four digits: answer, journal and log."""
+    """Of a whole card number only six and four digits get into answers, journal and log."""
     desk.device._cards = (Card(CARD, "VISA", "2911"),)
     desk.sold()
     desk.rule("payment", "refuse", "51")
@@ -276,9 +263,9 @@ def card_numbers_stay_in(desk: TerminalDesk) -> None:
         expect(shape not in seen, "a whole card number got out")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, which terminals")
+@check(TERMINAL, level=SAFE, source=PAGE + "#drivers")
 def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
-    """A task that is not claimed is 5029, a number that nobody knows 317, a method not had 303; nothing is sent."""
+    """A task without a capability is 5029, an unknown number 317, a missing method 303; nothing is sent."""
     desk.sold()
     rows, heard = len(desk.rows()), desk.world.heard
     for task in range(-1, 21):
@@ -287,12 +274,12 @@ def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
         answer = desk.pay(task, **MEMBERS)
         same((answer["res"], answer["res_action"]), (5029 if task in TASKS else 317, 3), f"task {task}")
     same((len(desk.rows()), desk.world.heard), (rows, heard), "what is left of it")
-    claimed = {NAMES[task] for task in {*desk.built.driver.capabilities, STORED}}
-    same(claimed, set(desk.stand.driver.capabilities), "what the list of drivers says, and what the driver has")
+    claimed = {NAMES[task] for task in {*desk.built.driver.capabilities, Task.STORED}}
+    same(claimed, set(desk.stand.driver.capabilities), "capabilities in the list of drivers, and of the driver")
     for name in (PING, MERCHANTS, MASKS, ECHO):
         due: Deferred[Any] = Deferred.fromCoroutine(desk.built.serve(name))
         if desk.built.has(name):
-            expect(isinstance(desk.wait(due), dict), f"{name} tells nothing")
+            expect(isinstance(desk.wait(due), dict), f"{name} returns nothing")
             continue
         try:
             desk.wait(due)
@@ -302,7 +289,7 @@ def capabilities_tell_the_truth(desk: TerminalDesk) -> None:
             raise Broken(f"the method {name} is there after all")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, a payment")
+@check(TERMINAL, level=SAFE, source=PAGE + "#tasks")
 def malformed_requests_are_refused(desk: TerminalDesk) -> None:
     """A negative sum is 2000, a missing member 1098, both with its name, and nothing is sent."""
     heard, before = desk.world.heard, len(desk.entries())
@@ -313,7 +300,7 @@ def malformed_requests_are_refused(desk: TerminalDesk) -> None:
     same((len(desk.entries()), desk.world.heard, desk.rows()), (before, heard, []), "what is left of it")
 
 
-@check(TERMINAL, level=SAFE, source="docs/terminals.md, what the caller does")
+@check(TERMINAL, level=SAFE, source=PAGE + "#repeats")
 def a_label_is_one_payment(desk: TerminalDesk) -> None:
     """A repeat under its label with `transaction_search` 2 gets the stored answer, however often it comes."""
     label, amount = desk.sale()
@@ -328,7 +315,7 @@ def a_label_is_one_payment(desk: TerminalDesk) -> None:
 
 @check(TERMINAL, level=SAFE, source="specification 1.9")
 def two_tills_in_turn(desk: TerminalDesk) -> None:
-    """Two callers at once are served one after the other; who waits for 15 seconds in vain hears 1105."""
+    """Two callers at once are served one after the other; after 15 seconds of waiting the answer is 1105."""
     (one, first), (two, second) = desk.sale(), desk.sale()
     dues = [desk.asked_pay(label=one, sum=first), desk.asked_pay(label=two, sum=second)]
     same([desk.answer(due)["res"] for due in dues], [0, 0], "two payments at once")
@@ -343,9 +330,9 @@ def two_tills_in_turn(desk: TerminalDesk) -> None:
     same(desk.taken(second), 0, "what was taken of it")
 
 
-@check(TERMINAL, level=SAFE, source="docs/drivers.md, texts")
+@check(TERMINAL, level=SAFE, source="docs/drivers.md#texts")
 def texts_are_readable(desk: TerminalDesk) -> None:
-    """Whatever the terminal tells in words is text: no control signs, no signs of a wrong character set."""
+    """Texts of the terminal have no control characters and no characters of a wrong character set."""
     desk.sold()
     desk.rule("payment", "refuse", "51")
     desk.pay()
@@ -370,4 +357,4 @@ MEMBERS: dict[str, Any] = {
     "parts": 2,
     "agreementNum": "1",
 }
-"""Whatever a task may need."""
+"""Members that the tasks need."""

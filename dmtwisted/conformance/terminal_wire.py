@@ -1,45 +1,46 @@
-"""A terminal's wire in bad weather: bytes one by one, cut, twice, late, too many, of somebody else."""
+"""A terminal's line with disturbances: single bytes, breaks, doubled, late, too many or foreign bytes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from dmtwisted.conformance.desk import expect, same
+from dmtwisted.conformance.desk import WAIT, expect, same
 from dmtwisted.conformance.desks import APPROVED, TerminalDesk, said
-from dmtwisted.conformance.stands import WAIT
 from dmtwisted.conformance.suite import SAFE, check
 from dmtwisted.devices.drivers import TERMINAL
 
-RULES = "docs/terminals.md, rule"
+PAGE = "docs/reference/terminals.md"
 LINE = ("line",)
 
 NOISE = b"\x00\xff\x13~garbage~"
 
 CUTS = 16
-"""Places at which the far end's words are cut."""
+"""Places at which the terminal's bytes are cut off."""
 
 FLOOD, CHUNK = 4_000_000, 50_000
-"""Bytes of a far end that does not stop talking, and of one word of it."""
+"""Bytes of a program that sends without end, and of each piece."""
 
 
 class Banner(Protocol):
-    """Something else that listens on the terminal's port."""
+    """Another program that listens on the terminal's port."""
 
     def connectionMade(self) -> None:
-        """Say what it is."""
+        """Send the banner."""
         assert self.transport is not None
         self.transport.write(b"SSH-2.0-OpenSSH_9.6\r\n")
 
 
 class Endless(Protocol):
-    """A far end that answers the first byte with megabytes of nothing."""
+    """A program that answers the first byte with megabytes."""
 
     def __init__(self) -> None:
         self.gone, self.said = False, 0
 
     def dataReceived(self, data: bytes) -> None:
-        """Begin, and do not end while somebody is there."""
+        """Start, and go on while the line is open."""
         for sign in (b"\x02", b"{", b"A", b"\x00\x01", b"\x04\x0f\xff\xff\xff"):
             self._say(sign)
         while self.said < FLOOD and not self.gone:
@@ -51,56 +52,51 @@ class Endless(Protocol):
         self.transport.write(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Be left."""
+        """Stop."""
         self.gone = True
 
 
-@check(TERMINAL, level=SAFE, source="docs/drivers.md, what has to be true", needs=LINE)
+@check(TERMINAL, level=SAFE, source="docs/drivers.md#what-has-to-be-true", needs=LINE)
 def one_byte_at_a_time(desk: TerminalDesk) -> None:
-    """Frames are put together from any pieces: a payment goes well though each byte arrives on its own."""
+    """Frames are put together from any pieces: a payment succeeds although each byte arrives alone."""
     desk.weather.one_by_one = True
     desk.sold()
     desk.sold()
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
 def cut_anywhere(desk: TerminalDesk) -> None:
-    """The line breaks after any byte of the terminal: caller, journal and bank agree all the same."""
+    """The line breaks after any byte of the terminal: caller, journal and bank still agree."""
     desk.sold()
     before = desk.world.said
     desk.sold()
     whole = desk.world.said - before
     for place in range(CUTS):
-        label, amount = desk.sale()
         desk.weather.hang_after = whole * place // CUTS
-        answer = desk.pay(label=label, sum=amount)
-        desk.honest(answer, label, amount)
+        desk.honest(*desk.tried())
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 18", needs=LINE)
-def words_heard_twice(desk: TerminalDesk) -> None:
-    """Whatever the terminal says is heard twice: one payment, and never the answer to the next one."""
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
+def answers_that_come_twice(desk: TerminalDesk) -> None:
+    """Everything from the terminal arrives twice: one payment, and its answer never counts for the next one."""
     desk.sold()
     desk.weather.twice = True
-    label, amount = desk.sale()
-    answer = desk.pay(label=label, sum=amount)
-    other, another = desk.sale()
-    second = desk.pay(label=other, sum=another)
+    answer, _, amount = desk.tried()
+    second, _, another = desk.tried()
     if said(second) == APPROVED:
         same((second["info"]["sum"], desk.taken(another)), (another, 1), "the next payment")
     believed = said(answer)
     desk.switch_on()
-    same(desk.taken(amount) <= 1, True, "a payment that was heard of twice")
+    same(desk.taken(amount) <= 1, True, "a payment whose answer came twice")
     if believed == APPROVED:
         same((answer["info"]["sum"], desk.taken(amount)), (amount, 1), "the payment")
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 18", needs=LINE)
-def late_words_are_nobodys(desk: TerminalDesk) -> None:
-    """What the terminal says after its time is no answer to the next payment."""
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-18", needs=LINE)
+def late_answers_are_not_reused(desk: TerminalDesk) -> None:
+    """A late answer of the terminal never counts for the next payment."""
     desk.sold()
-    label, amount = desk.sale()
-    due = desk.asked_pay(label=label, sum=amount)
+    due, label, amount = desk.started()
     desk.until(lambda: str(desk.device.state) != "idle", "the payment at the terminal")
     desk.weather.late_s = WAIT + 15
     answer = desk.answer(due)
@@ -108,50 +104,43 @@ def late_words_are_nobodys(desk: TerminalDesk) -> None:
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 2 and 18", needs=LINE)
-def noise_before_a_word(desk: TerminalDesk) -> None:
-    """Noise on the line before the terminal's words, early or late in a payment, never makes a wrong answer."""
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-2", needs=LINE)
+def noise_before_an_answer(desk: TerminalDesk) -> None:
+    """Noise on the line, early or late in a payment, never makes a wrong answer."""
     desk.sold()
     for pause in (0.0, 0.2, 0.7):
-        label, amount = desk.sale()
-        due = desk.asked_pay(label=label, sum=amount)
-        desk.run(pause)
+        due, label, amount = desk.started(pause)
         desk.weather.noise = NOISE
         desk.honest(desk.answer(due), label, amount)
 
 
-@check(TERMINAL, level=SAFE, source=RULES + " 17", needs=LINE)
-def somebody_else_on_the_port(desk: TerminalDesk) -> None:
-    """What listens there instead of a terminal is told within the payment's time, and no doubt stays."""
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-17", needs=LINE)
+def another_program_on_the_port(desk: TerminalDesk) -> None:
+    """Another program on the terminal's port is reported within the payment's time, and the end is known."""
+    _other_program(desk, Banner)
+
+
+@check(TERMINAL, level=SAFE, source="docs/security.md", needs=LINE)
+def endless_answers_are_given_up(desk: TerminalDesk) -> None:
+    """A program that sends without end is given up in time, and its megabytes are not kept."""
+    _other_program(desk, Endless)
+
+
+def _other_program(desk: TerminalDesk, program: Callable[[], Protocol]) -> None:
     desk.sold()
     desk.world.hang_up()
-    desk.instead = Banner
-    label, amount = desk.sale()
+    desk.instead = program
     began = desk.world.seconds()
-    answer = desk.pay(label=label, sum=amount)
-    expect(answer["res"] != 0, "somebody else approves payments")
+    answer, label, amount = desk.tried()
+    expect(answer["res"] != 0, "another program approves payments")
     expect(desk.world.seconds() - began <= WAIT + 10, "the caller waits too long")
+    expect(len(str(answer)) < 5000, "the megabytes are in the answer")
     desk.honest(answer, label, amount)
 
 
-@check(TERMINAL, level=SAFE, source="docs/security.md, what comes in is limited", needs=LINE)
-def endless_words_are_given_up(desk: TerminalDesk) -> None:
-    """A far end that does not stop talking is given up: in time, without keeping its megabytes."""
-    desk.sold()
-    desk.world.hang_up()
-    desk.instead = Endless
-    label, amount = desk.sale()
-    began = desk.world.seconds()
-    answer = desk.pay(label=label, sum=amount)
-    expect(answer["res"] != 0, "megabytes of nothing are taken for an approval")
-    expect(desk.world.seconds() - began <= WAIT + 10, "the caller waits too long")
-    expect(len(str(answer)) < 5000, "the megabytes are told to the caller")
-    desk.honest(answer, label, amount)
-
-
-@check(TERMINAL, level=SAFE, source=RULES + " 6", needs=LINE)
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-13", needs=LINE)
 def a_line_comes_back(desk: TerminalDesk) -> None:
-    """After a line that broke between two payments the next payment opens another, and goes well."""
+    """After a line that broke between two payments the next payment opens another one and succeeds."""
     for _ in range(3):
         desk.sold()
         desk.world.hang_up()

@@ -1,9 +1,12 @@
-"""What the banks' own codes become: four digits, the same behind every Ukrainian protocol (terminals.md 2.2)."""
+"""The results for the banks' own codes of four digits, which all Ukrainian protocols share.
+
+See docs/reference/terminals.md#bank-codes.
+"""
 
 from __future__ import annotations
 
 from dmtwisted.results import Res
-from dmtwisted.terminals.interface import REFUND, Declined, Order
+from dmtwisted.terminals.interface import Declined, Order, Task
 
 BANK: dict[str, Res] = {
     "0005": Res.BANK_REFUSED,
@@ -20,15 +23,27 @@ BANK: dict[str, Res] = {
     "0091": Res.BANK_DOWN,
     "0096": Res.BANK_DOWN,
 }
-"""Codes with a line of their own; every other one is 5024 with the bank's text."""
+"""Codes with their own result; any other code is 5024 with the bank's text."""
 
 WRONG_RRN = frozenset({"0012", "0025"})
-"""Codes by which a bank says that it does not know the payment that a refund names."""
+"""Codes of a bank that does not know the payment which a refund names."""
+
+
+def catalogued(order: Order, res: Res | None, code: str, words: str, text: str) -> Declined:
+    """A refusal by a line of the catalogue, with the detail that the line needs.
+
+    :param res: `None` for a ``code`` that has no line: that is 5009.
+    :param words: what the terminal's general error says.
+    :param text: the terminal's own words.
+    """
+    res = res or Res.UNHANDLED_CODE
+    details = {Res.UNHANDLED_CODE: code, Res.TERMINAL_ERROR: words, Res.TASK_NOT_SUPPORTED: str(order.task)}
+    return Declined.of(res, *([details[res]] if res in details else []), text=text)
 
 
 def bank_refusal(order: Order, code: str, text: str, status: str = "") -> Declined:
     """A refusal of the bank with its ``code`` of four digits, its ``text`` and the ``status`` of the operation."""
-    if order.task == REFUND and code in WRONG_RRN:
+    if order.task == Task.REFUND and code in WRONG_RRN:
         return Declined.of(Res.WRONG_RRN, text=text)
     res = BANK.get(code)
     if res is not None:

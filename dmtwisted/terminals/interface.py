@@ -1,13 +1,15 @@
-"""A bank terminal as the service sees it: orders, verdicts, and what a driver has to offer (terminals.md 0, 3).
+"""A bank terminal as the service sees it: orders, verdicts, and the methods of a driver.
 
-A verdict is approved or declined. Everything else is *unknown* until the terminal was asked; so a driver raises
-`Refused` only when it is certain that the terminal took nothing, and a `WireError` when it may have.
+A verdict is approved or declined. Any other end is *unknown* until the terminal has been asked. So a driver raises
+`Refused` only when the terminal certainly took nothing, and a `WireError` when it may have taken the order.
+See docs/reference/terminals.md#drivers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 
 import msgspec
 from twisted.internet.defer import Deferred
@@ -15,47 +17,47 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.results import Refused, Res
 
-PAYMENT, REFUND, CANCEL, TRANSFER, BANK_SERVICE, READ_CARD, FINISH, DISCOUNT_CARD = 1, 2, 3, 4, 5, 6, 7, 8
-TOTALS, SETTLEMENT = 10, 11
-CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND, STORED = 14, 15, 16, 17
-"""Numbers of ``pay.task`` (specification 4.4)."""
 
-NAMES = {
-    PAYMENT: "payment",
-    REFUND: "refund",
-    CANCEL: "cancel",
-    TRANSFER: "transfer",
-    BANK_SERVICE: "bank_service",
-    READ_CARD: "read_card",
-    FINISH: "finish",
-    DISCOUNT_CARD: "discount_card",
-    TOTALS: "totals",
-    SETTLEMENT: "settlement",
-    CASH_ISSUE: "cash_issue",
-    INSTALMENTS: "instalments",
-    INSTALMENTS_REFUND: "instalments_refund",
-    STORED: "stored",
-}
-"""Every task by a word, as the list of drivers tells what a protocol can do."""
+class Task(IntEnum):
+    """``pay.task`` (specification 4.4)."""
 
-TASKS = frozenset(NAMES)
+    PAYMENT = 1
+    REFUND = 2
+    CANCEL = 3
+    TRANSFER = 4
+    BANK_SERVICE = 5
+    READ_CARD = 6
+    FINISH = 7
+    DISCOUNT_CARD = 8
+    TOTALS = 10
+    SETTLEMENT = 11
+    CASH_ISSUE = 14
+    INSTALMENTS = 15
+    INSTALMENTS_REFUND = 16
+    STORED = 17
 
-READING = frozenset({DISCOUNT_CARD, TOTALS})
-"""Tasks that move nothing: when their answer is lost there is nothing to find out."""
+
+NAMES: dict[int, str] = {task: task.name.lower() for task in Task}
+"""The word for each task, as the list of drivers shows what a protocol can do."""
+
+TASKS: frozenset[int] = frozenset(Task)
+
+READING: frozenset[int] = frozenset({Task.DISCOUNT_CARD, Task.TOTALS})
+"""Tasks that move no money: when their answer is lost, nothing has to be found out."""
 
 PING, MERCHANTS, MASKS, ECHO = "ping", "merchants", "masks", "echo"
-"""Service methods that a driver may have (http-api 3.4); status and last operation are the service's own."""
+"""Service methods of drivers; the service itself answers for status and last operation."""
 
 
 def names_of(tasks: Iterable[int]) -> tuple[str, ...]:
     """The words for ``tasks``, in the order of their numbers, with the stored operation that every terminal has."""
-    return tuple(NAMES[task] for task in sorted({*tasks, STORED}))
+    return tuple(NAMES[task] for task in sorted({*tasks, Task.STORED}))
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a terminal shall do.
+    """What a terminal has to do.
 
-    ``uid`` is the operation's own UUID, for terminals that find an operation by it; sums are in kopecks.
+    ``uid`` is the operation's own UUID, for terminals that find an operation by it. Sums are in kopecks.
     """
 
     task: int
@@ -70,18 +72,18 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     service: str = ""
     param: str = ""
     corrected: int = 0
-    """The sum that the cashier wants instead, once the card was read (task 7); 0 is the first one."""
+    """The other sum that the cashier chose after the card was read (task 7); 0 keeps the first one."""
     part: bool = False
-    """Whether a cancel is over ``sum`` only; otherwise it is over the whole operation."""
+    """Whether a cancel takes back only ``sum``, not the whole operation."""
 
     @property
     def wanted(self) -> int:
-        """What shall be taken or given in the end, cash included, in kopecks."""
+        """The final sum to take or give, cash included, in kopecks."""
         return (self.corrected or self.sum) + self.cash
 
 
 class Approved(msgspec.Struct, frozen=True, omit_defaults=True, tag="approved"):
-    """It happened. ``sum`` is what was approved, in kopecks, which may be less than what was asked for."""
+    """It happened. ``sum`` is what was approved, in kopecks; it may be less than what was asked for."""
 
     sum: int = 0
     text: str = ""
@@ -98,11 +100,11 @@ class Approved(msgspec.Struct, frozen=True, omit_defaults=True, tag="approved"):
     discount: str = ""
     """The name of the discount group of a card that was only read."""
     partial: str = ""
-    """Why less was done than asked for; empty when all of it was."""
+    """Why less was approved than asked for; empty when all of it was."""
 
 
 class Declined(msgspec.Struct, frozen=True, omit_defaults=True, tag="declined"):
-    """It did not happen, and the terminal or the bank said so: ``res`` with the details of its text."""
+    """It did not happen, as the terminal or the bank reported: ``res`` with the details of its text."""
 
     res: int
     details: tuple[str, ...] = ()
@@ -115,7 +117,7 @@ class Declined(msgspec.Struct, frozen=True, omit_defaults=True, tag="declined"):
         return cls(res.code, tuple(map(str, details)), text)
 
     def refused(self) -> Refused:
-        """The same as whoever asked hears it."""
+        """The same as an exception."""
         return Refused(Res.by_code(self.res), *self.details, aq_errortxt=self.text)
 
 
@@ -124,56 +126,64 @@ Verdict = Approved | Declined
 
 @dataclass(frozen=True)
 class NeverStarted:
-    """The terminal was asked and knows of no such operation."""
+    """The terminal was asked and has no such operation."""
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """The terminal was asked and its answer settles nothing; ``why`` is for people."""
+    """The terminal was asked and its answer proves nothing; ``why`` is for people."""
 
     why: str
 
 
 Found = Approved | Declined | NeverStarted | Undecided
-"""What asking after an operation can bring to light."""
+"""What the terminal can answer about an operation."""
 
 Keep = Callable[[Verdict], Awaitable[None]]
-"""Makes a verdict durable; a driver awaits it before it acknowledges an approval (recovery rule 7)."""
+"""Makes a verdict durable; a driver awaits it before it acknowledges an approval."""
 
 
 @dataclass(frozen=True)
 class ReadCard:
     """A payment that stops at the card (task 6).
 
-    ``card`` is what was read, or `None` when the payment ended without stopping. ``ended`` is the payment's own end,
-    as `ITerminal.perform` tells it, whether or not anybody goes on with it.
+    ``card`` is what was read, or `None` when the payment ended without stopping. ``ended`` is the end of the payment
+    as `ITerminal.perform` returns it, whether it is continued or not.
     """
 
     card: Approved | None
     ended: Deferred[Verdict]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a terminal is doing just now: a word of ours, and the terminal's own text if it has one."""
+class Activity(StrEnum):
+    """What a terminal is doing just now."""
 
-    state: str
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    WAITING_CARD = "waiting_card"
+    CARD_READ = "card_read"
+    WAITING_CASHIER = "waiting_cashier"
+    PIN = "pin"
+    BANK = "bank"
+    PRINTING = "printing"
+    WORKING = "working"
+    ASKING = "asking"
+    """The service asks the terminal how an operation ended."""
+
+
+@dataclass(frozen=True)
+class TerminalProgress:
+    """The terminal's activity, with the terminal's own text if it has one."""
+
+    state: Activity
     text: str = ""
 
 
-IDLE, CONNECTING, WAITING_CARD, CARD_READ, WAITING_CASHIER = (
-    "idle",
-    "connecting",
-    "waiting_card",
-    "card_read",
-    "waiting_cashier",
-)
-PIN, BANK, PRINTING, WORKING, ASKING = "pin", "bank", "printing", "working", "asking"
-"""States of `Progress`; `ASKING` is finding out what became of an operation."""
-
-
 class ITerminal(Interface):
-    """The driver's end of one terminal. Its caller holds the device's turn, so one operation runs at a time."""
+    """The driver of one terminal. Its caller holds the device's turn, so one operation runs at a time.
+
+    See docs/reference/terminals.md#recovery-rules.
+    """
 
     capabilities = Attribute("The numbers of ``pay.task`` that this terminal has; any other is 5029.")
     services = Attribute("The service methods that it has; any other is 303.")
@@ -183,14 +193,14 @@ class ITerminal(Interface):
     )
     wait_s = Attribute("Seconds that an operation may take.")
 
-    def listen(progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """Tell from now on of progress, and of a verdict that comes after its operation was given up (rule 18)."""
+    def listen(progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
+        """Report progress from now on, and a verdict that comes after its operation was given up."""
 
     def recall(snapshot: bytes) -> None:
-        """Learn from what `snapshot` was given before the last start, of this driver or of one before it."""
+        """Learn from a snapshot that was stored before the last start, by this driver or another one."""
 
     async def snapshot(order: Order) -> bytes:
-        """What tells ``order`` from whatever the terminal did before it; what it means only the driver knows.
+        """The terminal's state before ``order``, by which the driver later recognises the order's result.
 
         :raises Refused: when the terminal is not there, is busy or does not answer; nothing was sent.
         """
@@ -199,52 +209,52 @@ class ITerminal(Interface):
         """Do it.
 
         :raises Refused: when the terminal certainly did not take it.
-        :raises WireError: when it may have taken it and nobody knows the end.
+        :raises WireError: when it may have taken it, and the end is unknown.
         """
 
     async def find_out(order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask the terminal what became of ``order``; never repeats it (rule 3).
+        """Ask the terminal how ``order`` ended; never repeat it.
 
-        :param patience: seconds for which a terminal that is at work may be waited for.
+        :param patience: seconds to wait for a terminal that is busy.
         :raises Refused: when the terminal cannot be asked now.
         :raises WireError: when it did not answer.
         """
 
     async def read_card(order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """Task 6: begin a payment and stop at the card until `proceed`; whatever goes wrong is told by its end."""
+        """Task 6: start a payment and stop at the card until `proceed`; every error comes with its end."""
 
     async def proceed(order: Order) -> None:
-        """Task 7: let the payment that stopped at the card go on, with the sum ``order.wanted``.
+        """Task 7: continue the payment that stopped at the card, with the sum ``order.wanted``.
 
         :raises Refused: when the terminal did not take that.
-        :raises WireError: when nobody knows whether it did.
+        :raises WireError: when it is unknown whether it did.
         """
 
     async def interrupt() -> None:
-        """Ask the running operation to stop: a wish, its own verdict still comes (rule 8).
+        """Ask the running operation to stop; its verdict still comes.
 
         :raises Refused: 5029 when this wire has no such message, or when the terminal does not stop now.
-        :raises WireError: when the wish was not answered.
+        :raises WireError: when the terminal did not answer.
         """
 
     async def check() -> None:
-        """Try the way to the terminal without effect.
+        """Try the connection without effect.
 
         :raises Refused: when it would not work.
         """
 
     async def serve(name: str) -> dict[str, object]:
-        """Do a service method of `services`; the members of ``info`` that tell of it.
+        """Do a method of `services`; return the members of ``info``.
 
         :raises Refused: when it did not work.
         """
 
     def close() -> None:
-        """Let go of the line."""
+        """Close the line."""
 
 
 class IKeepsEarly(Interface):
-    """A terminal that may still take back what was made durable (`ITerminal.keeps_early`)."""
+    """A terminal that may still take back a verdict that was made durable (`ITerminal.keeps_early`)."""
 
     def remember(uid: str, verdict: Verdict) -> None:
-        """Take into account, when the operation ``uid`` is asked after, that this verdict of it was made durable."""
+        """Remember that this verdict of the operation ``uid`` was made durable, for `ITerminal.find_out`."""

@@ -1,15 +1,16 @@
-"""The terminal service: every operation stored, no payment lost, none taken twice (terminals.md 3).
+"""The terminal service: every operation stored, no payment lost, none taken twice.
 
-The path of an operation, and what happens if the power goes after each step:
+The path of an operation, and what happens if the power fails after each step:
 
-1. the intent is stored: nothing was sent, so after a restart it is closed as never begun;
-2. what tells it from the operation before it is asked of the terminal and stored: from here on it may have been sent,
-   and after a restart the terminal is asked what became of it;
-3. the request goes out;
-4. the verdict is stored, then acknowledged where the wire has such a thing, then answered.
+1. the intent is stored: nothing was sent, so after a restart it is closed as never started;
+2. the terminal's state before the operation is read and stored: from here on the request may have been sent, and
+   after a restart the terminal is asked how it ended;
+3. the request is sent;
+4. the verdict is stored, then acknowledged where the wire has an acknowledgement, then answered.
 
-A break after step 2 is unknown until the terminal tells (`dmtwisted.terminals.doubts`). While an operation is unknown
-the device takes no other one, and nothing is ever sent again by us: a repeat belongs to the caller (rules 3 to 5).
+The end of an operation that breaks after step 2 is unknown until the terminal reports it
+(`dmtwisted.terminals.recovery`). Meanwhile the device takes no other operation, and the service never sends the
+request again: a repeat belongs to the caller (docs/reference/terminals.md#recovery-rules).
 """
 
 from __future__ import annotations
@@ -30,26 +31,22 @@ from dmtwisted.requests import TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.doubts import LEAST_ASKING, Doubts, keeping
+from dmtwisted.terminals.answers import Caller, answer_of, broken_off, masked, masked_card, nothing_sent, refusal_of
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    CONNECTING,
-    FINISH,
-    IDLE,
-    READ_CARD,
     READING,
-    STORED,
     TASKS,
+    Activity,
     Approved,
     ITerminal,
     Order,
-    Progress,
     ReadCard,
+    Task,
+    TerminalProgress,
     Verdict,
 )
-from dmtwisted.terminals.kept import KIND, Kept, Operation, PayJournal, operation_of
-from dmtwisted.terminals.ordering import label_of, order_of, same_order
-from dmtwisted.terminals.telling import Caller, broken_off, masked, masked_card, nothing_sent, told, told_refusal
+from dmtwisted.terminals.journal import KIND, Operation, PayJournal, Record, operation_of
+from dmtwisted.terminals.orders import label_of, order_of, same_order
+from dmtwisted.terminals.recovery import LEAST_ASKING, Recovery, keeper
 from protocols.errors import WireError
 
 __all__ = ["KIND", "Caller", "TerminalService"]
@@ -58,22 +55,22 @@ NEW, STORED_ONLY, STORED_FIRST = 0, 1, 2
 """Values of ``transaction_search`` (specification 3.4)."""
 
 REPEATED_WITHIN = 600.0
-"""Seconds for which a repeat of an operation whose end nobody heard is taken for the repeat that it is."""
+"""Seconds within which the same request under the same label is a repeat of one whose answer was lost."""
 
 
 @dataclass(eq=False)
 class Run:
-    """An operation under way; a payment that stopped at its card becomes task 7's ``operation`` on the way."""
+    """A running operation; after a stop at the card, ``operation`` becomes the one of task 7."""
 
     operation: Operation
     card: Approved | None = None
     over: bool = False
-    """Its end has come, though it may not be stored yet."""
+    """It has ended, though its end may not be stored yet."""
     outcome: Deferred[Verdict | Refused] = field(default_factory=Deferred)
 
 
 class TerminalService:
-    """One terminal at work. Its caller holds the device's turn, but for what says otherwise."""
+    """One terminal at work. The caller holds the device's turn, except where a section says otherwise."""
 
     log = Logger()
 
@@ -82,30 +79,30 @@ class TerminalService:
         self._name, self._clock = name, clock
         self.driver = driver
         self._journal = PayJournal(device_n, store, clock)
-        self._doubts = Doubts(name, self._journal, driver, clock, self._progressed)
-        self._watchers: list[Callable[[Progress], None]] = []
+        self._recovery = Recovery(name, self._journal, driver, clock, self._progressed)
+        self._watchers: list[Callable[[TerminalProgress], None]] = []
         self._running: Run | None = None
         # The run that stops at its card, between tasks 6 and 7.
         self._waiting: Run | None = None
         self._unwanted = False
         self._recalled = False
-        self.progress = Progress(IDLE)
-        driver.listen(self._moved, self._doubts.late)
+        self.progress = TerminalProgress(Activity.IDLE)
+        driver.listen(self._moved, self._recovery.late)
 
     # Tasks
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 3. Whatever becomes of it, the answer names its ``transaction_id``."""
+        """Do a task of ``type`` 3. Every answer has its ``transaction_id``."""
         pay = request.pay
         task = pay.task if pay is not None and pay.task is not None else -1
         caller = Caller(request.device, request.source, request.tag, label_of(request.transaction_id), language)
         try:
             return await self._perform(request, caller)
         except Refused as refused:
-            return told_refusal(caller, task, self._clock.now(), refused)
+            return refusal_of(caller, task, self._clock.now(), refused)
         except StoreFailed as error:
             self.log.error("{device}: the store failed: {why}", device=self._name, why=str(error))
-            return told_refusal(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
+            return refusal_of(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
 
     async def _perform(self, request: TaskRequest, caller: Caller) -> bytes:
         pay = request.pay
@@ -116,7 +113,7 @@ class TerminalService:
         if pay.task not in TASKS:
             raise Refused(Res.UNKNOWN_PAY_TASK, pay.task)
         labelled = bool(request.transaction_id.strip())
-        if pay.task == STORED:
+        if pay.task == Task.STORED:
             return await self._stored(caller.label if labelled else "")
         if pay.task not in self.driver.capabilities:
             raise Refused(Res.TASK_NOT_SUPPORTED, pay.task)
@@ -125,25 +122,25 @@ class TerminalService:
             try:
                 known = await self._known(order, caller.label, request.transaction_search)
             except StoreFailed as error:
-                # Under this label there may be an operation already, and nobody could say how it ended.
+                # There may be an operation under this label already, with an unknown end.
                 raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
             if known is not None:
                 return await self._again(known)
         if request.transaction_search == STORED_ONLY:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
-        if pay.task == FINISH:
+        if pay.task == Task.FINISH:
             return await self._finish(caller, labelled, order.sum, pay.proceed)
         run = await self._begin(order, caller)
         try:
-            verdict = await (self._stop_at_card(run) if pay.task == READ_CARD else self._run(run))
+            verdict = await (self._stop_at_card(run) if pay.task == Task.READ_CARD else self._run(run))
         except Refused as refused:
-            return told_refusal(caller, pay.task, run.operation.at, refused)
-        return told(caller, pay.task, run.operation.at, run.operation.kept.order, verdict)
+            return refusal_of(caller, pay.task, run.operation.at, refused)
+        return answer_of(caller, pay.task, run.operation.at, run.operation.record.order, verdict)
 
     async def pay(self, order: Order, caller: Caller) -> tuple[int, Verdict]:
-        """An operation as a part of something larger: its number in the journal, and its verdict.
+        """An operation as a part of a larger task: its number in the journal, and its verdict.
 
-        :raises Refused: with ``res_action`` 2 when nobody knows the end; else nothing happened.
+        :raises Refused: with ``res_action`` 2 when the end is unknown; else nothing happened.
         """
         run = await self._begin(order, caller)
         return run.operation.n, await self._run(run)
@@ -151,7 +148,7 @@ class TerminalService:
     async def outcome(self, label: str) -> Verdict | None:
         """How the operation with this label ended; `None` when there was none, or the terminal never took it.
 
-        :raises Refused: with ``res_action`` 2 when nobody knows.
+        :raises Refused: with ``res_action`` 2 when the end is unknown.
         """
         known = await self._found(label)
         if known is None:
@@ -159,33 +156,33 @@ class TerminalService:
         if known.open:
             raise broken_off(None, self.driver.wait_s, Action.COLLISION)
         await self._journal.heard(known)
-        return known.kept.verdict
+        return known.record.verdict
 
     async def _begin(self, order: Order, caller: Caller) -> Run:
-        """Store the intent, when nothing stands in its way.
+        """Store the intent, unless another operation is in the way.
 
         :raises Refused: 5073 while a payment stops at its card, 5022 while the end of an operation is unknown.
-            Neither is stored: a refusal must not come after the open operation of the same label.
+            Neither is stored: a refusal must not follow the open operation of the same label.
         """
         if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
         await self.resolve()
         await self._recall()
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             order = await self._whole_or_part(order)
-        self._running = run = Run(await self._journal.begin(order.task, Kept(order, caller)))
+        self._running = run = Run(await self._journal.begin(order.task, Record(order, caller)))
         reached("payment.intent-stored")
         return run
 
     async def _recall(self) -> None:
-        """Once after the start: let the driver learn from the operations before it."""
+        """Let the driver learn from earlier operations, once after the start."""
         if not self._recalled:
             for snapshot in await self._journal.snapshots():
                 self.driver.recall(snapshot)
             self._recalled = True
 
     async def _whole_or_part(self, order: Order) -> Order:
-        """A cancel may name a sum; whether that is the whole of the operation the journal knows."""
+        """A cancel may name a sum; the journal knows whether that is the whole operation."""
         meant = await self._journal.named(order.cancelid)
         if meant is not None and order.sum in (0, meant.sum):
             return msgspec.structs.replace(order, sum=meant.sum)
@@ -194,7 +191,7 @@ class TerminalService:
     # Stored operations
 
     async def _stored(self, label: str) -> bytes:
-        """Task 17: the stored operation with this label, or the last one of all when none is given."""
+        """Task 17: the stored operation with this label, or the last one of all without a label."""
         known = await self._found(label)
         if known is None:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
@@ -203,27 +200,27 @@ class TerminalService:
     async def _known(self, order: Order, label: str, search: int) -> Operation | None:
         """The operation whose answer a request gets instead of a new operation (specification 3.4).
 
-        ``transaction_search`` 0 means a new one. But where the end of the same request was lost, its repeat is told
-        what became of it: taking the money again is what must not happen.
+        ``transaction_search`` 0 asks for a new one. But if the answer to the same request was lost, its repeat gets
+        that answer: the money must not be taken again.
         """
         latest = await self._journal.latest(label)
         if latest is None:
             return None
         waiting = self._waiting
-        if order.task == FINISH and waiting is not None and waiting.operation.n == latest.n:
+        if order.task == Task.FINISH and waiting is not None and waiting.operation.n == latest.n:
             return None
         if search != NEW:
             return await self._found(label)
         fresh = self._clock.now() - latest.at <= REPEATED_WITHIN * 1000
-        if not same_order(latest.kept.order, order) or not (fresh or latest.open):
+        if not same_order(latest.record.order, order) or not (fresh or latest.open):
             return None
         if latest.open:
             latest = await self._found(label)
-        lost = latest is not None and (latest.open or (latest.state is State.DONE and latest.kept.unheard))
+        lost = latest is not None and (latest.open or (latest.state is State.DONE and latest.record.unheard))
         return latest if lost else None
 
     async def _found(self, label: str) -> Operation | None:
-        """The latest operation with this label, of all for an empty one; an open one is asked after first."""
+        """The latest operation with this label, of all for an empty one; an open one is resolved first."""
         known = await self._journal.latest(label)
         if known is None or not known.open:
             return known
@@ -246,23 +243,23 @@ class TerminalService:
     async def _run(self, run: Run) -> Verdict:
         """The terminal's verdict, stored.
 
-        :raises Refused: when nothing was begun, which is stored; with ``res_action`` 2 when nobody knows the end.
+        :raises Refused: when nothing was started, which is stored; with ``res_action`` 2 when the end is unknown.
         """
         try:
             await self._send_off(run)
-            kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation, self.driver.keeps_early)
-            return await self._end_of(run, self.driver.perform(kept.order, kept.snapshot, keep))
+            record = run.operation.record
+            keep = keeper(self._journal, lambda: run.operation, self.driver.keeps_early)
+            return await self._end_of(run, self.driver.perform(record.order, record.snapshot, keep))
         finally:
             self._at_rest()
 
     async def _send_off(self, run: Run) -> None:
-        """Everything before the first byte of the request: afterwards the journal says that it may have left."""
+        """Everything before the first byte of the request; afterwards the journal says that it may have been sent."""
         self._unwanted = False
-        self._progressed(Progress(CONNECTING))
+        self._progressed(TerminalProgress(Activity.CONNECTING))
         operation = run.operation
         try:
-            snapshot = await self.driver.snapshot(operation.kept.order)
+            snapshot = await self.driver.snapshot(operation.record.order)
             reached("payment.snapshot-asked")
             if self._unwanted:
                 raise Refused(Res.OPERATION_CANCELLED)
@@ -279,12 +276,12 @@ class TerminalService:
             run.operation = await self._journal.sent(operation, snapshot)
             reached("payment.send-noted")
         except StoreFailed:
-            # Its label tells from now on that nothing was taken, not that the store fails: it works by then.
+            # A repeat has to learn that nothing was taken, not that the store failed then.
             await self._journal.never_sent(operation, Refused(Res.REQUEST_NOT_TAKEN))
             raise
 
     async def _end_of(self, run: Run, ending: Awaitable[Verdict]) -> Verdict:
-        """What the driver says in the end, stored; or what asking after it brings.
+        """The driver's verdict, or what the terminal answers after a break; stored.
 
         :raises Refused: as `_run`.
         """
@@ -301,14 +298,14 @@ class TerminalService:
                 raise
             except Exception as error:
                 if not isinstance(error, WireError | CancelledError):
-                    self.log.failure("{device}: a fault of ours", device=self._name)
+                    self.log.failure("{device}: an internal error", device=self._name)
                 return await self._after_break(run.operation, error)
             reached("payment.verdict-heard")
             await self._journal.end(run.operation, verdict)
             reached("payment.outcome-stored")
             return verdict
         except StoreFailed as error:
-            # It may have happened, and a repeat has to find that out first.
+            # It may have happened: a repeat has to find that out first.
             self.log.error("{device}: an outcome was not stored: {why}", device=self._name, why=str(error))
             raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
 
@@ -318,25 +315,25 @@ class TerminalService:
             await self._journal.close(operation, refused)
             raise refused from error
         left = self.driver.wait_s - (self._clock.now() - operation.at) / 1000
-        return or_raised(await self._doubts.find_out(operation, error, max(left, LEAST_ASKING)))
+        return or_raised(await self._recovery.find_out(operation, error, max(left, LEAST_ASKING)))
 
     def _at_rest(self) -> None:
         self._running = None
-        self._progressed(Progress(IDLE))
+        self._progressed(TerminalProgress(Activity.IDLE))
 
     # Read a card and wait (tasks 6 and 7)
 
     async def _stop_at_card(self, run: Run) -> Verdict:
-        """The card that was read; or the payment's own end, when it did not stop.
+        """The card that was read, or the end of the payment when it did not stop.
 
-        From here on the payment is watched whoever listens: when nobody goes on with it, the terminal decides, and
-        what it decided is stored.
+        From here on the payment is watched without a caller: if it is not continued, the terminal decides, and its
+        decision is stored.
         """
         try:
             await self._send_off(run)
-            kept = run.operation.kept
-            keep = keeping(self._journal, lambda: run.operation, self.driver.keeps_early)
-            read = await self.driver.read_card(kept.order, kept.snapshot, keep)
+            record = run.operation.record
+            keep = keeper(self._journal, lambda: run.operation, self.driver.keeps_early)
+            read = await self.driver.read_card(record.order, record.snapshot, keep)
         except BaseException:
             self._at_rest()
             raise
@@ -355,26 +352,27 @@ class TerminalService:
         except Refused as refused:
             outcome = refused
         except Exception as error:
-            self.log.failure("{device}: a fault of ours", device=self._name)
+            self.log.failure("{device}: an internal error", device=self._name)
             outcome = Refused(Res.INTERNAL, type(error).__name__, action=Action.COLLISION)
         self._waiting = None
         self._at_rest()
         run.outcome.callback(outcome)
 
     async def _finish(self, caller: Caller, labelled: bool, wanted: int, proceed: bool) -> bytes:
-        """Task 7: an operation of its own in the journal, so that its label finds how the payment ended."""
+        """Task 7: its own operation in the journal, so that its label finds how the payment ended."""
         run = self._waiting
         if run is None or run.card is None:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         first, card = run.operation, run.card
-        order = first.kept.order
+        order = first.record.order
         if not labelled:
-            caller = msgspec.structs.replace(caller, label=first.kept.caller.label)
+            caller = msgspec.structs.replace(caller, label=first.record.caller.label)
         if proceed and wanted:
             order = msgspec.structs.replace(order, corrected=wanted)
-        finishing = await self._journal.begin(FINISH, msgspec.structs.replace(first.kept, order=order, caller=caller))
+        record = msgspec.structs.replace(first.record, order=order, caller=caller)
+        finishing = await self._journal.begin(Task.FINISH, record)
         if run.over:
-            # It ended by itself in this very moment: both operations tell how.
+            # It ended by itself at this very moment: both operations get that end.
             outcome = await run.outcome
             await self._copy(finishing, outcome)
         else:
@@ -383,8 +381,8 @@ class TerminalService:
             await self._go_on(order, proceed)
             outcome = await run.outcome
         if isinstance(outcome, Refused):
-            return told_refusal(caller, FINISH, finishing.at, outcome)
-        return told(caller, FINISH, finishing.at, order, outcome)
+            return refusal_of(caller, Task.FINISH, finishing.at, outcome)
+        return answer_of(caller, Task.FINISH, finishing.at, order, outcome)
 
     async def _copy(self, operation: Operation, outcome: Verdict | Refused) -> None:
         if not isinstance(outcome, Refused):
@@ -393,7 +391,7 @@ class TerminalService:
             await self._journal.close(operation, outcome)
 
     async def _keep_card(self, first: Operation, card: Approved) -> None:
-        """Of task 6 the journal keeps the card: the money is task 7's from now on."""
+        """Store the card as the end of task 6: from now on the money belongs to task 7."""
         try:
             await self._journal.end(first, card)
         except StoreFailed as error:
@@ -403,78 +401,80 @@ class TerminalService:
         try:
             await (self.driver.proceed(order) if proceed else self.driver.interrupt())
         except (Refused, WireError) as error:
-            # Whether it came in time only the payment's own end tells.
+            # Only the end of the payment shows whether it came in time.
             self.log.warn("{device}: task 7: {why}", device=self._name, why=str(error))
 
-    # What became of it
+    # Operations with an unknown end
 
     async def resolve(self) -> None:
-        """Ask the terminal after every operation whose end nobody knows.
+        """Find out from the terminal how every open operation ended.
 
         :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile.
         """
         if self._waiting is None:
-            await self._doubts.resolve()
+            await self._recovery.resolve()
 
     async def settle(self, row: OperationRow, approved: bool) -> None:
-        """Close an open operation as a person says it ended, who looked at the slip.
+        """Close an open operation as a person reports who has read the slip.
 
         :raises Refused: 5073 while a payment stops at its card, 5074 when the operation is not open.
         """
         if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
-        await self._doubts.settle(operation_of(row), approved)
+        await self._recovery.settle(operation_of(row), approved)
 
-    # Beside a running operation: none of these needs the device's turn.
+    # While an operation runs: none of these methods needs the device's turn.
 
     async def interrupt(self) -> None:
-        """Ask the running operation to stop: a wish, and its own end tells whether it was in time (rule 8).
+        """Ask the running operation to stop; its end shows whether that was in time.
 
-        :raises Refused: 5074 when nothing runs, 5029 when the terminal has no such message, 5000 when it says no.
+        See docs/reference/terminals.md#interrupt.
+
+        :raises Refused: 5074 when nothing runs, 5029 when the terminal has no such message, 5000 when it refuses.
         """
         if self._running is None:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         self._unwanted = True
         operation = self._running.operation
-        if not operation.kept.sent and operation.task not in READING:
-            # It is still on its way to the terminal and stops there.
+        if not operation.record.sent and operation.task not in READING:
+            # Its request was not sent yet, and now it will not be.
             return
         try:
             await self.driver.interrupt()
         except WireError as error:
             raise Refused(Res.TERMINAL_ERROR, str(error), action=Action.REPEAT) from error
 
-    def watch(self, told_of: Callable[[Progress], None]) -> Callable[[], None]:
-        """Tell of every progress from now on; what is returned ends that."""
-        self._watchers.append(told_of)
-        return lambda: self._watchers.remove(told_of)
+    def watch(self, watcher: Callable[[TerminalProgress], None]) -> Callable[[], None]:
+        """Call ``watcher`` at each change of the progress; the returned function ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
 
-    def _moved(self, progress: Progress) -> None:
-        """What the terminal shows of an operation; what it shows of a ping or a question is nobody's progress."""
+    def _moved(self, progress: TerminalProgress) -> None:
+        """The terminal's progress in an operation; during a ping or a question it does not count."""
         if self._running is not None:
             self._progressed(progress)
 
-    def _progressed(self, progress: Progress) -> None:
+    def _progressed(self, progress: TerminalProgress) -> None:
         if progress != self.progress:
             self.progress = progress
-            for told_of in list(self._watchers):
-                told_of(progress)
+            for watcher in list(self._watchers):
+                watcher(progress)
 
     @property
     def at_work(self) -> bool:
-        """Whether an operation is on its way; asking after an earlier one is none."""
+        """Whether an operation runs; a question about an earlier one does not count."""
         return self._running is not None
 
     def status(self) -> dict[str, object]:
-        """``info`` of ``transaction-status``: what the terminal is doing, and for which operation."""
+        """``info`` of ``transaction-status``: what the terminal does, and for which operation."""
         doing: dict[str, object] = {"state": self.progress.state, "text": self.progress.text}
         if self._running is not None:
             operation = self._running.operation
-            doing |= {"task": operation.task, "transaction_id": operation.kept.caller.label}
+            doing |= {"task": operation.task, "transaction_id": operation.record.caller.label}
         return doing
 
     async def last(self) -> bytes:
-        """The stored answer of the last operation that is not on its way just now.
+        """The stored answer of the last operation that does not run just now.
 
         :raises Refused: 5013 when there is none.
         """
@@ -490,7 +490,7 @@ class TerminalService:
         return name in self.driver.services
 
     async def serve(self, name: str) -> dict[str, object]:
-        """A service method of the terminal: the members of ``info`` that tell of it (http-api 3.4).
+        """Do a service method of the terminal; return the members of ``info``.
 
         :raises Refused: 303 when the protocol lacks it, 5073 while a payment stops at its card.
         """
@@ -505,9 +505,9 @@ class TerminalService:
         return served
 
     async def check(self) -> None:
-        """Try the terminal: see `ITerminal.check`.
+        """See `ITerminal.check`.
 
-        :raises Refused: when it would not work now.
+        :raises Refused: when the terminal would not work now.
         """
         if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
@@ -517,21 +517,21 @@ class TerminalService:
             raise nothing_sent(error) from error
 
     async def state(self) -> dict[str, object]:
-        """How the terminal stands, for people."""
+        """The state of the terminal, for people."""
         running = self._running.operation.n if self._running is not None else 0
         return {
-            "capabilities": sorted(self.driver.capabilities | {STORED}),
+            "capabilities": sorted(self.driver.capabilities | {Task.STORED}),
             "progress": self.progress.state,
             "in_doubt": any(operation.n != running for operation in await self._journal.open_ones(hand_in=False)),
         }
 
     async def look_up(self, request: TaskRequest) -> bytes:
-        """Registers alone are looked up by tag (specification 4.3)."""
+        """Only registers are looked up by tag (specification 4.3)."""
         raise malformed("type", f"{self._name} is a terminal and takes 3")
 
     def close(self) -> None:
-        """Let go of the line; what is under way stays open in the journal, and whoever comes next asks after it."""
-        self._doubts.close()
+        """Close the line; a running operation stays open in the journal until the next service finds out its end."""
+        self._recovery.close()
         self.driver.close()
 
 

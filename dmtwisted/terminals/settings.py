@@ -1,23 +1,38 @@
-"""The settings that every real terminal has: the line to it, and how long it may take (design 10)."""
+"""The settings that every real terminal has, and the declaration of its driver."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
-from twisted.internet.interfaces import IStreamClientEndpoint
 
-from dmtwisted.devices.drivers import BadSettings
-from dmtwisted.results import Refused, Res
-from protocols.errors import NotReached, WireError
+from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.interface import names_of
 
 DEFAULT_WAIT = 300.0
 """Seconds that a terminal has for an operation (specification 4.7, 8)."""
 
 
+CardWait = Annotated[
+    float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the payment is given up")
+]
+"""How long a card waits for the cashier."""
+
+TillNumber = Annotated[str, Meta(pattern=r"^\d{2}$", description="Number of the till, 2 digits")]
+CurrencyNumber = Annotated[
+    str, Meta(pattern=r"^\d{3}$", description="ISO number of the currency: 980 hryvnia, 978 euro")
+]
+
+
 class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a terminal is and how patient to be with it."""
+    """Where a terminal is, and how long an operation may take."""
+
+    network_only: ClassVar[bool] = False
+    has_usual_port: ClassVar[bool] = True
 
     interface: Annotated[Literal["tcp", "serial"], Meta(description="The line: network or COM port")] = "tcp"
     host: Annotated[str, Meta(description="Address of the terminal")] = ""
@@ -32,13 +47,17 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     ] = ""
 
     def __post_init__(self) -> None:
-        """See that the members say where the terminal is.
+        """Check that the members say where the terminal is.
 
-        :raises BadSettings: with the path of the one that is missing.
+        :raises BadSettings: with the path of the member that is missing or wrong.
         """
         needed = "host" if self.interface == "tcp" else "serial_port"
         if not getattr(self, needed):
             raise BadSettings(f"settings.{needed}", f"interface {self.interface} needs it")
+        if self.network_only and self.interface != "tcp":
+            raise BadSettings("settings.interface", "this protocol goes over a network only")
+        if self.interface == "tcp" and not (self.port or self.has_usual_port):
+            raise BadSettings("settings.port", "this protocol has no usual port")
 
     @property
     def place(self) -> str:
@@ -46,34 +65,19 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return f"{self.host}:{self.port}" if self.interface == "tcp" else self.serial_port
 
 
-def endpoint_of(
-    settings: TerminalSettings, reactor: Any, usual_port: int, usual_baudrate: int
-) -> IStreamClientEndpoint:
-    """What opens lines to the terminal."""
-    # Imported only by a shop that has a terminal: a service without one stays small.
-    from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
+def terminal_driver(
+    name: str, title: str, settings: type[msgspec.Struct], capabilities: Iterable[int], module: str, **others: Any
+) -> Driver:
+    """The declaration of a terminal's driver.
 
-    if settings.interface == "tcp":
-        return tcp_endpoint(reactor, settings.host, settings.port or usual_port)
-    return SerialEndpoint(reactor, SerialSettings(settings.serial_port, settings.baudrate or usual_baudrate))
+    This is the one import that waits. A service finds all drivers when it starts, but wires, serial ports, HTTP
+    clients and ciphers need memory that only a shop with such a terminal has to spend.
 
-
-class Unreached:
-    """What a caller hears when there is no connection at all (terminals.md 2.1).
-
-    :param address: the code for a network address that nobody answers at.
-    :param com_port: the code for a COM port that cannot be opened.
+    :param module: has the function ``build``, and is imported when the first device is built.
+    :param others: further members of `Driver`.
     """
 
-    def __init__(self, settings: TerminalSettings, address: Res, com_port: Res) -> None:
-        self._settings = settings
-        self._address, self._com_port = address, com_port
+    def build(row: DeviceRow, chosen: Any, around: Surroundings) -> Any:
+        return import_module(module).build(row, chosen, around)
 
-    def __call__(self, error: WireError) -> Refused:
-        """The refusal for ``error``; its words are for people."""
-        settings = self._settings
-        why = error.reason if isinstance(error, NotReached) else str(error)
-        if settings.interface == "serial":
-            return Refused(self._com_port, aq_errortxt=why)
-        details = (settings.interface, settings.place) if self._address is Res.TERMINAL_UNREACHABLE else ()
-        return Refused(self._address, *details, aq_errortxt=why)
+    return Driver(TERMINAL, name, title, settings, build, names_of(capabilities), **others)

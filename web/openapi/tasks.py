@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dmtwisted.terminals.ordering import NEEDED
+from dmtwisted.terminals.orders import NEEDED
 
 REGISTER, PRINTER, TERMINAL = "test", "prn", "pos"
 """The devices of a training service (design 7)."""

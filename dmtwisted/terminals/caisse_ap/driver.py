@@ -1,7 +1,7 @@
-"""The service's words and a Caisse-AP terminal's: tasks become actions, codes results (terminals.md 1, 2, 9).
+"""Caisse-AP terminals: tasks become actions, codes become results (docs/reference/caisse-ap.md).
 
-Nobody can ask such a terminal what became of an operation. An answer that is lost stays unknown until a person has
-looked at the slip; meanwhile the terminal takes no other operation (terminals.md 3, rule 3).
+Such a terminal cannot be asked how an operation ended. After a lost answer the end stays unknown until a person has
+read the slip; meanwhile the terminal takes no other operation (docs/reference/caisse-ap.md#lost-answers).
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.caisse_ap.settings import CAPABILITIES, SERVICES, CaisseApSettings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import SlipOnlyDriver, check_slip_only, handle_of
+from dmtwisted.terminals.caisse_ap.settings import CAPABILITIES, PORT, SERVICES, CaisseApSettings
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    PAYMENT,
-    WORKING,
+    Activity,
     Approved,
-    Declined,
-    Found,
     ITerminal,
     Keep,
     Order,
-    Progress,
-    ReadCard,
-    Undecided,
+    Task,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.caisse_ap import Answer, CaisseApTerminal, Detail, Done, Settings, SpokeFirst
 
@@ -44,31 +43,23 @@ DETAILS: dict[Detail, Res] = {
     Detail.INPUT_TIMEOUT: Res.OPERATION_CANCELLED,
     Detail.UNKNOWN_ACTION: Res.TASK_NOT_SUPPORTED,
 }
-"""Why it was not done (AF, terminals.md 2.2); a code that is not here is 5009."""
+"""Results by reason (AF, docs/reference/caisse-ap.md#result-codes); any other code is 5009."""
 
 CONTRADICTIONS = frozenset({Detail.AUTHORISED, Detail.FORCED})
-"""Details that say yes beside an AE that says no: such an answer proves nothing."""
+"""Details that contradict an AE of "not done": such an answer proves nothing."""
 
 BRANDS = {"002": "AMEX", "00D": "AMEX", "00C": "CHEQUE"}
-"""What the application (CC) tells of the card's brand; the others tell only how it was read."""
-
-LOOK = "this protocol has no question for it: look at the terminal's slip"
-"""Why nothing can be found out."""
+"""The card's brand by the application (CC); the others say only how it was read."""
 
 
 @implementer(ITerminal)
-class CaisseApDriver:
-    """One Caisse-AP terminal.
-
-    :param endpoint: opens lines, one for each operation.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
-    """
+class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
+    """One Caisse-AP terminal."""
 
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "caisse-ap"
-    keeps_early = False
+    terminal: CaisseApTerminal
 
     def __init__(
         self,
@@ -77,8 +68,7 @@ class CaisseApDriver:
         clock: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._unreached = unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
         wire = Settings(
             settings.protocol_id,
             settings.register,
@@ -87,110 +77,37 @@ class CaisseApDriver:
             answer_wait=settings.wait_s,
         )
         self.terminal = CaisseApTerminal(endpoint, clock, wire)
-        self._progressed: Callable[[Progress], None] = lambda _: None
-
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`; a line ends with its operation, so nothing comes late."""
-        self._progressed = progress
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
 
     async def snapshot(self, order: Order) -> bytes:
-        """Nothing can be asked beforehand; what the wire cannot carry is refused here.
-
-        :raises Refused: when the order does not fit this protocol.
-        """
-        if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
-        if order.task == CANCEL and not order.sum:
-            # The terminal finds the operation by its sum, and asks the cashier which one is meant.
-            raise Refused(Res.MISSING_OBJECT, "pay.sum")
-        if order.sum > MOST:
-            raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
+        """Nothing can be asked beforehand; an order that the wire cannot carry is refused."""
+        check_slip_only(order, 0, MOST)
         return b""
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
-        """See `ITerminal.perform`. A busy terminal ignores the request, which cannot be told from a lost answer."""
-        self._progressed(Progress(WORKING))
-        terminal = self.terminal
-        try:
-            if order.task == PAYMENT:
-                answer = await terminal.pay(order.sum)
-            elif order.task == CANCEL:
-                answer = await terminal.cancel(order.sum)
-            else:
-                answer = await terminal.refund(order.sum)
-        except (NotReached, SpokeFirst) as error:
-            raise nothing_sent(error, self._unreached(error)) from error
+        """See `ITerminal.perform`. A busy terminal ignores the request, which looks like a lost answer."""
+        self._report(Activity.WORKING)
+        asks = {Task.PAYMENT: self.terminal.pay, Task.CANCEL: self.terminal.cancel}
+        ask = asks.get(Task(order.task), self.terminal.refund)
+        with self._refused((NotReached, SpokeFirst)):
+            answer = await ask(order.sum)
         return _verdict(order, answer)
-
-    async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Nothing: only a person can tell."""
-        return Undecided(LOOK)
-
-    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """This protocol reads no card without paying.
-
-        :raises Refused: 5029.
-        """
-        raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
-
-    async def proceed(self, order: Order) -> None:
-        """Nothing ever stops at a card.
-
-        :raises Refused: 5074.
-        """
-        raise Refused(Res.NOTHING_TO_CONFIRM)
-
-    async def interrupt(self) -> None:
-        """Only the terminal's red key stops it.
-
-        :raises Refused: 5029.
-        """
-        raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-
-    async def check(self) -> None:
-        """A connection, which is all that can be tried without effect."""
-        try:
-            await self.terminal.ping()
-        except WireError as error:
-            raise nothing_sent(error, self._unreached(error)) from error
-
-    async def serve(self, name: str) -> dict[str, object]:
-        """There are no service methods.
-
-        :raises Refused: 303.
-        """
-        raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, self.protocol, name)
-
-    def close(self) -> None:
-        """No line is kept between operations."""
-
-
-def handle_of(order: Order) -> str:
-    """The name of an operation for a later cancel: the wire has none, and the terminal goes by the sum."""
-    return order.uid[:8]
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:
-    """What an answer says of its operation.
+    """The verdict of an answer.
 
-    :raises Garbled: when it says neither yes nor no.
+    :raises Garbled: when it is neither an approval nor a refusal.
     """
     if answer.done is Done.TAKEN:
-        raise Garbled("the terminal says only that it has begun")
+        raise Garbled("the terminal only reports that it has started")
     if answer.approved:
         return _approved(order, answer)
     detail = answer.detail
     if detail in CONTRADICTIONS:
         raise Garbled(f"not done, and yet {detail.name.lower()}")
+    words = detail.name.lower().replace("_", " ") if detail in DETAILS else ""
     res = DETAILS.get(detail) if detail is not None else None
-    if detail is None or res is None:
-        return Declined.of(Res.UNHANDLED_CODE, answer.detail_code or "-")
-    words = detail.name.lower().replace("_", " ")
-    details = {Res.TERMINAL_ERROR: words, Res.TASK_NOT_SUPPORTED: str(order.task)}
-    return Declined.of(res, *([details[res]] if res in details else []), text=words)
+    return catalogued(order, res, answer.detail_code or "-", words, words)
 
 
 def _approved(order: Order, answer: Answer) -> Approved:
@@ -205,3 +122,10 @@ def _approved(order: Order, answer: Answer) -> Approved:
         slip=answer.slip,
         merchant=answer.contract,
     )
+
+
+def build(row: DeviceRow, settings: CaisseApSettings, around: Surroundings) -> TerminalService:
+    """The service of a Caisse-AP terminal."""
+    endpoint = endpoint_of(settings, around.reactor, PORT, 0)
+    driver = CaisseApDriver(settings, endpoint, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

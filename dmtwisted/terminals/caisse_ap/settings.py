@@ -1,66 +1,38 @@
-"""The driver for terminals that speak Caisse-AP over IP: what it can do and how it is set up."""
+"""What Caisse-AP terminals can do, and their settings (docs/reference/caisse-ap.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, PAYMENT, REFUND, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import Task
+from dmtwisted.terminals.settings import CurrencyNumber, TerminalSettings, TillNumber, terminal_driver
 
-CAPABILITIES = frozenset({PAYMENT, REFUND, CANCEL})
-"""Terminals.md 1: there are no reports on this wire."""
+CAPABILITIES: frozenset[int] = frozenset({Task.PAYMENT, Task.REFUND, Task.CANCEL})
+"""This wire has no reports."""
 
 SERVICES: frozenset[str] = frozenset()
-"""None: a connection says that somebody listens, and no more."""
+"""None: a connection only shows that a program listens."""
 
 PORT = 8888
-"""Where these terminals listen (terminals.md 9)."""
+"""The usual port (docs/reference/caisse-ap.md#messages)."""
 
 
 class CaisseApSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """As any terminal in a network, with the numbers that till and terminal call each other by."""
+    """As any terminal in a network, with the numbers of till and protocol."""
 
+    network_only: ClassVar[bool] = True
     protocol_id: Annotated[
         str, Meta(pattern=r"^\d{12}$", description="The identifier of 12 digits that the maker of the till was given")
     ] = "000000000000"
-    register: Annotated[str, Meta(pattern=r"^\d{2}$", description="Number of the till, 2 digits")] = "01"
-    currency: Annotated[
-        str, Meta(pattern=r"^\d{3}$", description="ISO number of the currency: 980 hryvnia, 978 euro")
-    ] = "980"
+    register: TillNumber = "01"
+    currency: CurrencyNumber = "980"
     version: Annotated[
         str, Meta(pattern=r"^\d{4}$", description="Version of the protocol; 0301 and 0320 exist too")
     ] = "0300"
 
-    def __post_init__(self) -> None:
-        """See that it is a terminal in a network.
 
-        :raises BadSettings: with the path of the member that does not fit.
-        """
-        super().__post_init__()
-        if self.interface != "tcp":
-            raise BadSettings("settings.interface", "this protocol goes over a network only")
-
-
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, 0)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = CaisseApDriver(settings, endpoint, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="caisse-ap",
-    title="Caisse-AP over IP (Concert V3)",
-    settings=CaisseApSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "caisse-ap", "Caisse-AP over IP (Concert V3)", CaisseApSettings, CAPABILITIES, f"{__package__}.driver"
 )

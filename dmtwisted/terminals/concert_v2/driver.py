@@ -1,7 +1,7 @@
-"""The service's words and a Concert V2 terminal's: tasks become types, codes results (terminals.md 1, 2, 10).
+"""Concert V2 terminals: tasks become types, codes become results (docs/reference/concert-v2.md).
 
-Up to the request everything that goes wrong is certain: nothing happened. Behind it nobody can be asked, so a lost
-answer stays unknown until a person has looked at the slip, or the terminal tells it again (terminals.md 3, rule 3).
+If an error comes before the request, nothing happened. After it the terminal cannot be asked: the end stays unknown
+until a person has read the slip or the terminal sends its answer again (docs/reference/concert-v2.md#lost-answers).
 """
 
 from __future__ import annotations
@@ -9,28 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.concert_v2.settings import CAPABILITIES, SERVICES, ConcertSettings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import SlipOnlyDriver, check_slip_only, handle_of
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.concert_v2.settings import BAUDRATE, CAPABILITIES, SERVICES, ConcertSettings
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    PAYMENT,
-    WORKING,
+    Activity,
     Approved,
-    Declined,
     Found,
     ITerminal,
     Keep,
     Order,
-    Progress,
-    ReadCard,
-    Undecided,
+    Task,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
-from protocols.errors import NotReached, WireError
+from dmtwisted.terminals.service import TerminalService
+from protocols.errors import WireError
 from protocols.terminals.concert_v2 import (
     MOST_CENTS,
     Answer,
@@ -44,29 +43,20 @@ from protocols.terminals.concert_v2 import (
 )
 
 RESULTS: dict[Result, Res] = {Result.REFUSED: Res.BANK_REFUSED, Result.NOT_VERIFIED: Res.TERMINAL_ERROR}
-"""Why it was not done (terminals.md 2.2); a code that is not known is 5009."""
-
-LOOK = "this protocol has no question for it: look at the terminal's slip"
-"""Why nothing can be found out."""
+"""Results by code (docs/reference/concert-v2.md#result-codes); any other code is 5009."""
 
 PRIVATE = 10
-"""Characters of our own that travel with a request, and come back from some terminals."""
+"""Characters of our own in a request, which some terminals send back."""
 
 
 @implementer(ITerminal)
-class ConcertDriver:
-    """One Concert V2 terminal.
+class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
+    """One Concert V2 terminal."""
 
-    :param endpoint: opens lines, one for each operation.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when the line cannot be opened.
-    """
-
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "concert-v2"
-    keeps_early = False
+    terminal: ConcertTerminal
 
     def __init__(
         self,
@@ -75,8 +65,7 @@ class ConcertDriver:
         clock: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
         wire = Settings(
             settings.register,
             settings.currency,
@@ -84,69 +73,42 @@ class ConcertDriver:
             full=settings.full,
             force=settings.force,
         )
-        self.terminal = ConcertTerminal(endpoint, clock, wire, self._heard_late)
+        self.terminal = ConcertTerminal(endpoint, clock, wire, self._came_late)
         # The operation whose answer did not come.
-        self._given_up: Order | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
+        self._unanswered: Order | None = None
 
     async def snapshot(self, order: Order) -> bytes:
-        """Nothing can be asked beforehand; what the wire cannot carry is refused here.
-
-        :raises Refused: when the order does not fit this protocol.
-        """
-        if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
-        if order.task == CANCEL and not order.sum:
-            # The sum is all that the terminal is told of the operation that is meant.
-            raise Refused(Res.MISSING_OBJECT, "pay.sum")
-        if not self._settings.least <= order.sum <= MOST_CENTS:
-            raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
+        """Nothing can be asked beforehand; an order that the wire cannot carry is refused."""
+        check_slip_only(order, self._settings.least, MOST_CENTS)
         return b""
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`. The answer is acknowledged once it is durable."""
-        self._given_up = None
-        self._progressed(Progress(WORKING))
+        self._unanswered = None
+        self._report(Activity.WORKING)
         private = order.uid.replace("-", "")[:PRIVATE]
 
         async def stored(answer: Answer) -> None:
             if answer.approved:
                 await keep(_verdict(order, answer))
 
-        terminal = self.terminal
-        try:
-            if order.task == PAYMENT:
-                answer = await terminal.pay(order.sum, private, stored)
-            elif order.task == CANCEL:
-                answer = await terminal.cancel(order.sum, private, stored)
-            else:
-                answer = await terminal.refund(order.sum, private, stored)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order
-            raise
+        asks = {Task.PAYMENT: self.terminal.pay, Task.CANCEL: self.terminal.cancel}
+        ask = asks.get(Task(order.task), self.terminal.refund)
+        with self._sending(order):
+            answer = await ask(order.sum, private, stored)
         return _verdict(order, answer)
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Nothing: only a person can tell, or the terminal by itself."""
-        self._given_up = order
-        return Undecided(LOOK)
+        """Nothing: a person has to read the slip, or the terminal sends its answer again."""
+        self._unanswered = order
+        return await super().find_out(order, snapshot, keep, patience)
 
-    def _heard_late(self, answer: Answer) -> None:
-        """An answer that nobody waits for: it is the lost one when all that it tells fits.
+    def _came_late(self, answer: Answer) -> None:
+        """An answer without a request: it is the lost one when all its members match.
 
-        :raises LookupError: when it does not, so that it is not acknowledged and its slip is looked at.
+        :raises LookupError: when they do not, so that it is not acknowledged and a person reads the slip.
         """
-        order, settings = self._given_up, self._settings
+        order, settings = self._unanswered, self._settings
         named = answer.private.strip("0 ")
         fits = order is not None and (answer.register, answer.cents, answer.currency) == (
             settings.register,
@@ -155,48 +117,19 @@ class ConcertDriver:
         )
         if order is None or not fits or (named and not order.uid.replace("-", "").startswith(named)):
             raise LookupError("a late answer to nothing that is known")
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, _verdict(order, answer))
 
-    async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """This protocol reads no card without paying.
-
-        :raises Refused: 5029.
-        """
-        raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
-
-    async def proceed(self, order: Order) -> None:
-        """Nothing ever stops at a card.
-
-        :raises Refused: 5074.
-        """
-        raise Refused(Res.NOTHING_TO_CONFIRM)
-
     async def interrupt(self) -> None:
-        """Take the call back, as long as the request is not on its way.
+        """Withdraw the call before the request is sent.
 
-        :raises Refused: 5029 afterwards: only the terminal's red key stops it then.
+        :raises Refused: 5029 after that: only the terminal's red key stops it then.
         """
         if not self.terminal.interrupt():
             raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt", note="the request is on its way")
 
-    async def check(self) -> None:
-        """A call that asks nothing."""
-        try:
-            await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
-
-    async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`; there is only the ping."""
-        await self.check()
-        return {"restxt": "OK"}
-
-    def close(self) -> None:
-        """No line is kept between operations."""
-
     def _not_sent(self, error: WireError) -> Refused:
-        """What a caller hears of a call that led to nothing (terminals.md 2.1)."""
+        """The refusal for a call without a result."""
         if isinstance(error, NotReady):
             return Refused(Res.TERMINAL_BUSY, aq_errortxt=error.reason)
         if isinstance(error, Interrupted):
@@ -205,21 +138,21 @@ class ConcertDriver:
             return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
         if isinstance(error, Unanswered):
             return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason)
-        return nothing_sent(error, self._unreached(error))
-
-
-def handle_of(order: Order) -> str:
-    """The name of an operation for a later cancel: the wire has none, and the terminal goes by the sum."""
-    return order.uid[:8]
+        return super()._not_sent(error)
 
 
 def _verdict(order: Order, answer: Answer) -> Verdict:
-    """What an answer says of its operation."""
+    """The verdict of an answer."""
     if answer.approved:
         handle = handle_of(order)
         return Approved(sum=answer.cents, cardmask=answer.card.replace("X", "*"), rrn=handle, cancelid=handle)
     res = RESULTS.get(answer.result) if answer.result is not None else None
-    if res is None:
-        return Declined.of(Res.UNHANDLED_CODE, answer.result_code)
     words = "not verified" if res is Res.TERMINAL_ERROR else ""
-    return Declined.of(res, *([words] if words else []), text=words)
+    return catalogued(order, res, answer.result_code, words, words)
+
+
+def build(row: DeviceRow, settings: ConcertSettings, around: Surroundings) -> TerminalService:
+    """The service of a Concert V2 terminal."""
+    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
+    driver = ConcertDriver(settings, endpoint, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -1,8 +1,8 @@
-"""The service's words and an ECR17 terminal's: tasks become letters, codes results (terminals.md 1, 2, 8).
+"""ECR17 terminals: tasks become letters, result codes become results (docs/reference/ecr17.md).
 
-What became of an operation is found out by the terminal's last answer, compared with the one from before the
-request. That answer tells no sum, so another till on the same terminal would be taken for us: a terminal belongs to
-one service.
+A lost answer is found out by the terminal's last answer, compared with the one from before the request. That answer
+has no sum, so an operation of another till on the same terminal would look like ours: a terminal belongs to one
+service.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from hashlib import sha256
 import msgspec
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.cashier import Cashier
-from dmtwisted.terminals.ecr17.settings import CAPABILITIES, SERVICES, Ecr17Settings
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.answers import nothing_sent
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
+from dmtwisted.terminals.ecr17.settings import BAUDRATE, CAPABILITIES, SERVICES, Ecr17Settings
 from dmtwisted.terminals.interface import (
-    CANCEL,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -36,12 +35,13 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.proof import CLOCK_ERROR, batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.ecr17.answers import (
     APPROVED,
@@ -68,24 +68,18 @@ MOST = 99_999_999
 """Hundredths that eight digits hold."""
 
 RESULTS: dict[str, Res] = {NO_CARD: Res.OPERATION_CANCELLED, UNKNOWN_COMMAND: Res.TERMINAL_ERROR}
-"""Result codes besides the bank's refusal (terminals.md 2.2); any other one is 5009."""
+"""Result codes besides the bank's refusal (docs/reference/ecr17.md#result-codes); any other is 5009."""
 
 LRC = {"std": Lrc.STD, "stx": Lrc.STX, "noext": Lrc.NOEXT, "stx_noext": Lrc.STX_NOEXT}
-"""The variants of the check byte by their setting; `auto` is none of them."""
-
-CLOCK_ERROR = timedelta(minutes=2)
-"""How far the terminal's clock may be from ours."""
-
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
+"""The variants of the check byte by their setting, without `auto`."""
 
 
 class Before(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the terminal told of its last operation before a request.
+    """What the terminal reported about its last operation before a request.
 
     ``digest`` stands for the whole answer, which may hold a card number; ``stan`` is the operation's number, empty
-    when it names none; ``begun`` is local time in ISO form; ``tells`` says whether the terminal was known to tell its
-    last operation; ``total`` is the open session's sum.
+    when it names none; ``begun`` is local time in ISO form; ``tells`` says whether the terminal is known to report
+    its last operation; ``total`` is the open session's sum.
     """
 
     digest: str = ""
@@ -104,20 +98,14 @@ Last = PaymentAnswer | PreauthorisationAnswer
 
 
 @implementer(ITerminal)
-class Ecr17Driver:
-    """One ECR17 terminal.
+class Ecr17Driver(TerminalDriver[Ecr17Settings]):
+    """One ECR17 terminal."""
 
-    :param endpoint: opens lines, one for each question.
-    :param clock: the service's time, for comparing with the terminal's.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
-    """
-
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ecr17"
-    keeps_early = False
+    terminal: Ecr17Terminal
+    _card_first: ConfirmedCard
 
     def __init__(
         self,
@@ -127,9 +115,8 @@ class Ecr17Driver:
         reactor: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._clock, self._reactor = clock, reactor
-        self.wait_s = settings.wait_s
         wire = Settings(
             lrc=LRC.get(settings.lrc),
             terminal=settings.terminal_id,
@@ -137,74 +124,62 @@ class Ecr17Driver:
             answer_wait=settings.wait_s,
             receipt_wait=settings.receipt_wait_s if settings.receipts else 0.0,
         )
-        self.terminal = Ecr17Terminal(endpoint, reactor, wire, self._shown, self._printed, self._heard_late)
+        self.terminal = Ecr17Terminal(endpoint, reactor, wire, self._shown, self._printed, self._came_late)
         self._tells = settings.tells_last
         self._receipts: list[str] = []
         self._receipt_due: Deferred[None] | None = None
-        # The operation whose answer did not come, and what the terminal told before it.
-        self._given_up: tuple[Order, Before] | None = None
-        self._cashier = Cashier(reactor, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
+        # The operation whose answer did not come, and what the terminal reported before it.
+        self._unanswered: tuple[Order, Before] | None = None
+        self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
-        if snapshot:
-            before = decode_before(snapshot)
-            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
+        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
         """The terminal's last answer as it is now; asking for it also shows that the terminal is there and free."""
         _check(order)
-        try:
+        with self._refused():
             if self.terminal.lrc is None:
                 await self._find_variant()
             if self._settings.receipts:
                 # It prints by itself again whenever an operation is over.
                 await self.terminal.print_on_register(True)
-            if order.task == TOTALS:
+            if order.task == Task.TOTALS:
                 return b""
             last = await self.terminal.last()
-            total = await self._total() if order.task == SETTLEMENT else None
-        except WireError as error:
-            raise self._not_sent(error) from error
+            total = await self._total() if order.task == Task.SETTLEMENT else None
         self._tells = self._tells or _names(last)
         stan = last.stan if _names(last) else ""
-        begun, place = self._now().isoformat(), self._settings.place
+        begun, place = local_time(self._clock).isoformat(), self._settings.place
         return encode_before(Before(_digest(last), stan, begun, self._tells, total, place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._given_up = None
+        self._unanswered = None
         self._receipts.clear()
-        if order.task == TOTALS:
-            return await self._totals(order)
-        try:
-            answer = await self._operate(order, keep)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order, decode_before(snapshot)
-            raise
+        if order.task == Task.TOTALS:
+            with self._refused(NotReached):
+                return self._verdict(order, await self.terminal.totals())
+        return await self._pay(order, snapshot, keep)
+
+    async def _pay(self, order: Order, snapshot: bytes, keep: Keep, card_present: bool = False) -> Verdict:
+        with self._sending((order, decode_before(snapshot))):
+            answer = await self._operate(order, keep, card_present)
         return await self._with_receipt(self._verdict(order, answer))
 
-    async def _operate(self, order: Order, keep: Keep, card_present: bool = False) -> Answer:
+    async def _operate(self, order: Order, keep: Keep, card_present: bool) -> Answer:
         stored, terminal = self._storing(order, keep), self.terminal
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await terminal.reverse(order.cancelid.zfill(6), stored)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await terminal.close_session(stored)
         return await terminal.pay(order.wanted, card_present=card_present, keep=stored)
 
     def _storing(self, order: Order, keep: Keep) -> WireKeep:
-        """What makes an approval durable before the terminal is told that we have it (rule 7)."""
+        """The function that makes an approval durable before it is acknowledged."""
 
         async def stored(answer: Answer) -> None:
             if isinstance(answer, PaymentAnswer | CloseAnswer) and answer.result == APPROVED:
@@ -212,17 +187,8 @@ class Ecr17Driver:
 
         return stored
 
-    async def _totals(self, order: Order) -> Verdict:
-        try:
-            answer = await self.terminal.totals()
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        if answer.result != APPROVED:
-            return self._declined(order, answer.result, answer.text)
-        return Approved(slip=f"TOTAL {_money(answer.terminal_total)}")
-
     async def _total(self) -> int | None:
-        """The sum of the open session; `None` when the terminal does not tell it."""
+        """The sum of the open session; `None` when the terminal does not report it."""
         answer = await self.terminal.totals()
         return answer.terminal_total if answer.result == APPROVED else None
 
@@ -230,135 +196,86 @@ class Ecr17Driver:
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A card verification; the payment with that card follows when task 7 comes."""
-        self._given_up = None
+        self._unanswered = None
         self._receipts.clear()
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, snapshot, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
-        self._progressed(Progress(WAITING_CARD))
-        try:
-            told = await self.terminal.verify_card()
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError as error:
-            # No money moves by it, so nothing has to be found out.
-            raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
-        read = told.found if isinstance(told, CardAnswer) else told
+    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
+        self._report(Activity.WAITING_CARD)
+        with self._moving_nothing():
+            verified = await self.terminal.verify_card()
+        read = verified.found if isinstance(verified, CardAnswer) else verified
         if not read.approved:
             return self._declined(order, read.result, read.text)
         card.callback(Approved(sum=order.sum, cardmask=read.card))
-        self._progressed(Progress(WAITING_CASHIER))
-        wanted = await self._cashier.confirmed()
+        self._report(Activity.WAITING_CASHIER)
+        wanted = await self._card_first.confirmed()
         if wanted is None:
             return Declined.of(Res.OPERATION_CANCELLED)
         order = msgspec.structs.replace(order, corrected=wanted)
         _check(order)
-        try:
-            answer = await self._operate(order, keep, card_present=True)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order, decode_before(snapshot)
-            raise
-        return await self._with_receipt(self._verdict(order, answer))
-
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
-
-    async def interrupt(self) -> None:
-        """Give up a card that waits for the cashier; a running operation only the terminal's own key stops.
-
-        :raises Refused: 5029 for anything else than a waiting card.
-        """
-        if not self._cashier.waits:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._cashier.say(None)
+        return await self._pay(order, snapshot, keep, card_present=True)
 
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Compare the terminal's last answer, once it is free, with the one from before the request."""
+        """Compare the terminal's last answer, once it is idle, with the one from before the request."""
         before = decode_before(snapshot)
-        self._given_up = order, before
-        try:
+        self._unanswered = order, before
+        with self._refused(NotReached):
             last = await self.terminal.recover(None, patience)
-            if order.task == SETTLEMENT:
-                return _settled(before.total, await self._total())
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            if order.task == Task.SETTLEMENT:
+                return batch_closed(before.total, await self._total(), "session")
         assert last is not None
         if _digest(last) == before.digest:
             if before.tells and last.result != UNKNOWN_COMMAND:
                 return NeverStarted()
-            return Undecided("the terminal was never heard telling its last operation")
+            return Undecided("the terminal has never reported its last operation")
         if not isinstance(last, PaymentAnswer) or not _names(last):
             return Undecided("the terminal's last answer names no operation")
         if last.stan == before.stan:
-            return Undecided(f"operation {last.stan} is told in another way than before")
+            return Undecided(f"operation {last.stan} is reported in another way than before")
         if not self._in_time(before, last):
             return Undecided(f"operation {last.stan} is of another time")
-        self._given_up = None
+        self._unanswered = None
         return self._verdict(order, last)
 
     def _in_time(self, before: Before, last: PaymentAnswer) -> bool:
-        """Whether an operation can be one that began then; without a time in the answer the number decides."""
-        begun, now = datetime.fromisoformat(before.begun), self._now()
+        """Whether the operation can have started then; without a time in the answer the number decides."""
+        begun, now = datetime.fromisoformat(before.begun), local_time(self._clock)
         at = _host_time(last.host_time, now)
         if at is None:
             return True
-        end = min(now, begun + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT)
-        # The terminal tells no seconds.
+        end = latest_end(begun, self.wait_s, now)
+        # The terminal reports no seconds.
         return begun - CLOCK_ERROR - timedelta(minutes=1) <= at <= end + CLOCK_ERROR
 
-    def _heard_late(self, answer: Answer) -> None:
-        """A final answer that nobody waits for: it is the lost one when it is new, of that time and that kind.
+    def _came_late(self, answer: Answer) -> None:
+        """A final answer without a request: it is the lost one when it is new, and time and kind match.
 
         :raises LookupError: when it is not, so that it is not acknowledged.
         """
-        if self._given_up is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
+        if self._unanswered is None or not isinstance(answer, PaymentAnswer) or not _names(answer):
             raise LookupError("a late answer to nothing that is known")
-        order, before = self._given_up
-        if order.task == SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
+        order, before = self._unanswered
+        if order.task == Task.SETTLEMENT or answer.stan == before.stan or not self._in_time(before, answer):
             raise LookupError("a late answer to something else")
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, self._verdict(order, answer))
 
     # Service methods
 
     async def check(self) -> None:
         """The status request."""
-        try:
+        with self._refused():
             status = await self.terminal.status()
-        except WireError as error:
-            raise self._not_sent(error) from error
         if status.state is not TerminalState.OPERATIVE:
             raise self._not_sent(NotOperative(status.state))
 
-    async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`; there is only the ping."""
-        await self.check()
-        return {"restxt": "OK"}
-
-    def close(self) -> None:
-        """Let go of a payment that waits for task 7; no line is kept between operations."""
-        if self._watched is not None:
-            self._watched.cancel()
-
-    # What the terminal tells meanwhile
+    # Messages during an operation
 
     def _shown(self, text: str) -> None:
-        self._progressed(Progress(WORKING, text.strip()))
+        self._report(Activity.WORKING, text.strip())
 
     def _printed(self, receipt: Receipt) -> None:
         self._receipts.append(receipt.text)
@@ -366,12 +283,12 @@ class Ecr17Driver:
             self._receipt_due.callback(None)
 
     async def _with_receipt(self, verdict: Verdict) -> Verdict:
-        """An approval with the receipts that follow it; they come until it is quiet for a while."""
+        """An approval with the receipts that follow it, until none comes for a while."""
         if isinstance(verdict, Declined) or not self._settings.receipts or verdict.slip:
             return verdict
-        heard = -1
-        while heard != len(self._receipts):
-            heard = len(self._receipts)
+        count = -1
+        while count != len(self._receipts):
+            count = len(self._receipts)
             self._receipt_due = Deferred()
             try:
                 await self._receipt_due.addTimeout(self._settings.receipt_wait_s, self._reactor)
@@ -383,7 +300,7 @@ class Ecr17Driver:
     # What an answer means
 
     def _verdict(self, order: Order, answer: Answer) -> Verdict:
-        """What a final answer says of its operation.
+        """The verdict of a final answer.
 
         :raises Garbled: when it is an answer to something else.
         """
@@ -409,15 +326,12 @@ class Ecr17Driver:
     def _declined(self, order: Order, result: str, text: str) -> Declined:
         text = text.strip()
         if result == REFUSED:
-            if order.task == CANCEL:
+            if order.task == Task.CANCEL:
                 return Declined.of(Res.OPERATION_NOT_FOUND, text=text)
             if text:
                 return Declined.of(Res.BANK_MESSAGE, text, "-", result, text=text)
             return Declined.of(Res.BANK_REFUSED)
-        res = RESULTS.get(result)
-        if res is None:
-            return Declined.of(Res.UNHANDLED_CODE, result, text=text)
-        return Declined.of(res, *([text or result] if res is Res.TERMINAL_ERROR else []), text=text)
+        return catalogued(order, RESULTS.get(result), result, text or result, text)
 
     async def _find_variant(self) -> None:
         try:
@@ -426,35 +340,30 @@ class Ecr17Driver:
             raise Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason) from error
 
     def _not_sent(self, error: WireError) -> Refused:
-        """What a caller hears when the terminal certainly took nothing (terminals.md 2.1, 2.2)."""
+        """The refusal when the terminal certainly took nothing (docs/reference/ecr17.md#result-codes)."""
         if isinstance(error, NotOperative):
             if error.state is TerminalState.KEYS:
                 return Refused(Res.TERMINAL_KEYS_WRONG, aq_errortxt=error.reason)
             return Refused(Res.TERMINAL_ERROR, error.reason)
         if isinstance(error, NotTaken):
             if isinstance(error.__cause__, WireError):
-                # It was asked for its state, and that is what went wrong.
+                # The question for the terminal's state failed.
                 return nothing_sent(error.__cause__)
             return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
-        return nothing_sent(error, self._unreached(error))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals tell it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
+        return super()._not_sent(error)
 
 
 def _check(order: Order) -> None:
-    """See that the wire can carry an order.
+    """Check that the wire can carry an order.
 
     :raises Refused: when it cannot; nothing was sent.
     """
-    if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
+    refuse_part(order)
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     stan = order.cancelid
-    # Zeros mean the last operation, whichever that is: never what somebody named.
-    if order.task == CANCEL and not (stan.isascii() and stan.isdigit() and len(stan) <= 6 and stan.strip("0")):
+    # Zeros mean the last operation, which is never the one that the caller named.
+    if order.task == Task.CANCEL and not (stan.isascii() and stan.isdigit() and len(stan) <= 6 and stan.strip("0")):
         raise Refused(Res.OPERATION_NOT_FOUND)
 
 
@@ -463,7 +372,7 @@ def _digest(last: Last) -> str:
 
 
 def _names(answer: Last) -> bool:
-    """Whether an answer has the number of an operation: one without tells of none."""
+    """Whether an answer has the number of an operation; without one it reports none."""
     return answer.stan.strip().isdigit() and answer.stan.strip() != LAST_STAN
 
 
@@ -475,14 +384,12 @@ def _host_time(text: str, now: datetime) -> datetime | None:
     return min((datetime(now.year + year, 1, 1) + into for year in (-1, 0, 1)), key=lambda at: abs(at - now))
 
 
-def _settled(before: int | None, now: int | None) -> Found:
-    """Whether the session was closed: it is empty then. Nobody's money moves by a second closing."""
-    if before and now == before:
-        return NeverStarted()
-    if before and now == 0:
-        return Approved(text="found out: the session is closed")
-    return Undecided("whether the session was closed is not told")
-
-
 def _money(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
+
+
+def build(row: DeviceRow, settings: Ecr17Settings, around: Surroundings) -> TerminalService:
+    """The service of an ECR17 terminal."""
+    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
+    driver = Ecr17Driver(settings, endpoint, around.clock, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -1,20 +1,18 @@
-"""The driver for terminals that speak ECR17: what it can do and how it is set up."""
+"""What ECR17 terminals can do, and their settings (docs/reference/ecr17.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import CANCEL, FINISH, PAYMENT, PING, READ_CARD, SETTLEMENT, TOTALS, names_of
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import PING, Task
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
-CAPABILITIES = frozenset({PAYMENT, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT})
-"""Terminals.md 1: there is no refund on this wire, only the reversal of a payment."""
+CAPABILITIES: frozenset[int] = frozenset(
+    (Task.PAYMENT, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
+)
+"""This wire has no refund, only the reversal of a payment."""
 
 SERVICES = frozenset({PING})
 """The status request."""
@@ -26,6 +24,7 @@ BAUDRATE = 115_200
 class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any terminal, with what differs between models; the port is set on the terminal."""
 
+    has_usual_port: ClassVar[bool] = False
     lrc: Annotated[
         Literal["auto", "std", "stx", "noext", "stx_noext"],
         Meta(description="Variant of the check byte; auto finds it out"),
@@ -38,43 +37,13 @@ class Ecr17Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, k
         bool, Meta(description="Whether the terminal sends its receipts to the till instead of printing them")
     ] = False
     receipt_wait_s: Annotated[
-        float, Meta(ge=0.1, le=30, description="Seconds for which a receipt is waited for after its operation")
+        float, Meta(ge=0.1, le=30, description="Seconds to wait for a receipt after its operation")
     ] = 2.0
     tells_last: Annotated[
         bool,
-        Meta(
-            description="Whether the terminal surely tells its last operation, so that none means none; "
-            "left false, that is believed once it has told one"
-        ),
+        Meta(description="Whether it always reports the last operation; else assumed once it has reported one"),
     ] = False
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is given up")
-    ] = 70.0
-
-    def __post_init__(self) -> None:
-        """See that the members say where the terminal is.
-
-        :raises BadSettings: with the path of the one that is missing.
-        """
-        super().__post_init__()
-        if self.interface == "tcp" and not self.port:
-            raise BadSettings("settings.port", "this protocol has no usual port; it is set on the terminal")
+    confirm_s: CardWait = 70.0
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.ecr17.driver import Ecr17Driver
-
-    endpoint = endpoint_of(settings, around.reactor, 0, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = Ecr17Driver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="ecr17",
-    title="ECR17",
-    settings=Ecr17Settings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-)
+DRIVER = terminal_driver("ecr17", "ECR17", Ecr17Settings, CAPABILITIES, f"{__package__}.driver")

@@ -1,7 +1,7 @@
-"""The service's words and a nexo terminal's: tasks become messages, conditions results (terminals.md 1, 2, 11).
+"""nexo terminals: tasks become messages, error conditions become results (docs/reference/nexo.md).
 
-The ServiceID of an operation is made from the operation's own name, which the journal has before the first byte
-leaves. By it the terminal tells exactly what became of the operation, also after a restart.
+The ServiceID of an operation is made from its own name, which is in the journal before the first byte is sent. By it
+the terminal reports exactly how the operation ended, even after a restart.
 """
 
 from __future__ import annotations
@@ -10,31 +10,21 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 import msgspec
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
-from dmtwisted.terminals.cashier import Cashier
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
+from dmtwisted.terminals.codes import catalogued
+from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
-    CARD_READ,
-    DISCOUNT_CARD,
     ECHO,
-    PAYMENT,
-    PIN,
-    PRINTING,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -42,13 +32,13 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
-    Undecided,
+    Task,
     Verdict,
 )
-from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings, blocks_of
+from dmtwisted.terminals.proof import batch_closed
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.nexo.messages import (
     LONGEST_ID,
@@ -66,7 +56,7 @@ from protocols.terminals.nexo.messages import (
 from protocols.terminals.nexo.notice import Notice, Step
 from protocols.terminals.nexo.notices import NoticePort, Notices
 from protocols.terminals.nexo.sealing import Seal
-from protocols.terminals.nexo.terminal import NexoTerminal, Settings
+from protocols.terminals.nexo.terminal import NexoTerminal, Settings, local_agent
 
 CONDITIONS: dict[str, Res] = {
     **dict.fromkeys(
@@ -90,19 +80,19 @@ CONDITIONS: dict[str, Res] = {
     Condition.NOT_FOUND: Res.OPERATION_NOT_FOUND,
     **dict.fromkeys((Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE), Res.TASK_NOT_SUPPORTED),
 }
-"""Why it failed (terminals.md 2.2); a condition that is not here is 5009."""
+"""Results by condition (docs/reference/nexo.md#result-codes); any other condition is 5009."""
 
 WORDS: dict[str, tuple[tuple[tuple[str, ...], Res], ...]] = {
     Condition.DEVICE_OUT: ((("print", "paper"), Res.NO_PAPER), (("reader", "card"), Res.CARD_READER_MISSING)),
     Condition.PAYMENT_RESTRICTION: ((("limit",), Res.BANK_LIMIT_EXCEEDED),),
 }
-"""Conditions that the terminal's words tell apart further."""
+"""Conditions with several results, by words in the terminal's text."""
 
 REASON, MESSAGE = "refusalReason", "message"
-"""Members of the details that tell why the bank refused."""
+"""Members of the details with the bank's reason."""
 
-STEPS: dict[str, str] = {
-    **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), WAITING_CARD),
+STEPS: dict[str, Activity] = {
+    **dict.fromkeys((Step.TENDER_CREATED, Step.PROVIDE_CARD_DETAILS), Activity.WAITING_CARD),
     **dict.fromkeys(
         (
             Step.CARD_INSERTED,
@@ -112,28 +102,28 @@ STEPS: dict[str, str] = {
             Step.WAIT_FOR_APP_SELECTION,
             Step.APPLICATION_SELECTED,
         ),
-        CARD_READ,
+        Activity.CARD_READ,
     ),
-    Step.WAIT_FOR_PIN: PIN,
-    **dict.fromkeys((Step.PIN_ENTERED, Step.SIGNATURE_CHECKED), BANK),
-    **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), WAITING_CASHIER),
-    Step.PRINT_RECEIPT: PRINTING,
+    Step.WAIT_FOR_PIN: Activity.PIN,
+    **dict.fromkeys((Step.PIN_ENTERED, Step.SIGNATURE_CHECKED), Activity.BANK),
+    **dict.fromkeys((Step.ASK_SIGNATURE, Step.CHECK_SIGNATURE), Activity.WAITING_CASHIER),
+    Step.PRINT_RECEIPT: Activity.PRINTING,
 }
-"""What the display shows as a state of ours; any other step is `WORKING`."""
+"""The activity for what the display shows; any other step is `WORKING`."""
 
 BETWEEN = "@"
-"""Stands between the terminal's own name of a transaction and its time: a reversal has to name both."""
+"""The character between the terminal's name of a transaction and its time: a reversal has to name both."""
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What the open batch holds; what a lost general report is found out by."""
+    """The sums of the open batch, by which a lost general report is found out."""
 
     sums: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def of(cls, told: TotalsAnswer) -> Batch:
+    def of(cls, answer: TotalsAnswer) -> Batch:
         """Kind, count and hundredths of each sum that counts something."""
-        return cls(tuple((total.kind, total.count, total.amount) for total in told.totals if total.count))
+        return cls(tuple((total.kind, total.count, total.amount) for total in answer.totals if total.count))
 
 
 encode_batch = msgspec.json.Encoder().encode
@@ -141,20 +131,18 @@ decode_batch = msgspec.json.Decoder(Batch).decode
 
 
 @implementer(ITerminal)
-class NexoDriver:
+class NexoDriver(TerminalDriver[NexoSettings]):
     """One nexo terminal.
 
     :param agent: sends the requests.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
-    :param port: where the terminal posts what its display shows, if anywhere.
+    :param port: the port to which the terminal posts its display texts, if any.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "nexo"
-    keeps_early = False
+    terminal: NexoTerminal
+    _card_first: ConfirmedCard
 
     def __init__(
         self,
@@ -164,8 +152,7 @@ class NexoDriver:
         unreached: Callable[[WireError], Refused],
         port: NoticePort | None = None,
     ) -> None:
-        self._settings, self._clock, self._unreached = settings, clock, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
         seal = None
         if settings.passphrase:
             seal = Seal(settings.passphrase, settings.key_identifier, settings.key_version)
@@ -179,80 +166,68 @@ class NexoDriver:
         self.terminal = NexoTerminal(agent, clock, wire, seal)
         # What runs now, for an abort.
         self._running: tuple[Category, str] | None = None
-        self._cashier = Cashier(clock, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
+        self._card_first = ConfirmedCard(clock, settings.confirm_s)
         self._port = port
         if port is not None:
             port.open(Notices(self._noticed, seal, _address(settings.host)))
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`; an answer comes on its request's own connection, so nothing comes late."""
-        self._progressed = progress
-
     def _noticed(self, notice: Notice) -> None:
-        """What the display shows, if it is about the operation that runs; it proves nothing (rule 11)."""
+        """Report what the display shows (docs/reference/nexo.md#notices); it proves nothing."""
         if self._running is not None and notice.service_id == self._running[1]:
-            self._progressed(Progress(STEPS.get(notice.step, WORKING), mask_cards(notice.details)))
+            self._report(STEPS.get(notice.step, Activity.WORKING), mask_cards(notice.details))
 
     # Operations
 
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
-
     async def snapshot(self, order: Order) -> bytes:
-        """A diagnosis shows that the terminal is there and free; only a general report needs to know more."""
-        if order.task == CANCEL or (order.task == REFUND and self._settings.refunds == "referenced"):
+        """A diagnosis shows that the terminal is there and idle; before a general report also read the batch."""
+        if order.task == Task.CANCEL or (order.task == Task.REFUND and self._settings.refunds == "referenced"):
             self._original(order)
-        try:
+        with self._refused():
             await self._diagnose(host=False)
-            if order.task != SETTLEMENT:
+            if order.task != Task.SETTLEMENT:
                 return b""
-            told = await self.terminal.totals()
-        except WireError as error:
-            raise self._not_sent(error) from error
-        return encode_batch(Batch.of(told)) if told.response.result is Result.SUCCESS else b""
+            answer = await self.terminal.totals()
+        return encode_batch(Batch.of(answer)) if answer.response.result is Result.SUCCESS else b""
 
     async def _diagnose(self, host: bool) -> None:
-        """Ask the terminal how it is.
+        """Ask the terminal for its state.
 
-        :raises Refused: when it says that it cannot work now.
+        :raises Refused: when it cannot work now.
         """
         response = (await self.terminal.diagnose(host)).response
-        # A diagnosis that is not granted says nothing about payments.
+        # A terminal that does not allow a diagnosis may still take payments.
         if response.result is Result.FAILURE and (host or response.condition not in _NOT_GRANTED):
-            raise _declined(Order(PAYMENT, ""), response).refused()
+            raise _declined(Order(Task.PAYMENT, ""), response).refused()
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._progressed(Progress(WORKING))
+        self._report(Activity.WORKING)
         try:
-            return await self._operate(order)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                return await self._operate(order)
         finally:
             self._running = None
 
     async def _operate(self, order: Order, card: Transaction | None = None) -> Verdict:
         terminal, name, service_id = self.terminal, order.uid, service_id_of(order)
-        if order.task == TOTALS:
+        if order.task == Task.TOTALS:
             return self._totals(order, await terminal.totals())
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             self._running = Category.RECONCILIATION, service_id
             return self._totals(order, await terminal.reconcile(service_id))
-        if order.task == DISCOUNT_CARD:
+        if order.task == Task.DISCOUNT_CARD:
             return await self._discount_card(order)
         self._running = self._category(order), service_id
         if self._running[0] is Category.REVERSAL:
-            part = order.sum if order.part or order.task == REFUND else None
+            part = order.sum if order.part or order.task == Task.REFUND else None
             return self._verdict(order, await terminal.reverse(service_id, name, self._original(order), part))
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return self._verdict(order, await terminal.refund(service_id, name, order.sum))
         answer = await terminal.pay(service_id, name, order.wanted, cash=order.cash, card=card)
         return self._verdict(order, answer)
 
     async def _discount_card(self, order: Order) -> Verdict:
-        """A card of the shop's own; it is let go of at once, for nothing is paid with it."""
+        """The shop's own card; it is released at once, for nothing is paid with it."""
         read = await self._read(order, loyalty=True)
         if read.response.result is Result.FAILURE:
             return _declined(order, read.response)
@@ -263,39 +238,23 @@ class NexoDriver:
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """A card acquisition; the payment that refers to it follows when task 7 comes."""
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, card))
+        return await self._card_first.read(lambda card: self._held(order, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, card: Deferred[Approved | None]) -> Verdict:
-        self._progressed(Progress(WAITING_CARD))
+    async def _held(self, order: Order, card: CardDue) -> Verdict:
+        self._report(Activity.WAITING_CARD)
         try:
-            try:
-                read = await self._read(order)
-            except NotReached:
-                raise
-            except WireError as error:
-                # No money moves by it, so nothing has to be found out.
-                raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
-            if read.response.result is Result.FAILURE:
-                return _declined(order, read.response)
-            card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
-            self._progressed(Progress(WAITING_CASHIER))
-            wanted = await self._cashier.confirmed()
-            if wanted is None:
-                await self._release()
-                return Declined.of(Res.OPERATION_CANCELLED)
-            return await self._operate(msgspec.structs.replace(order, corrected=wanted), read.transaction)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                with self._moving_nothing():
+                    read = await self._read(order)
+                if read.response.result is Result.FAILURE:
+                    return _declined(order, read.response)
+                card.callback(Approved(sum=order.sum, cardmask=_masked(read.masked_pan), paysys=read.brand))
+                self._report(Activity.WAITING_CASHIER)
+                wanted = await self._card_first.confirmed()
+                if wanted is None:
+                    await self._release()
+                    return Declined.of(Res.OPERATION_CANCELLED)
+                return await self._operate(msgspec.structs.replace(order, corrected=wanted), read.transaction)
         finally:
             self._running = None
 
@@ -308,97 +267,86 @@ class NexoDriver:
         try:
             await self.terminal.release_card()
         except WireError as error:
-            # The terminal lets go of it by itself after a while.
-            self.log.info("the card was not let go of: {error}", error=error)
-
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
+            # The terminal releases it by itself after a while.
+            self.log.info("the card was not released: {error}", error=error)
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`."""
-        if self._cashier.waits:
-            self._cashier.say(None)
-        elif self._running is None:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
+        if self._card_first.waits or self._running is None:
+            await super().interrupt()
         else:
             await self.terminal.abort(*self._running)
 
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask for the operation by its ServiceID; a general report, which is not told so, by the open batch."""
-        try:
-            if order.task == SETTLEMENT:
+        """Ask for the operation by its ServiceID; for a general report, which has none, read the open batch."""
+        with self._refused(NotReached):
+            if order.task == Task.SETTLEMENT:
                 before = decode_batch(snapshot) if snapshot else None
-                return _settled(before, await self.terminal.totals())
-            told = await self.terminal.recover(self._category(order), service_id_of(order), patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        if told is None or (not told.approved and told.response.condition in _NOT_TAKEN):
+                now = await self.terminal.totals()
+                sums = Batch.of(now).sums if now.response.result is Result.SUCCESS else None
+                return batch_closed(before and before.sums, sums)
+            answer = await self.terminal.recover(self._category(order), service_id_of(order), patience)
+        if answer is None or (not answer.approved and answer.response.condition in _NOT_TAKEN):
             return NeverStarted()
-        return self._verdict(order, told)
+        return self._verdict(order, answer)
 
     # Service methods
 
     async def check(self) -> None:
         """A diagnosis; a port for notices has to be open, too."""
-        try:
+        with self._refused():
             await self._diagnose(host=False)
-        except WireError as error:
-            raise self._not_sent(error) from error
         if self._port is not None and self._port.why:
             raise Refused(Res.TERMINAL_ERROR, f"port {self._port.number} for its notices: {self._port.why}")
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a diagnosis, of the line to the bank too when that is wanted."""
-        try:
+        with self._refused():
             await self._diagnose(host=name == ECHO)
-        except WireError as error:
-            raise self._not_sent(error) from error
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """Let go of a payment that waits for task 7 and of the port for notices; no connection is kept."""
+        """End a payment that waits for task 7 and close the port for notices; no connection is kept."""
         if self._port is not None:
             self._port.close()
-        if self._watched is not None:
-            self._watched.cancel()
+        super().close()
 
-    # What is asked, and what the answer means
+    # Requests and the meaning of answers
 
     def _category(self, order: Order) -> Category:
-        """What an operation is about, as a question for it has to say."""
-        referenced = order.task == REFUND and self._settings.refunds == "referenced"
-        return Category.REVERSAL if order.task == CANCEL or referenced else Category.PAYMENT
+        """The category of an operation, which a question about it has to name."""
+        referenced = order.task == Task.REFUND and self._settings.refunds == "referenced"
+        return Category.REVERSAL if order.task == Task.CANCEL or referenced else Category.PAYMENT
 
     def _original(self, order: Order) -> Transaction:
         """The transaction that a cancel or a refund names.
 
-        :raises Refused: when that is no name of ours: nothing was sent.
+        :raises Refused: when that is not a name of ours; nothing was sent.
         """
-        given = order.rrn if order.task == REFUND else order.cancelid
+        given = order.rrn if order.task == Task.REFUND else order.cancelid
         name, between, at = given.partition(BETWEEN)
         if not (name and between and at):
-            raise Refused(Res.WRONG_RRN if order.task == REFUND else Res.OPERATION_NOT_FOUND)
+            raise Refused(Res.WRONG_RRN if order.task == Task.REFUND else Res.OPERATION_NOT_FOUND)
         return Transaction(name, at)
 
     def _verdict(self, order: Order, answer: PaymentAnswer) -> Verdict:
-        """What an answer says of its operation.
+        """The verdict of an answer.
 
         :raises Refused: when the terminal did not take it.
-        :raises Garbled: when it approves a part and does not say which.
+        :raises Garbled: when it approves a part without an amount.
         """
         if not answer.approved:
             return _taken(_declined(order, answer.response))
         partly = answer.response.result is Result.PARTIAL
         if partly and answer.approved_amount is None:
-            raise Garbled("a part was approved, and the terminal does not say which")
-        told = order.wanted if answer.approved_amount is None else answer.approved_amount
-        less = order.task != CANCEL and told != order.wanted
+            raise Garbled("a part was approved, but the terminal does not say how much")
+        amount = order.wanted if answer.approved_amount is None else answer.approved_amount
+        less = order.task != Task.CANCEL and amount != order.wanted
         named = "" if answer.transaction is None else f"{answer.transaction.id}{BETWEEN}{answer.transaction.at}"
         return Approved(
-            sum=told,
+            sum=amount,
             cardmask=answer.card,
             paysys=answer.brand,
             auth_code=answer.approval_code,
@@ -410,7 +358,7 @@ class NexoDriver:
         )
 
     def _totals(self, order: Order, answer: TotalsAnswer) -> Verdict:
-        """What the answer to a report says.
+        """The verdict of the answer to a report.
 
         :raises Refused: when the terminal did not take it.
         """
@@ -419,12 +367,9 @@ class NexoDriver:
         lines = (f"{total.kind} {total.count} {_money(total.amount)} {total.currency}" for total in answer.totals)
         return Approved(slip="\n".join(line.rstrip() for line in lines))
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
 
 def _address(host: str) -> str:
-    """``host`` when it is an address; a name may have several, so nothing is compared with it."""
+    """``host`` when it is an address; a name may have several addresses, so it is not compared."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -435,56 +380,43 @@ _NOT_GRANTED = frozenset({Condition.NOT_ALLOWED, Condition.UNAVAILABLE_SERVICE})
 
 
 _NOT_TAKEN = frozenset({Condition.BUSY, Condition.IN_PROGRESS})
-"""Answers of a terminal that works for somebody else: what it was asked for never began."""
+"""Answers of a terminal that is busy with another operation: ours never started."""
 
 
 def service_id_of(order: Order) -> str:
-    """The ServiceID of an operation: the beginning of its own random name."""
+    """The ServiceID of an operation: the first characters of its random name."""
     return order.uid.replace("-", "")[:LONGEST_ID]
 
 
 def _declined(order: Order, response: Response) -> Declined:
-    """A refusal by its condition, and by the words beside it (terminals.md 2.2)."""
+    """A refusal by its condition and the words beside it (docs/reference/nexo.md#result-codes)."""
     condition, details = response.condition, response.details
     reason, message = details.get(REASON, ""), details.get(MESSAGE, "")
     text = reason or message
     if condition == Condition.REFUSAL and reason:
         code = reason.split(" ", 1)[0]
         return Declined.of(Res.BANK_MESSAGE, reason, condition, code if code.isdigit() else "-", text=text)
-    if condition == Condition.NOT_FOUND and order.task == REFUND:
+    if condition == Condition.NOT_FOUND and order.task == Task.REFUND:
         return Declined.of(Res.WRONG_RRN, text=text)
     low = f"{reason} {message}".lower()
-    told = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))
-    found = next(told, CONDITIONS.get(condition))
-    if found is None:
-        return Declined.of(Res.UNHANDLED_CODE, condition or "-", text=text)
-    details_of = {Res.TERMINAL_ERROR: f"{condition} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
-    return Declined.of(found, *([details_of[found]] if found in details_of else []), text=text or condition)
+    by_words = (res for words, res in WORDS.get(condition, ()) if any(word in low for word in words))
+    found = next(by_words, CONDITIONS.get(condition))
+    words = f"{condition} {text}".strip()
+    return catalogued(order, found, condition or "-", words, text or (condition if found else ""))
 
 
 def _taken(declined: Declined) -> Declined:
-    """A refusal of something that began.
+    """A refusal of an operation that started.
 
-    :raises Refused: when it did not begin, for the terminal was busy.
+    :raises Refused: when it did not start because the terminal was busy.
     """
     if declined.res == Res.TERMINAL_BUSY.code:
         raise declined.refused()
     return declined
 
 
-def _settled(before: Batch | None, told: TotalsAnswer) -> Found:
-    """Whether the batch was closed: it is empty then. Nobody's money moves by a second report."""
-    if before is not None and before.sums and told.response.result is Result.SUCCESS:
-        now = Batch.of(told)
-        if now == before:
-            return NeverStarted()
-        if not now.sums:
-            return Approved(text="found out: the batch is closed")
-    return Undecided("whether the batch was closed is not told")
-
-
 def _slip(receipts: tuple[Receipt, ...]) -> str:
-    """The customer's receipt, or the one that there is."""
+    """The customer's receipt, or else the first one."""
     kept = [receipt for receipt in receipts if receipt.kind == "CustomerReceipt"] or list(receipts[:1])
     return "\n\n".join("\n".join(receipt.lines) for receipt in kept)
 
@@ -495,3 +427,15 @@ def _masked(pan: str) -> str:
 
 def _money(hundredths: int) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def build(row: DeviceRow, settings: NexoSettings, around: Surroundings) -> TerminalService:
+    """The service of a nexo terminal."""
+    agent = local_agent(around.reactor, settings.roots, settings.server_name)
+    port = None
+    if settings.notices_port:
+        interface = "::" if ":" in settings.host else ""
+        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
+        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
+    driver = NexoDriver(settings, agent, around.reactor, Unreached(settings), port)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -1,45 +1,33 @@
-"""The driver for terminals that speak nexo JSON: what it can do and how it is set up."""
+"""What nexo terminals can do, and their settings (docs/reference/nexo.md#settings)."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
-    ECHO,
-    FINISH,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached
+from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
-CAPABILITIES = frozenset(
-    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT, CASH_ISSUE},
-)
-"""Terminals.md 1; instalments are an acquirer's option."""
+CAPABILITIES: frozenset[int] = TASKS - {
+    Task.TRANSFER,
+    Task.BANK_SERVICE,
+    Task.INSTALMENTS,
+    Task.INSTALMENTS_REFUND,
+    Task.STORED,
+}
+"""Instalments are an option of acquirers."""
 
 SERVICES = frozenset({PING, ECHO})
 """Diagnosis, without and with the bank."""
 
 PORT = 8443
-"""Where these terminals listen (terminals.md 11)."""
+"""The usual port (docs/reference/nexo.md#line)."""
 
 CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
-"""Ends of the labels of PEM."""
+"""How PEM labels end."""
 
 _PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
@@ -47,10 +35,9 @@ _PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTAL
 class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any terminal in a network, with names, key and certificates."""
 
+    network_only: ClassVar[bool] = True
     poi_id: Annotated[str, Meta(min_length=1, description="Model and serial number of the terminal, V400m-346403161")]
-    ca: Annotated[
-        str, Meta(description="Certificates (PEM) that the terminal's own must lead to: its maker's terminal root")
-    ]
+    ca: Annotated[str, Meta(description="Certificates (PEM) that sign the terminal's own: its maker's terminal root")]
     sale_id: Annotated[
         str, Meta(min_length=1, description="Name of this till; each till at a terminal has its own")
     ] = "dmtwisted"
@@ -76,18 +63,14 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
     notices_pem: Annotated[
         str, Meta(description="Certificate and private key (PEM) of that port, for HTTPS; empty is HTTP")
     ] = ""
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before the card is let go")
-    ] = 70.0
+    confirm_s: CardWait = 70.0
 
     def __post_init__(self) -> None:
-        """See that it is a terminal in a network, with certificates, and with a key that is whole or absent.
+        """Check certificates, and that the shared key is complete or absent.
 
         :raises BadSettings: with the path of the member that does not fit.
         """
         super().__post_init__()
-        if self.interface != "tcp":
-            raise BadSettings("settings.interface", "this protocol goes over a network only")
         if not self.roots:
             raise BadSettings("settings.ca", "at least one certificate in PEM is expected")
         if self.notices_pem:
@@ -105,13 +88,13 @@ class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def url(self) -> str:
-        """Where the terminal takes messages."""
+        """The address for messages to the terminal."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"https://{host}:{self.port or PORT}/nexo"
 
 
 def blocks_of(pem: str) -> list[tuple[str, str]]:
-    """Label and text of each block of ``pem``, with the line breaks that a form of one line has lost."""
+    """Label and text of each block of ``pem``, with the line breaks that a one-line form has removed."""
     found = []
     for match in _PEM.finditer(pem):
         label, body = match[1], "".join(match[2].split())
@@ -120,29 +103,11 @@ def blocks_of(pem: str) -> list[tuple[str, str]]:
     return found
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    # HTTP client, TLS and ciphers come with these: only a shop that has such a terminal pays for them.
-    from dmtwisted.terminals.nexo.driver import NexoDriver
-    from protocols.terminals.nexo.notices import NoticePort
-    from protocols.terminals.nexo.terminal import local_agent
-
-    agent = local_agent(around.reactor, settings.roots, settings.server_name)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    port = None
-    if settings.notices_port:
-        interface = "::" if ":" in settings.host else ""
-        pem = "".join(block for _, block in blocks_of(settings.notices_pem))
-        port = NoticePort(around.reactor, settings.notices_port, pem, interface)
-    driver = NexoDriver(settings, agent, around.reactor, unreached, port)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="nexo",
-    title="nexo JSON (Adyen)",
-    settings=NexoSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "nexo",
+    "nexo JSON (Adyen)",
+    NexoSettings,
+    CAPABILITIES,
+    f"{__package__}.driver",
     secrets=("passphrase", "key_identifier", "notices_pem"),
 )

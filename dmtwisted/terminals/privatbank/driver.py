@@ -1,43 +1,30 @@
-"""The service's words and a PrivatBank terminal's: tasks become methods, codes results (terminals.md 1, 2, 4)."""
+"""PrivatBank terminals: tasks become methods, codes become results (docs/reference/privatbank-json.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver
+from dmtwisted.terminals.card_first import CardDue
 from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
-    BANK,
-    BANK_SERVICE,
-    CANCEL,
-    CARD_READ,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
     ECHO,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
     MASKS,
     MERCHANTS,
-    PAYMENT,
-    PIN,
-    PRINTING,
-    READ_CARD,
     READING,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -45,8 +32,8 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
     Undecided,
     Verdict,
 )
@@ -58,8 +45,9 @@ from dmtwisted.terminals.privatbank.proof import (
     refused_by_bank,
     shows_receipt,
 )
-from dmtwisted.terminals.privatbank.settings import CAPABILITIES, SERVICES, PrivatbankSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.privatbank.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, PrivatbankSettings
+from dmtwisted.terminals.proof import latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
@@ -93,78 +81,70 @@ TERMINAL: dict[str, Res] = {
     "1007": Res.CARD_READER_MISSING,
     "1008": Res.TRANSACTION_COMPLETE,
 }
-"""The terminal's own codes, from 1000 on (terminals.md 2.2, 4.6)."""
+"""The terminal's own codes, from 1000 on (docs/reference/privatbank-json.md#result-codes)."""
 
 GENERAL, CANCELLED, LOCAL = "1000", "1001", "0001"
-"""An error told by its text, a key on the terminal, and a failure before the bank was asked."""
+"""A general error with a text, a key on the terminal, and a failure before the bank was asked."""
 
 SETTLE_FIRST = ("звірк", "batch close", "settlement")
-"""What the text of a general error has in it when a general report is due (terminals.md 2.2, 5026)."""
+"""Words in the text of a general error when a general report is due (5026)."""
 
 RRN_WORDS = ("rrn",)
-"""What it has in it when a refund names no payment (5025)."""
+"""Words in it when a refund names no payment (5025)."""
 
 REQUESTS: dict[int, Callable[[Order, str, PrivatbankSettings], Primary]] = {
-    PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
-    CANCEL: lambda order, *_: (
+    Task.PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    Task.READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
+    Task.REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
+    Task.CANCEL: lambda order, *_: (
         WithdrawalPartly(order.sum, order.cancelid) if order.part else Withdrawal(order.cancelid)
     ),
-    BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
-    CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
-    INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
-    INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
+    Task.BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
+    Task.CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
+    Task.INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
+    Task.INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
         order.sum, order.agreement, service=settings.instalments_refund
     ),
-    TOTALS: lambda _, merchant, __: Audit(merchant),
-    SETTLEMENT: lambda _, merchant, __: Verify(merchant),
-    DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
+    Task.TOTALS: lambda _, merchant, __: Audit(merchant),
+    Task.SETTLEMENT: lambda _, merchant, __: Verify(merchant),
+    Task.DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
 }
-"""The method for each task (terminals.md 1)."""
+"""The method for each task (docs/reference/privatbank-json.md#methods)."""
 
 PROGRESS = {
-    0: WORKING,
-    1: CARD_READ,
-    2: CARD_READ,
-    3: BANK,
-    4: WAITING_CASHIER,
-    5: PRINTING,
-    6: PIN,
-    7: WORKING,
-    8: WAITING_CARD,
-    9: WAITING_CARD,
-    10: WORKING,
-    11: WAITING_CASHIER,
+    0: Activity.WORKING,
+    1: Activity.CARD_READ,
+    2: Activity.CARD_READ,
+    3: Activity.BANK,
+    4: Activity.WAITING_CASHIER,
+    5: Activity.PRINTING,
+    6: Activity.PIN,
+    7: Activity.WORKING,
+    8: Activity.WAITING_CARD,
+    9: Activity.WAITING_CARD,
+    10: Activity.WORKING,
+    11: Activity.WAITING_CASHIER,
 }
-"""The terminal's progress codes in our words (terminals.md 4.7)."""
+"""Activities by progress code (docs/reference/privatbank-json.md#service-messages)."""
 
 POLL = 0.5
-"""Seconds between two questions for the progress (rule 11), so that what is shown is less than a second old."""
-
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
+"""Seconds between two questions for the progress, which is shown less than a second old."""
 
 NOTHING_SHOWN = ("NO_D_GROUP", "PAN_UNDEF")
-"""What a terminal says of a card that it has not read (terminals.md 4.7)."""
+"""Values of a card that was not read (docs/reference/privatbank-json.md#service-messages)."""
 
 
 @implementer(ITerminal)
-class PrivatbankDriver:
+class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
     """One PrivatBank terminal.
 
-    :param endpoint: opens the line.
-    :param clock: the service's time, for comparing with slips.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "privatbank-json"
-    keeps_early = False
+    terminal: PrivatbankTerminal
 
     def __init__(
         self,
@@ -175,88 +155,62 @@ class PrivatbankDriver:
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._clock, self._reactor = clock, reactor
-        self.wait_s = settings.wait_s
         opening = Opening(thorough=settings.opening == "thorough", pause=settings.opening_pause_s)
         pace = pace or Pace(operation=settings.wait_s, poll=POLL)
-        self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._heard_late)
+        self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._came_late)
         self._tells_receipts = settings.tells_receipts
-        # The last receipt of the open batch that the terminal told of.
+        # The last receipt of the open batch that the terminal reported.
         self._receipt = Snapshot()
         self._interrupted = False
-        self._progressed: Callable[[Progress], None] = _nobody
-        self._late: Callable[[str, Verdict], None] = _nobody_late
-        # The operation whose answer did not come, and what it would be an answer to.
-        self._given_up: Order | None = None
+        # The operation whose answer did not come.
+        self._unanswered: Order | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
 
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
-
     def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that told receipts at this place still tells them."""
-        if snapshot:
-            before = decode_last(snapshot)
-            self._tells_receipts = self._tells_receipts or (before.tells and before.place == self._settings.place)
+        """See `ITerminal.recall`: a terminal that reported receipts at this place still does."""
+        self._tells_receipts = self._tells_receipts or told_before(snapshot, self._settings.place)
 
     # Operations
 
     async def snapshot(self, order: Order) -> bytes:
-        """The last receipt as it is now; asking for it also shows that the terminal is there and free."""
-        try:
-            told = await self._last_receipt()
-        except WireError as error:
-            raise self._not_sent(error) from error
-        if told.busy:
+        """The last receipt as it is now; the question also shows that the terminal is there and idle."""
+        with self._refused():
+            reply = await self._last_receipt()
+        if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
-        self._tells_receipts = self._tells_receipts or shows_receipt(told)
-        self._receipt = self._receipt if told.error else Snapshot.of(told)
+        self._tells_receipts = self._tells_receipts or shows_receipt(reply)
+        self._receipt = self._receipt if reply.error else Snapshot.of(reply)
         return encode_last(
-            LastReceipt.of(told, self._receipt, self._now(), self._tells_receipts, self._settings.place)
+            LastReceipt.of(reply, self._receipt, local_time(self._clock), self._tells_receipts, self._settings.place)
         )
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
-        self._interrupted, self._given_up = False, None
+        self._interrupted, self._unanswered = False, None
         request = self._request(order)
-        try:
+        with self._sending(order):
             reply = await self.terminal.run(request, self.wait_s, self._moved)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        except WireError:
-            self._given_up = order
-            raise
         return self._verdict(order, reply)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """A purchase that the terminal stops at its card for as long as it is set to."""
-        self._interrupted, self._given_up, self._corrected = False, None, None
-        ended: Deferred[Verdict] = Deferred()
-        try:
+        """A purchase that the terminal stops at its card, as long as it is set up for."""
+        self._interrupted, self._unanswered, self._corrected = False, None, None
+        return await self._card_first.read(lambda card: self._held(order, card))
+
+    async def _held(self, order: Order, card: CardDue) -> Verdict:
+        with self._sending(order):
             opened = await self.terminal.read_card(order.sum, self._merchant(order), self.wait_s, self._moved)
-        except WireError as error:
-            ended.errback(self._not_sent(error) if isinstance(error, NotReached) else error)
-            return ReadCard(None, ended)
-
-        async def end() -> Verdict:
-            try:
-                reply = await opened.ended
-            except NotReached as error:
-                raise self._not_sent(error) from error
-            except WireError:
-                self._given_up = order
-                raise
-            return self._verdict(self._corrected or order, reply)
-
-        Deferred.fromCoroutine(end()).chainDeferred(ended)
-        shown = await opened.card
-        return ReadCard(None if shown is None else _card(order, shown), ended)
+            shown = await opened.card
+            if shown is not None:
+                card.callback(_card(order, shown))
+            reply = await opened.ended
+        return self._verdict(self._corrected or order, reply)
 
     async def proceed(self, order: Order) -> None:
-        """Name the sum, also an unchanged one: so the terminal goes on at once, and not when its patience ends."""
+        """Send the sum even if it is unchanged: the terminal then goes on at once, not after its timeout."""
         self._corrected = order
         reply = await self.terminal.correct(order.wanted)
         if reply.error or reply.unknown_method:
@@ -274,47 +228,45 @@ class PrivatbankDriver:
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Compare the last receipt of the terminal, once it is free, with the one from before the request."""
-        self._given_up = order
+        """Compare the last receipt, once the terminal is idle, with the one from before the request."""
+        self._unanswered = order
         before = decode_last(snapshot)
-        try:
-            told = await self._last(patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        if told.busy:
-            return Undecided("the terminal is still at work")
-        if order.task == SETTLEMENT:
-            return _settled(before, told)
-        limit = datetime.fromisoformat(before.begun) + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT
-        finding = prove(order, before, told, min(self._now(), limit))
+        with self._refused(NotReached):
+            reply = await self._last(patience)
+        if reply.busy:
+            return Undecided("the terminal is still busy")
+        if order.task == Task.SETTLEMENT:
+            return _settled(before, reply)
+        ended = latest_end(datetime.fromisoformat(before.begun), self.wait_s, local_time(self._clock))
+        finding = prove(order, before, reply, ended)
         if finding is Finding.NOTHING:
             return NeverStarted()
         if finding is Finding.OURS:
-            return self._verdict(order, told)
-        return Undecided(f"the last receipt is {told.transaction.invoice_number or 'not told'}")
+            return self._verdict(order, reply)
+        return Undecided(f"the last receipt is {reply.transaction.invoice_number or 'not reported'}")
 
     async def _last(self, patience: float) -> Reply:
-        """The last receipt of a terminal that is at rest, or that it is still at work after ``patience`` seconds."""
+        """The last receipt of an idle terminal, or the answer that it is still busy after ``patience`` seconds."""
         deadline = self._reactor.seconds() + patience
         while True:
-            told = await self.terminal.ping()
-            if not told.busy:
-                told = await self._last_receipt()
-            if not told.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
-                return told
+            reply = await self.terminal.ping()
+            if not reply.busy:
+                reply = await self._last_receipt()
+            if not reply.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
+                return reply
             await pause(self._reactor, BETWEEN_PINGS)
 
     async def _last_receipt(self) -> Reply:
-        """The answer to ``GetReceiptInfo``; one that tells none is asked for twice.
+        """The answer to ``GetReceiptInfo``; if it has no receipt, the question is asked twice.
 
-        Once a day that is the empty batch. At any other time it would leave a person to look at the slip.
+        Once a day the batch is empty. At any other time a person would have to look at the slip.
         """
-        told = await self.terminal.last()
-        return await self.terminal.last() if told.error else told
+        reply = await self.terminal.last()
+        return await self.terminal.last() if reply.error else reply
 
-    def _heard_late(self, reply: Reply) -> None:
-        """The answer of an operation that was given up, and of no other: it carries no number, so all has to fit."""
-        order = self._given_up
+    def _came_late(self, reply: Reply) -> None:
+        """The answer to an operation that was given up. It has no number, so everything else has to match."""
+        order = self._unanswered
         if order is None or reply.method != self._request(order).method or not reply.code:
             return
         amount = reply.transaction.amount
@@ -322,26 +274,22 @@ class PrivatbankDriver:
         if reply.approved and order.sum and not fits:
             self.log.warn("a late answer over another sum: {reply!r}", reply=reply)
             return
-        self._given_up = None
+        self._unanswered = None
         self._late(order.uid, self._verdict(order, reply))
 
     # Service methods
 
     async def check(self) -> None:
         """A ping."""
-        try:
+        with self._refused():
             reply = await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""
-        try:
+        with self._refused():
             return await self._serve(name)
-        except WireError as error:
-            raise self._not_sent(error) from error
 
     async def _serve(self, name: str) -> dict[str, object]:
         if name == MERCHANTS:
@@ -352,14 +300,14 @@ class PrivatbankDriver:
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if not reply.approved:
-            raise self._declined(Order(task=PAYMENT, uid=""), reply).refused()
+            raise self._declined(Order(task=Task.PAYMENT, uid=""), reply).refused()
         return {"restxt": reply.text or "OK"}
 
     def close(self) -> None:
-        """Let go of the line."""
+        """Close the line."""
         Deferred.fromCoroutine(self.terminal.close())
 
-    # What is asked, and what the answer means
+    # Requests and the meaning of answers
 
     def _request(self, order: Order) -> Primary:
         """The method that does what ``order`` says."""
@@ -369,22 +317,22 @@ class PrivatbankDriver:
         return order.merchant or self._settings.merchant or EVERY_MERCHANT
 
     def _verdict(self, order: Order, reply: Reply) -> Verdict:
-        """What an answer says of its operation.
+        """The verdict of an answer.
 
         :raises Refused: when the terminal did not take the request.
-        :raises Garbled: when the answer says nothing.
+        :raises Garbled: when the answer has no code.
         """
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if reply.unknown_method:
             raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
-        if order.task == DISCOUNT_CARD:
+        if order.task == Task.DISCOUNT_CARD:
             return _discount_card(reply)
         if not reply.code:
             raise Garbled("an answer without a code")
         if not reply.approved:
             return self._declined(order, reply)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             self._receipt = Snapshot()
         elif order.task not in READING:
             self._receipt = Snapshot.of(reply)
@@ -404,66 +352,51 @@ class PrivatbankDriver:
             return bank_refusal(order, code, text, reply.transaction.trn_status)
         return Declined.of(Res.UNHANDLED_CODE, code, text=text)
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
     def _moved(self, code: int) -> None:
-        self._progressed(Progress(PROGRESS.get(code, WORKING)))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals print it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
-
-
-def _nobody(_: Progress) -> None:
-    """Nobody looks."""
-
-
-def _nobody_late(_: str, __: Verdict) -> None:
-    """Nobody listens."""
+        self._report(PROGRESS.get(code, Activity.WORKING))
 
 
 def _general(order: Order, text: str) -> Declined:
-    """The general error, told apart by its task and its text (terminals.md 2.2)."""
+    """The result of the general error, by its task and its text."""
     low = text.lower()
     if any(word in low for word in SETTLE_FIRST):
         return Declined.of(Res.SETTLEMENT_REQUIRED, text=text)
-    if order.task == CANCEL:
+    if order.task == Task.CANCEL:
         return Declined.of(Res.OPERATION_NOT_FOUND, text=text)
-    if order.task == REFUND and any(word in low for word in RRN_WORDS):
+    if order.task == Task.REFUND and any(word in low for word in RRN_WORDS):
         return Declined.of(Res.WRONG_RRN, text=text)
     return Declined.of(Res.TERMINAL_ERROR, text or GENERAL, text=text)
 
 
 def _approved(order: Order, reply: Reply) -> Approved:
-    """An approval; a terminal that prints by itself may tell nothing but its code (terminals.md 4.5)."""
-    told = reply.transaction
+    """An approval; a terminal that prints by itself may send only its code."""
+    booked = reply.transaction
     wanted = order.wanted
-    amount = told.amount if told.amount is not None else wanted
+    amount = booked.amount if booked.amount is not None else wanted
     partial = ""
-    if told.result_cashback is False:
-        # The goods are paid and no cash was given; what the amount then says differs between firmwares.
-        amount, partial = min(amount, order.sum), told.result or "no cash was given"
+    if booked.result_cashback is False:
+        # The goods are paid and no cash was given; firmwares differ in the amount that they report then.
+        amount, partial = min(amount, order.sum), booked.result or "no cash was given"
     elif order.task not in _WITHOUT_SUM and wanted and amount != wanted:
         partial = reply.text or f"another sum was approved, code {reply.code}"
     return Approved(
         sum=0 if order.task in _WITHOUT_SUM else amount,
-        text=told.result or reply.text,
-        cardmask=told.pan,
-        paysys=told.payment_system or told.issuer_name,
-        bank=told.bank_acquirer,
-        auth_code=told.approval_code,
-        rrn=told.rrn or told.rrn_ext,
-        cancelid=told.invoice_number,
-        slip=told.receipt,
-        terminal_id=told.terminal_id,
-        merchant=told.merchant,
-        agreement=told.agreement_number,
+        text=booked.result or reply.text,
+        cardmask=booked.pan,
+        paysys=booked.payment_system or booked.issuer_name,
+        bank=booked.bank_acquirer,
+        auth_code=booked.approval_code,
+        rrn=booked.rrn or booked.rrn_ext,
+        cancelid=booked.invoice_number,
+        slip=booked.receipt,
+        terminal_id=booked.terminal_id,
+        merchant=booked.merchant,
+        agreement=booked.agreement_number,
         partial=partial,
     )
 
 
-_WITHOUT_SUM = READING | {SETTLEMENT}
+_WITHOUT_SUM = READING | {Task.SETTLEMENT}
 
 
 def _card(order: Order, shown: PresentedCard) -> Approved:
@@ -472,7 +405,7 @@ def _card(order: Order, shown: PresentedCard) -> Approved:
 
 
 def _discount_card(reply: Reply) -> Verdict:
-    """A discount card: of its tracks nothing is kept but the masked number (rule 19)."""
+    """A discount card; only the masked number of its tracks is kept (docs/reference/terminals.md#rule-19)."""
     card = DiscountCard.read(reply.params)
     if not card.was_read:
         return Declined.of(Res.EMV_DECLINED, text=reply.text)
@@ -480,19 +413,27 @@ def _discount_card(reply: Reply) -> Verdict:
     return Approved(cardmask=mask_pan(number))
 
 
-def _settled(before: LastReceipt, told: Reply) -> Found:
-    """Whether the batch was closed: its receipts are gone then. Nobody's money moves by a second report."""
+def _settled(before: LastReceipt, reply: Reply) -> Found:
+    """Whether a general report whose answer was lost closed the batch: then its receipts are gone."""
     if before.receipt.invoice_number:
-        if Snapshot.of(told) == before.receipt:
+        if Snapshot.of(reply) == before.receipt:
             return NeverStarted()
-        if told.error and told.code == GENERAL:
+        if reply.error and reply.code == GENERAL:
             return Approved(text="found out: the batch is closed")
-    elif refused_by_bank(told) and told.code == before.code:
+    elif refused_by_bank(reply) and reply.code == before.code:
         return NeverStarted()
-    return Undecided("whether the batch was closed is not told")
+    return Undecided("whether the batch was closed is unknown")
 
 
 def _listed(reply: Reply) -> dict[str, Any]:
     if reply.error or reply.unknown_method:
         raise Refused(Res.TERMINAL_ERROR, reply.text or reply.message_type, action=Action.REPEAT)
     return {str(number): title for number, title in reply.numbered.items()}
+
+
+def build(row: DeviceRow, settings: PrivatbankSettings, around: Surroundings) -> TerminalService:
+    """The service of a PrivatBank terminal."""
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
+    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

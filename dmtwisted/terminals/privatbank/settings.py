@@ -1,48 +1,20 @@
-"""The driver for terminals that speak PrivatBank JSON: what it can do and how it is set up."""
+"""What PrivatBank terminals can do, and their settings (docs/reference/privatbank-json.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    BANK_SERVICE,
-    CANCEL,
-    CASH_ISSUE,
-    DISCOUNT_CARD,
-    ECHO,
-    FINISH,
-    INSTALMENTS,
-    INSTALMENTS_REFUND,
-    MASKS,
-    MERCHANTS,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING, TASKS, Task
+from dmtwisted.terminals.settings import TerminalSettings, terminal_driver
 
-CAPABILITIES = frozenset(
-    {
-        *(PAYMENT, REFUND, CANCEL, BANK_SERVICE, READ_CARD, FINISH, DISCOUNT_CARD, TOTALS, SETTLEMENT),
-        *(CASH_ISSUE, INSTALMENTS, INSTALMENTS_REFUND),
-    }
-)
-"""All tasks but the transfer (terminals.md 1)."""
+CAPABILITIES: frozenset[int] = TASKS - {Task.TRANSFER, Task.STORED}
 
 SERVICES = frozenset({PING, MERCHANTS, MASKS, ECHO})
 
 PORT, BAUDRATE = 2000, 115_200
-"""Where these terminals listen (terminals.md 4.1)."""
+"""The usual port and speed (docs/reference/privatbank-json.md#line)."""
 
 
 class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,10 +29,7 @@ class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=Tr
     ] = 1.0
     tells_receipts: Annotated[
         bool,
-        Meta(
-            description="Whether the terminal surely tells its last receipt, so that none means an empty batch; "
-            "left false, that is believed once it has told one"
-        ),
+        Meta(description="Whether it always reports the last receipt; else assumed once it has reported one"),
     ] = False
     instalments: Annotated[
         Literal["ServicePbP", "ServicePbPperiod", "ServiceInstantPbI", "ServicePbIAct", "ServicePbPAct"],
@@ -83,20 +52,6 @@ class PrivatbankSettings(TerminalSettings, frozen=True, forbid_unknown_fields=Tr
     ] = "ServiceRefPbP"
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_ADDRESS_UNREACHABLE, Res.COM_PORT_UNAVAILABLE)
-    driver = PrivatbankDriver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="privatbank-json",
-    title="PrivatBank JSON",
-    settings=PrivatbankSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
+DRIVER = terminal_driver(
+    "privatbank-json", "PrivatBank JSON", PrivatbankSettings, CAPABILITIES, f"{__package__}.driver"
 )

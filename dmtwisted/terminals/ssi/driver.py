@@ -1,4 +1,4 @@
-"""The service's words and an SSI terminal's: tasks become methods, codes results (terminals.md 1, 2, 5)."""
+"""SSI terminals: tasks become methods, error codes become results (docs/reference/ssi-json.md)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from collections.abc import Callable
 import msgspec
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue
+from dmtwisted.terminals.codes import bank_refusal, catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
-    CASH_ISSUE,
     MERCHANTS,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -33,17 +26,17 @@ from dmtwisted.terminals.interface import (
     Keep,
     NeverStarted,
     Order,
-    Progress,
     ReadCard,
+    Task,
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.ssi.settings import CAPABILITIES, SERVICES, SsiSettings
-from dmtwisted.terminals.telling import nothing_sent
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, SsiSettings
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
 from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
-from protocols.terminals.ssi_json.messages import Verdict as Told
+from protocols.terminals.ssi_json.messages import Verdict as Stage
 from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
@@ -63,36 +56,36 @@ ERRORS: dict[str, Res] = {
     "E19": Res.BANK_AMOUNT_NOT_ALLOWED,
     "E20": Res.OPERATION_NOT_FOUND,
 }
-"""The terminal's errors (terminals.md 2.2, 5.4); any other one is 5009."""
+"""The terminal's errors (docs/reference/ssi-json.md#result-codes); any other is 5009."""
 
-METHODS = {
-    PAYMENT: "Purchase",
-    READ_CARD: "Purchase",
-    REFUND: "Refund",
-    CANCEL: "Void",
-    CASH_ISSUE: "CashBack",
-    SETTLEMENT: "ZReport",
-    TOTALS: "XReport",
+METHODS: dict[int, str] = {
+    Task.PAYMENT: "Purchase",
+    Task.READ_CARD: "Purchase",
+    Task.REFUND: "Refund",
+    Task.CANCEL: "Void",
+    Task.CASH_ISSUE: "CashBack",
+    Task.SETTLEMENT: "ZReport",
+    Task.TOTALS: "XReport",
 }
-"""The method of each task (terminals.md 1)."""
+"""The method of each task."""
 
 CANCELLED = "E12"
 
 STATES = {
-    "S00": WORKING,
-    "S02": WAITING_CARD,
-    "S03": WAITING_CARD,
-    "S04": BANK,
-    "S08": WAITING_CASHIER,
+    "S00": Activity.WORKING,
+    "S02": Activity.WAITING_CARD,
+    "S03": Activity.WAITING_CARD,
+    "S04": Activity.BANK,
+    "S08": Activity.WAITING_CASHIER,
 }
-"""The statuses whose meaning is public; every other one is work in progress (terminals.md 5.4)."""
+"""The statuses whose meaning is public; any other is work in progress (docs/reference/ssi-json.md#statuses)."""
 
 CONFIRM_POLL = 1.0
-"""Seconds between two looks whether a card still waits for task 7."""
+"""Seconds between two questions whether a card still waits for task 7."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The last report as the terminal tells of it: what a settlement is told from the one before by."""
+    """The terminal's last report; a new settlement is recognised by its difference."""
 
     code: str
     params: dict[str, str]
@@ -103,20 +96,16 @@ decode_report = msgspec.json.Decoder(Report).decode
 
 
 @implementer(ITerminal)
-class SsiDriver:
+class SsiDriver(TerminalDriver[SsiSettings]):
     """One SSI terminal.
 
-    :param endpoint: opens lines.
-    :param clock: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ssi-json"
-    keeps_early = False
+    terminal: SsiTerminal
 
     def __init__(
         self,
@@ -126,72 +115,57 @@ class SsiDriver:
         unreached: Callable[[WireError], Refused],
         pace: Pace | None = None,
     ) -> None:
-        self._settings, self._clock, self._unreached = settings, clock, unreached
-        self.wait_s = settings.wait_s
+        super().__init__(settings, unreached)
+        self._clock = clock
         self.terminal = SsiTerminal(
             endpoint,
             clock,
             pace or Pace(operation=settings.wait_s),
-            self._heard_late,
+            self._came_late,
             keeps_line=settings.interface == "serial",
         )
         self._interrupted = False
         self._go: Deferred[None] | None = None
         self._wanted: int | None = None
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
-        self._late: Callable[[str, Verdict], None] = lambda *_: None
-
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`."""
-        self._progressed, self._late = progress, late
 
     # Operations
 
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: nothing is learned here."""
-
     async def snapshot(self, order: Order) -> bytes:
-        """The terminal is there and at rest; before a general report also what the last one was."""
+        """See that the terminal is there and idle; before a general report also read the last one."""
         terminal = self.terminal
-        try:
+        with self._refused():
             status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
             if status and status != AT_REST:
                 raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
-            if order.task != SETTLEMENT:
+            if order.task != Task.SETTLEMENT:
                 return b""
-            told = await terminal.ask(GetLastReport().request())
-        except WireError as error:
-            raise self._not_sent(error) from error
-        return encode_report(Report(told.code, dict(told.params)))
+            reply = await terminal.ask(GetLastReport().request())
+        return encode_report(Report(reply.code, dict(reply.params)))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
         self._interrupted = False
-        if order.part:
-            raise Refused(Res.TASK_NOT_SUPPORTED, "3", note="a cancel of a part")
-        try:
+        refuse_part(order)
+        with self._refused(NotReached):
             reply = await self._asked(order)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _asked(self, order: Order) -> Reply:
         terminal, merchant, wait = self.terminal, self._merchant(order), self.wait_s
-        if order.task == PAYMENT:
+        if order.task == Task.PAYMENT:
             return await self._pay(order)
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return await terminal.refund(order.sum, order.rrn, merchant, order.uid, wait, self._moved)
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await terminal.void(order.cancelid, order.uid, wait, self._moved)
-        if order.task == CASH_ISSUE:
+        if order.task == Task.CASH_ISSUE:
             return await terminal.cashback(order.sum, order.cash, merchant, order.uid, wait, self._moved)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await terminal.settle(merchant, wait, self._moved)
         return await terminal.totals(merchant, wait, self._moved)
 
     async def _pay(self, order: Order) -> Reply:
-        """A purchase, in two steps where the terminal has them; the second one follows by itself."""
+        """A purchase; where the terminal has two steps, the second one follows at once."""
         purchase = self._purchase(order)
         if not self._settings.two_steps:
             return await self.terminal.run(purchase, patience=self.wait_s, progress=self._moved)
@@ -212,32 +186,19 @@ class SsiDriver:
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """The first step of a purchase; the second one follows when task 7 comes."""
         self._interrupted, self._wanted = False, None
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            self._go = None
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, keep: Keep, card: CardDue) -> Verdict:
         purchase, began = self._purchase(order), self._clock.seconds()
-        try:
+        with self._refused(NotReached):
             reply = await self.terminal.begin(purchase, self.wait_s, self._moved)
-        except NotReached as error:
-            raise self._not_sent(error) from error
         if not reply.waits:
             return await self._with_slip(order, self._verdict(order, reply), keep)
         read = reply.result
         card.callback(Approved(sum=order.sum, cardmask=read.pan, paysys=read.bin_name, bank=read.bank_name))
         wanted = await self._confirmed()
         if wanted is None:
-            reply = await self._given_up(order)
+            reply = await self._give_up(order)
         else:
             corrected = wanted if wanted != order.sum else None
             reply = await self._second_step(purchase, corrected, began)
@@ -245,29 +206,32 @@ class SsiDriver:
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _confirmed(self) -> int | None:
-        """The sum to go on with; `None` when nobody confirmed in time, or the terminal waits no more."""
+        """The sum to go on with; `None` without a confirmation in time, or when the terminal waits no longer."""
         until = self._clock.seconds() + self._settings.confirm_s
-        while self._clock.seconds() < until and self._wanted is None:
-            self._go = Deferred()
-            try:
-                await self._go.addTimeout(CONFIRM_POLL, self._clock)
-            except TimeoutError:
-                if await self._at_rest():
-                    return None
-        return self._wanted
+        try:
+            while self._clock.seconds() < until and self._wanted is None:
+                self._go = Deferred()
+                try:
+                    await self._go.addTimeout(CONFIRM_POLL, self._clock)
+                except TimeoutError:
+                    if await self._at_rest():
+                        return None
+            return self._wanted
+        finally:
+            self._go = None
 
     async def _at_rest(self) -> bool:
         try:
             return await self.terminal.status() == AT_REST
         except WireError as error:
-            self.log.info("the status is asked for again: {error}", error=error)
+            self.log.info("the status will be asked for again: {error}", error=error)
             return False
 
-    async def _given_up(self, order: Order) -> Reply:
-        """Nobody confirmed: what still waits is stopped, for nothing may be taken that nobody wanted."""
-        told = await self.terminal.find(order.uid)
-        if not told.waits:
-            return told
+    async def _give_up(self, order: Order) -> Reply:
+        """Stop a payment that was not confirmed and still waits: unwanted money must not be taken."""
+        reply = await self.terminal.find(order.uid)
+        if not reply.waits:
+            return reply
         self._interrupted = True
         await self.terminal.interrupt()
         return await self.terminal.find(order.uid)
@@ -290,74 +254,63 @@ class SsiDriver:
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Ask for the operation by our own name for it; a general report, which has none, by the last report."""
-        try:
-            if order.task == SETTLEMENT:
+        """Ask for the operation by its name; for a general report, which has none, ask for the last report."""
+        with self._refused(NotReached):
+            if order.task == Task.SETTLEMENT:
                 return await self._report_since(order, decode_report(snapshot), patience)
-            told = await self.terminal.find(order.uid, patience)
-            if told.waits:
-                # Its second step never came, and after a break nobody knows whether it is wanted.
+            reply = await self.terminal.find(order.uid, patience)
+            if reply.waits:
+                # Its second step never came, and after a break it is unknown whether it is wanted.
                 self._interrupted = True
                 await self.terminal.interrupt()
-                told = await self.terminal.find(order.uid, patience)
-        except NotReached as error:
-            raise self._not_sent(error) from error
-        if told.code == NOT_FOUND and told.verdict is Told.UNTOLD:
+                reply = await self.terminal.find(order.uid, patience)
+        if reply.code == NOT_FOUND and reply.verdict is Stage.UNTOLD:
             return NeverStarted()
-        if told.verdict in (Told.UNTOLD, Told.FIRST_STEP):
-            return Undecided(f"the terminal says {told.code or told.status or 'nothing'}")
-        return await self._with_slip(order, self._verdict(order, told), keep)
+        if reply.verdict in (Stage.UNTOLD, Stage.FIRST_STEP):
+            return Undecided(f"the terminal says {reply.code or reply.status or 'nothing'}")
+        return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _report_since(self, order: Order, before: Report, patience: float) -> Found:
         until = self._clock.seconds() + patience
         while await self.terminal.status() not in (AT_REST, ""):
             if self._clock.seconds() > until:
                 raise Silent(patience)
-        told = await self.terminal.ask(GetLastReport().request())
-        if Report(told.code, dict(told.params)) == before:
+        reply = await self.terminal.ask(GetLastReport().request())
+        if Report(reply.code, dict(reply.params)) == before:
             return NeverStarted()
-        if told.code in _CAUSES:
-            return self._error(order, told.code, told.text)
-        return Undecided(told.code) if told.code else Approved(slip=told.result.receipt)
+        if reply.code in _CAUSES:
+            return self._error(order, reply.code, reply.text)
+        return Undecided(reply.code) if reply.code else Approved(slip=reply.result.receipt)
 
-    def _heard_late(self, reply: Reply) -> None:
-        """A result that nobody waits for, of an operation that bears its name."""
+    def _came_late(self, reply: Reply) -> None:
+        """A result without a request, with the name of its operation."""
         uid = reply.result.transaction_uid.lower()
-        if uid and reply.verdict not in (Told.UNTOLD, Told.FIRST_STEP):
-            self._late(uid, self._verdict(Order(task=PAYMENT, uid=uid, sum=reply.result.trans_amount or 0), reply))
+        if uid and reply.verdict not in (Stage.UNTOLD, Stage.FIRST_STEP):
+            order = Order(Task.PAYMENT, uid, sum=reply.result.trans_amount or 0)
+            self._late(uid, self._verdict(order, reply))
 
     # Service methods
 
-    async def check(self) -> None:
-        """A ping."""
-        try:
-            await self.terminal.ping()
-        except WireError as error:
-            raise self._not_sent(error) from error
-
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""
-        try:
+        with self._refused():
             if name == MERCHANTS:
                 reply = await self.terminal.merchants()
                 listed = {merchant.merchant_id: merchant.merchant_name for merchant in reply.merchants}
-                told: dict[str, object] = {"merchListValue": listed}
+                info: dict[str, object] = {"merchListValue": listed}
             else:
                 reply = await self.terminal.echo(self._settings.merchant, self.wait_s)
-                told = {"restxt": reply.text or "OK"}
-        except WireError as error:
-            raise self._not_sent(error) from error
+                info = {"restxt": reply.text or "OK"}
         if reply.code:
-            raise self._error(Order(task=PAYMENT, uid=""), reply.code, reply.text).refused()
-        return told
+            raise self._error(Order(task=Task.PAYMENT, uid=""), reply.code, reply.text).refused()
+        return info
 
     def close(self) -> None:
-        """Let go of the line, and of a payment that waits for task 7."""
-        if self._watched is not None:
-            self._watched.cancel()
+        """Close the line and end a payment that waits for task 7."""
+        super().close()
         Deferred.fromCoroutine(self.terminal.close())
 
-    # What is asked, and what the answer means
+    # Requests and the meaning of answers
 
     def _purchase(self, order: Order) -> Purchase:
         return Purchase(order.sum, merchant_id=self._merchant(order), transaction_uid=order.uid)
@@ -366,20 +319,20 @@ class SsiDriver:
         return order.merchant or self._settings.merchant
 
     def _verdict(self, order: Order, reply: Reply) -> Verdict:
-        """What a reply says of its operation.
+        """The verdict of a reply.
 
         :raises Refused: when the terminal did not take the request.
-        :raises Garbled: when the reply says nothing.
+        :raises Garbled: when the reply proves nothing.
         """
-        if reply.verdict is Told.UNTOLD:
+        if reply.verdict is Stage.UNTOLD:
             return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
-        if reply.verdict is Told.CANCELLED or result.error_details == CANCELLED:
+        if reply.verdict is Stage.CANCELLED or result.error_details == CANCELLED:
             res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
             return Declined.of(res, text=result.transaction_result)
-        if reply.verdict is Told.FIRST_STEP:
+        if reply.verdict is Stage.FIRST_STEP:
             raise Garbled("the operation still waits for its second step")
         text = reply.text or result.transaction_result
         if result.error_details.startswith("E"):
@@ -389,50 +342,43 @@ class SsiDriver:
         return Declined.of(Res.BANK_REFUSED, text=text)
 
     def _without_result(self, order: Order, reply: Reply) -> Verdict:
-        """A refusal to begin, or the end of a report, which has no result."""
-        if reply.code and (reply.method == METHODS[order.task] or order.task == TOTALS):
+        """A refusal to start, or the end of a report, which has no result."""
+        if reply.code and (reply.method == METHODS[order.task] or order.task == Task.TOTALS):
             declined = self._error(order, reply.code, reply.text)
             if declined.res in _NOT_TAKEN:
                 raise declined.refused()
             return declined
-        if reply.code or order.task not in (TOTALS, SETTLEMENT):
-            # A question of ours was refused, not the operation: what became of that is still to be found out.
+        if reply.code or order.task not in (Task.TOTALS, Task.SETTLEMENT):
+            # A question was refused, not the operation, whose end still has to be found out.
             raise Garbled(f"a reply without a result: {reply.code or 'no error'}")
         return Approved(slip=reply.result.receipt, text=reply.text)
 
     def _error(self, order: Order, code: str, text: str) -> Declined:
         if code == CANCELLED and self._interrupted:
             return Declined.of(Res.OPERATION_CANCELLED, text=text)
-        if code == NOT_FOUND and order.task == REFUND:
+        if code == NOT_FOUND and order.task == Task.REFUND:
             return Declined.of(Res.WRONG_RRN, text=text)
-        res = ERRORS.get(code)
-        if res is None:
-            return Declined.of(Res.UNHANDLED_CODE, code, text=text)
-        details = {Res.TERMINAL_ERROR: f"{code} {text}".strip(), Res.TASK_NOT_SUPPORTED: str(order.task)}
-        return Declined.of(res, *([details[res]] if res in details else []), text=text)
+        return catalogued(order, ERRORS.get(code), code, f"{code} {text}".strip(), text)
 
     async def _with_slip(self, order: Order, verdict: Verdict, keep: Keep) -> Verdict:
-        """An approval with its slip, which is a question of its own; the approval is durable before it is asked."""
+        """An approval with its slip, for which the terminal is asked once the approval is durable."""
         if isinstance(verdict, Declined) or verdict.slip:
             return verdict
         await keep(verdict)
         try:
-            report = order.task in (TOTALS, SETTLEMENT)
+            report = order.task in (Task.TOTALS, Task.SETTLEMENT)
             reply = await (self.terminal.report_slip() if report else self.terminal.slip())
         except WireError as error:
-            self.log.warn("the slip was not told: {error}", error=error)
+            self.log.warn("the terminal did not send the slip: {error}", error=error)
             return verdict
         return msgspec.structs.replace(verdict, slip=reply.result.receipt)
 
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
     def _moved(self, status: str) -> None:
-        self._progressed(Progress(STATES.get(status, WORKING), status))
+        self._report(STATES.get(status, Activity.WORKING), status)
 
 
 _CAUSES = frozenset(f"E{number}" for number in range(10, 20))
-"""Errors that can only be those of an operation; the others may be of the question for it."""
+"""Errors that only an operation can have; the others may belong to the question about it."""
 
 _NOT_TAKEN = frozenset({Res.TERMINAL_BUSY.code, Res.REQUEST_NOT_TAKEN.code, Res.TASK_NOT_SUPPORTED.code})
 
@@ -454,3 +400,10 @@ def _approved(order: Order, reply: Reply) -> Approved:
         merchant=result.merchant_id,
         partial=f"another sum was approved: {result.transaction_result}" if wanted and amount != wanted else "",
     )
+
+
+def build(row: DeviceRow, settings: SsiSettings, around: Surroundings) -> TerminalService:
+    """The service of an SSI terminal."""
+    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    driver = SsiDriver(settings, endpoint, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

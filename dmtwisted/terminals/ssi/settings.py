@@ -1,40 +1,32 @@
-"""The driver for terminals that speak SSI JSON: what it can do and how it is set up."""
+"""What SSI terminals can do, and their settings (docs/reference/ssi-json.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    CASH_ISSUE,
-    ECHO,
-    FINISH,
-    MERCHANTS,
-    PAYMENT,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, MERCHANTS, Task
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
-CAPABILITIES = frozenset(
-    {PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT, CASH_ISSUE},
+CAPABILITIES: frozenset[int] = frozenset(
+    (
+        Task.PAYMENT,
+        Task.REFUND,
+        Task.CANCEL,
+        Task.CASH_ISSUE,
+        Task.READ_CARD,
+        Task.FINISH,
+        Task.TOTALS,
+        Task.SETTLEMENT,
+    )
 )
-"""Terminals.md 1; instalments, services and discount cards are not in this protocol."""
+"""This protocol has no instalments, services and discount cards."""
 
 SERVICES = frozenset({MERCHANTS, ECHO})
-"""Http-api 3.4."""
 
 PORT, BAUDRATE = 3000, 9600
-"""Where these terminals listen (terminals.md 5.1); several bank applications on one device have a port each."""
+"""The usual port and speed (docs/reference/ssi-json.md#frame); each bank application has its own port."""
 
 
 class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -43,25 +35,7 @@ class SsiSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
     two_steps: Annotated[
         bool, Meta(description="Whether a payment goes in two steps: the card first, then the sum")
     ] = True
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is stopped")
-    ] = 70.0
+    confirm_s: CardWait = 70.0
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.ssi.driver import SsiDriver
-
-    endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = SsiDriver(settings, endpoint, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="ssi-json",
-    title="SSI JSON",
-    settings=SsiSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-)
+DRIVER = terminal_driver("ssi-json", "SSI JSON", SsiSettings, CAPABILITIES, f"{__package__}.driver")

@@ -1,14 +1,18 @@
-"""A PrivatBank terminal whose far end is a simulator in this process."""
+"""A PrivatBank terminal that is simulated in this process."""
 
 from __future__ import annotations
 
 from twisted.internet.interfaces import IReactorTime
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.interface import Keep, Order, ReadCard
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.training.settings import MERCHANTS, TrainingTerminalSettings
 from protocols.errors import WireError
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.privatbank_json import PrivatbankSimulator
@@ -17,7 +21,7 @@ from protocols.simulators.terminal import Terminal
 from protocols.terminals.privatbank_json.line import Pace
 
 POLL = 0.2
-"""Seconds between two looks at the progress: states of an operation of one second are to be seen."""
+"""Seconds between two questions for the progress, which has to show the states of an operation of one second."""
 
 ADJUST = 5.0
 """Seconds for which a purchase stops at its card for the question that task 6 asks at once."""
@@ -40,14 +44,14 @@ class TrainingDriver(PrivatbankDriver):
         super().__init__(settings, endpoint, clock, reactor, _not_there, pace)
 
     async def snapshot(self, order: Order) -> bytes:
-        """As of any terminal; the line is given up first when the scenario says that the terminal is not there."""
+        """As any terminal; the line is closed first when the scenario says that the terminal is not there."""
         rules = self.simulated.scenario.document()["rules"]
         if rules and rules[0]["then"] == Then.UNREACHABLE:
             await self.terminal.close()
         return await super().snapshot(order)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """As of any terminal; only now the simulated one stops at the card."""
+        """As any terminal; only now the simulated one stops at the card."""
         self._device.adjust = ADJUST
         try:
             return await super().read_card(order, snapshot, keep)
@@ -55,10 +59,28 @@ class TrainingDriver(PrivatbankDriver):
             self._device.adjust = 0.0
 
     def close(self) -> None:
-        """Let go of line, ledger and journal."""
+        """Close line, ledger and journal."""
         super().close()
         self.simulated.close()
 
 
 def _not_there(error: WireError) -> Refused:
     return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=str(error))
+
+
+def build(row: DeviceRow, settings: TrainingTerminalSettings, around: Surroundings) -> TerminalService:
+    """The service of a training terminal, whose ledger is kept in the state folder."""
+    ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
+    terminal = Terminal(
+        around.clock, ledger, duration=settings.operation_s, hold=settings.confirm_s, merchants=MERCHANTS
+    )
+    wire = PrivatbankSettings(
+        host="training",
+        wait_s=settings.wait_s,
+        merchant=settings.merchant,
+        opening="short",
+        opening_pause_s=0.1,
+        tells_receipts=True,
+    )
+    driver = TrainingDriver(wire, terminal, around.clock, around.reactor)
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

@@ -1,8 +1,8 @@
-"""The service's words and a ZVT terminal's: tasks become commands, codes results (terminals.md 1, 2, 7).
+"""ZVT terminals: tasks become commands, result codes become results (docs/reference/zvt.md).
 
-**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line behind
-it, is acknowledged. So an approval is durable before it is acknowledged; when storing fails, the acknowledgement is a
-refusal and the terminal takes the booking back (rule 7).
+**Acknowledgements are money.** The terminal keeps a booking once its status information, and each slip line after it,
+is acknowledged. So an approval is durable before it is acknowledged. If it cannot be stored, the acknowledgement is a
+refusal, and the terminal takes the booking back (docs/reference/terminals.md#rule-7).
 
 **A lost answer** is found out by the terminal's last receipt, compared with the one from before the request:
 
@@ -10,43 +10,37 @@ refusal and the terminal takes the booking back (rule 7).
 the last receipt is                      then
 =======================================  ==================================================================
 the same                                 nothing was booked
-the next one, of our sum and time        it is ours
+the next one, with our sum and time      it is ours
 two on, after a booking that we stored   the terminal took ours back, for it missed an acknowledgement
-two on, and takes back the one before    nothing is left of both, whosever they were
-anything else                            nobody knows
+two on, and takes back the one before    nothing is left of both, whichever was ours
+anything else                            the end stays unknown
 =======================================  ==================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.internet.task import deferLater
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock
+from dmtwisted.devices.drivers import Surroundings
 from dmtwisted.results import Refused, Res
-from dmtwisted.terminals.cashier import Cashier
-from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
+from dmtwisted.terminals.codes import bank_refusal, catalogued
+from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
-    BANK,
-    CANCEL,
     ECHO,
-    PAYMENT,
-    PIN,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    WAITING_CARD,
-    WAITING_CASHIER,
-    WORKING,
+    Activity,
     Approved,
     Declined,
     Found,
@@ -54,25 +48,19 @@ from dmtwisted.terminals.interface import (
     ITerminal,
     Keep,
     Order,
-    Progress,
     ReadCard,
+    Task,
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.telling import nothing_sent
-from dmtwisted.terminals.zvt.proof import (
-    LAST_RECEIPT,
-    Batch,
-    Before,
-    Receipt,
-    decode_before,
-    encode_before,
-    judge,
-    settled,
-)
-from dmtwisted.terminals.zvt.settings import CAPABILITIES, SERVICES, ZvtSettings
+from dmtwisted.terminals.proof import batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
+from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
 from protocols.errors import Garbled, NotReached, Silent, WireError
+from protocols.serial import SerialEndpoint
 from protocols.terminals.zvt import codes
+from protocols.terminals.zvt.link import line_settings
 from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
 from protocols.terminals.zvt.protocol import Answer, Store, ZvtProtocol
 from protocols.terminals.zvt.protocol import ZvtSettings as WireSettings
@@ -93,15 +81,15 @@ RESULTS: dict[int, Res] = {
     codes.NOTHING_TO_REVERSE: Res.OPERATION_NOT_FOUND,
     codes.NOT_POSSIBLE: Res.TASK_NOT_SUPPORTED,
 }
-"""Results above the bank's (terminals.md 2.2); any other that has words is 5000, and one without is 5009."""
+"""Results above the bank's (docs/reference/zvt.md#result-codes); any other with a text is 5000, without one 5009."""
 
 STATES = {
-    **dict.fromkeys((0x01, 0x02), PIN),
-    **dict.fromkeys((0x04, 0x06, 0xD2, 0xD3), BANK),
-    **dict.fromkeys((0x0A, 0x0B, 0x0C), WAITING_CARD),
-    0xC8: WAITING_CASHIER,
+    **dict.fromkeys((0x01, 0x02), Activity.PIN),
+    **dict.fromkeys((0x04, 0x06, 0xD2, 0xD3), Activity.BANK),
+    **dict.fromkeys((0x0A, 0x0B, 0x0C), Activity.WAITING_CARD),
+    0xC8: Activity.WAITING_CASHIER,
 }
-"""Intermediate states in our words; every other one is work in progress (terminals.md 7.7)."""
+"""Activities by intermediate state; every other state is work in progress (docs/reference/zvt.md#codes)."""
 
 AT_THE_PIN_PAD = frozenset({0x01, 0x02, 0x41, 0x42})
 """States in which an abort is a key that the customer pressed."""
@@ -110,23 +98,20 @@ MOST = 10**12 - 1
 """Hundredths that six bytes hold."""
 
 CONNECT_WAIT = 5.0
-"""Seconds for opening a line (rule 10)."""
+"""Seconds for opening a line (docs/reference/terminals.md#rule-10)."""
 
 ANSWER_WAIT = 10.0
-"""Seconds for the end of a question that moves nothing."""
+"""Seconds for a question that moves no money."""
 
 BETWEEN_LOOKS = 1.0
-"""Seconds between two looks whether the terminal is at rest."""
+"""Seconds between two questions whether the terminal is idle."""
 
 LONGEST_READING = 99
-"""Seconds for which a terminal can be told to wait for a card."""
-
-AFTER_THE_WAIT = timedelta(seconds=60)
-"""How long after its time an operation may still come to its end."""
+"""The longest time in seconds that a terminal can wait for a card."""
 
 
-class Line(ZvtProtocol):
-    """A ZVT line that tells when it is closed."""
+class ZvtLine(ZvtProtocol):
+    """A ZVT line that reports when it is closed."""
 
     def __init__(self, clock: IReactorTime, settings: WireSettings) -> None:
         super().__init__(clock, settings)
@@ -134,28 +119,26 @@ class Line(ZvtProtocol):
         self.lost: Deferred[None] = Deferred()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """The line is closed; whoever waits hears it first."""
+        """The line is closed; the waiting exchange fails first."""
         self.gone = True
         super().connectionLost(reason)
         self.lost.callback(None)
 
 
 @implementer(ITerminal, IKeepsEarly)
-class ZvtDriver:
+class ZvtDriver(TerminalDriver[ZvtSettings]):
     """One ZVT terminal.
 
-    :param endpoint: opens lines, one for each operation with the question before it.
-    :param clock: the service's time, for comparing with receipts.
-    :param reactor: the time of deadlines, which nobody moves.
-    :param unreached: what to say when there is no connection.
+    A line ends with its operation. What arrives on a new one before our command is not acknowledged: the question for
+    the last receipt reports it.
     """
 
-    log = Logger()
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "zvt"
+    _card_first: ConfirmedCard
     keeps_early = True
-    """A booking is final only when its slip was acknowledged too (terminals.md 7.8)."""
+    """A booking is final only when its slip was acknowledged too (docs/reference/zvt.md#acknowledgements)."""
 
     def __init__(
         self,
@@ -165,9 +148,8 @@ class ZvtDriver:
         reactor: IReactorTime,
         unreached: Callable[[WireError], Refused],
     ) -> None:
-        self._settings, self._unreached = settings, unreached
+        super().__init__(settings, unreached)
         self._endpoint, self._clock, self._reactor = endpoint, clock, reactor
-        self.wait_s = settings.wait_s
         self._wire = WireSettings(
             password=settings.password,
             currency=settings.currency,
@@ -178,25 +160,16 @@ class ZvtDriver:
             serial=settings.interface == "serial",
             patience=settings.wait_s,
         )
-        self._line: Line | None = None
+        self._line: ZvtLine | None = None
         self._tells = settings.tells_last
         # The last booking that was made durable, with the name of its operation.
         self._booked: tuple[str, Receipt] | None = None
         self._interrupted = False
-        self._cashier = Cashier(reactor, settings.confirm_s)
-        self._watched: Deferred[Verdict] | None = None
-        self._progressed: Callable[[Progress], None] = lambda _: None
-
-    def listen(self, progress: Callable[[Progress], None], late: Callable[[str, Verdict], None]) -> None:
-        """See `ITerminal.listen`. A line ends with its operation, and what comes on a new one before our command is
-        not acknowledged: the question for the last receipt tells of it."""
-        self._progressed = progress
+        self._card_first = ConfirmedCard(reactor, settings.confirm_s)
 
     def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that told its last operation at this place still tells it."""
-        if snapshot:
-            before = decode_before(snapshot)
-            self._tells = self._tells or (before.tells and before.place == self._settings.place)
+        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
+        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     def remember(self, uid: str, verdict: Verdict) -> None:
         """See `IKeepsEarly.remember`."""
@@ -212,17 +185,18 @@ class ZvtDriver:
         try:
             line = await self._open()
             await self._at_rest(line, order.task)
-            if order.task == TOTALS:
+            if order.task == Task.TOTALS:
                 return b""
             last = await self._last(line)
-            batch = await self._batch(line) if order.task == SETTLEMENT else None
+            batch = await self._batch(line) if order.task == Task.SETTLEMENT else None
         except WireError as error:
             self._leave()
             raise self._not_sent(error) from error
         except BaseException:
             self._leave()
             raise
-        return encode_before(Before(last, self._now().isoformat(), self._tells, batch, self._settings.place))
+        begun, place = local_time(self._clock).isoformat(), self._settings.place
+        return encode_before(Before(last, begun, self._tells, batch, place))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -234,22 +208,22 @@ class ZvtDriver:
             self._leave()
 
     async def _operate(
-        self, line: Line, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
+        self, line: ZvtLine, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
     ) -> Answer:
         store = self._storing(order, keep)
-        if order.task == TOTALS:
+        if order.task == Task.TOTALS:
             return await line.totals(progress=self._moved)
-        if order.task == SETTLEMENT:
+        if order.task == Task.SETTLEMENT:
             return await line.settle(store, progress=self._moved)
         known = self._known(snapshot)
-        if order.task == REFUND:
+        if order.task == Task.REFUND:
             return await line.refund(order.sum, store, progress=self._moved, receipt_known=known)
-        if order.task == CANCEL:
+        if order.task == Task.CANCEL:
             return await line.reverse(int(order.cancelid), store, progress=self._moved, receipt_known=known)
         return await line.pay(order.wanted, store, progress=self._moved, receipt_known=known, card_read=card_read)
 
     def _storing(self, order: Order, keep: Keep) -> Store:
-        """What makes a booking durable before it is acknowledged (rule 7)."""
+        """The function that makes a booking durable before it is acknowledged."""
 
         async def store(status: StatusInformation) -> None:
             if status.result == codes.OK:
@@ -259,43 +233,30 @@ class ZvtDriver:
         return store
 
     def _known(self, snapshot: bytes) -> int | None:
-        """The last receipt number that we know, for the terminal to stay in step with (terminals.md 7.8)."""
+        """The last receipt number that we know, for the terminal to compare (docs/reference/zvt.md#in-step)."""
         last = decode_before(snapshot).last
         return last.number if self._settings.in_step and last is not None and last.number else None
 
     # A card first (tasks 6 and 7)
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
-        """Reading a card; the payment with that card follows on the same line when task 7 comes."""
+        """Read a card; the payment with that card follows on the same line when task 7 comes."""
         self._interrupted, self._booked = False, None
-        card: Deferred[Approved | None] = Deferred()
-        ended: Deferred[Verdict] = Deferred.fromCoroutine(self._held(order, snapshot, keep, card))
+        return await self._card_first.read(lambda card: self._held(order, snapshot, keep, card))
 
-        def over(result: Verdict | Failure) -> Verdict | Failure:
-            if not card.called:
-                card.callback(None)
-            return result
-
-        ended.addBoth(over)
-        self._watched = ended
-        return ReadCard(await card, ended)
-
-    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: Deferred[Approved | None]) -> Verdict:
+    async def _held(self, order: Order, snapshot: bytes, keep: Keep, card: CardDue) -> Verdict:
         try:
             line = await self._still_open()
             wait = min(LONGEST_READING, int(self.wait_s))
-            try:
+            with self._moving_nothing():
                 read = await line.read_card(wait, progress=self._moved)
-            except WireError as error:
-                # No money moves by it, so nothing has to be found out.
-                raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
             if not read.taken:
                 raise _not_taken(order, read.result)
             if not read.done or read.status is None:
                 return self._declined(order, read)
             card.callback(_approved(order, read.status, "", order.sum))
-            self._progressed(Progress(WAITING_CASHIER))
-            wanted = await self._cashier.confirmed()
+            self._report(Activity.WAITING_CASHIER)
+            wanted = await self._card_first.confirmed()
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
             if line.gone:
@@ -307,44 +268,37 @@ class ZvtDriver:
         finally:
             self._leave()
 
-    async def proceed(self, order: Order) -> None:
-        """See `ITerminal.proceed`."""
-        self._cashier.say(order.wanted)
-
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`. Reading a card can always be stopped, a payment where the setting says so.
 
         :raises Refused: 5029 when this operation cannot be stopped.
         """
-        if self._cashier.waits:
-            self._cashier.say(None)
-            return
-        if self._line is None or not self._line.interrupt():
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt")
-        self._interrupted = True
+        if self._card_first.waits or self._line is None or not self._line.interrupt():
+            await super().interrupt()
+        else:
+            self._interrupted = True
 
     # After a lost answer
 
     async def find_out(self, order: Order, snapshot: bytes, keep: Keep, patience: float) -> Found:
-        """Compare the last receipt of the terminal, once it is at rest, with the one from before the request."""
+        """Compare the last receipt, once the terminal is idle, with the one from before the request."""
         before = decode_before(snapshot)
         deadline = self._reactor.seconds() + patience
         try:
-            line = await self._open()
-            while not await self._rests(line):
-                if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
-                    return Undecided("the terminal is still at work")
-                await deferLater(self._reactor, BETWEEN_LOOKS, lambda: None)
-            if order.task == SETTLEMENT:
-                return settled(before.batch, await self._batch(line))
-            answer = await self._last_answer(line)
-        except NotReached as error:
-            raise self._not_sent(error) from error
+            with self._refused(NotReached):
+                line = await self._open()
+                while not await self._rests(line):
+                    if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
+                        return Undecided("the terminal is still busy")
+                    await deferLater(self._reactor, BETWEEN_LOOKS)
+                if order.task == Task.SETTLEMENT:
+                    return batch_closed(before.batch, await self._batch(line))
+                answer = await self._last_answer(line)
         finally:
             self._leave()
         status = None if answer is None else answer.status
         begun = datetime.fromisoformat(before.begun)
-        ended = min(self._now(), begun + timedelta(seconds=self.wait_s) + AFTER_THE_WAIT)
+        ended = latest_end(begun, self.wait_s, local_time(self._clock))
         ours = self._booked[1] if self._booked is not None and self._booked[0] == order.uid else None
         found = judge(order, before, None if status is None else Receipt.of(status), ended, ours)
         if found is not None:
@@ -356,56 +310,51 @@ class ZvtDriver:
 
     # The line
 
-    async def _open(self) -> Line:
-        """A line on which the till is introduced; the one before it is closed first.
+    async def _open(self) -> ZvtLine:
+        """A line on which the till is registered; the line before it is closed first.
 
-        :raises Refused: when the terminal does not take the till.
+        :raises Refused: when the terminal does not accept the till.
         """
         before, self._line = self._line, None
         if before is not None:
             _close(before)
             await before.lost
-        factory = Factory.forProtocol(lambda: Line(self._reactor, self._wire))
+        factory = Factory.forProtocol(lambda: ZvtLine(self._reactor, self._wire))
         try:
             line = await self._endpoint.connect(factory).addTimeout(CONNECT_WAIT, self._reactor)
         except WireError:
             raise
         except Exception as error:
             raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, Line)
+        assert isinstance(line, ZvtLine)
         self._line = line
         answer = await self._asked(line.register())
-        if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
-        if not answer.done:
-            raise self._declined(Order(PAYMENT, ""), answer).refused()
+        self._require(answer)
         return line
 
-    async def _still_open(self) -> Line:
+    async def _still_open(self) -> ZvtLine:
         """The line of the snapshot, or a new one when it was closed meanwhile.
 
         :raises Refused: when there is none; nothing was sent.
         """
         if self._line is not None and not self._line.gone:
             return self._line
-        try:
+        with self._refused():
             return await self._open()
-        except WireError as error:
-            raise self._not_sent(error) from error
 
     def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
-        """``due`` with the limit of a question that moves nothing."""
+        """``due`` with the deadline of a question that moves no money."""
         return due.addTimeout(ANSWER_WAIT, self._reactor, lambda _, seconds: Failure(Silent(seconds)))
 
     def _leave(self) -> None:
-        """Close the line; what is written goes out first."""
+        """Close the line after what was written."""
         if self._line is not None:
             _close(self._line)
 
     # Questions
 
-    async def _rests(self, line: Line) -> bool:
-        """Whether the terminal is at rest and its last receipt is its last word."""
+    async def _rests(self, line: ZvtLine) -> bool:
+        """Whether the terminal is idle, so that its last receipt is final."""
         answer = await self._asked(line.status())
         if not answer.taken:
             return answer.result != codes.WAIT
@@ -413,29 +362,29 @@ class ZvtDriver:
             return True
         return answer.completion.report.status not in (codes.WAIT, codes.CARD_INSERTED)
 
-    async def _at_rest(self, line: Line, task: int = PAYMENT) -> None:
+    async def _at_rest(self, line: ZvtLine, task: int = Task.PAYMENT) -> None:
         """See that the terminal can work.
 
-        :raises Refused: when it says why not.
+        :raises Refused: with its reason when it cannot.
         """
         answer = await self._asked(line.status())
         if not answer.taken:
             if answer.result == codes.WAIT:
                 raise Refused(Res.TERMINAL_BUSY)
-            return  # A terminal without this question is asked by the operation itself.
+            return  # A terminal without this command reports it in the operation itself.
         status = answer.completion.report.status if answer.completion is not None else answer.result
-        if status == codes.RECONCILIATION_DUE and task in (TOTALS, SETTLEMENT):
-            return  # That is what the report is for.
+        if status == codes.RECONCILIATION_DUE and task in (Task.TOTALS, Task.SETTLEMENT):
+            return  # The general report itself clears that.
         if status != codes.OK:
-            raise self._declined(Order(PAYMENT, ""), answer, status).refused()
+            raise self._declined(Order(Task.PAYMENT, ""), answer, status).refused()
 
-    async def _last(self, line: Line) -> Receipt | None:
+    async def _last(self, line: ZvtLine) -> Receipt | None:
         """The last receipt, or `None`; see `_last_answer`."""
         answer = await self._last_answer(line)
         return None if answer is None or answer.status is None else Receipt.of(answer.status)
 
-    async def _last_answer(self, line: Line) -> Answer | None:
-        """The answer that tells the last receipt; `None` when the terminal says that it has none to tell.
+    async def _last_answer(self, line: ZvtLine) -> Answer | None:
+        """The answer with the last receipt; `None` when the terminal has no receipt.
 
         :raises Refused: when it cannot be asked now.
         """
@@ -445,12 +394,19 @@ class ZvtDriver:
             return answer
         if answer.result in (codes.NOT_POSSIBLE, codes.NOTHING_TO_REVERSE, codes.OK):
             return None
-        if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
-        raise self._declined(Order(PAYMENT, ""), answer).refused()
+        raise self._refusal(answer)
 
-    async def _batch(self, line: Line) -> Batch | None:
-        """What the open batch holds; `None` when the terminal tells it on paper only."""
+    def _require(self, answer: Answer) -> None:
+        if not (answer.taken and answer.done):
+            raise self._refusal(answer)
+
+    def _refusal(self, answer: Answer) -> Refused:
+        """The refusal for a question that the terminal did not answer."""
+        order = Order(Task.PAYMENT, "")
+        return self._declined(order, answer).refused() if answer.taken else _not_taken(order, answer.result)
+
+    async def _batch(self, line: ZvtLine) -> Batch | None:
+        """The content of the open batch; `None` when the terminal only prints it."""
         answer = await self._asked(line.totals())
         totals = answer.status.totals if answer.done and answer.status is not None else None
         return None if totals is None else Batch.of(totals)
@@ -460,66 +416,60 @@ class ZvtDriver:
     async def check(self) -> None:
         """Registration and status enquiry."""
         try:
-            await self._at_rest(await self._open())
-        except WireError as error:
-            raise self._not_sent(error) from error
+            with self._refused():
+                await self._at_rest(await self._open())
         finally:
             self._leave()
 
     async def serve(self, name: str) -> dict[str, object]:
-        """See `ITerminal.serve`: a ping, or the terminal's own look at its line to the bank."""
+        """See `ITerminal.serve`: a ping, or the terminal's test of its connection to the bank."""
         if name != ECHO:
             await self.check()
             return {"restxt": "OK"}
         try:
-            answer = await (await self._open()).diagnose(progress=self._moved)
-        except WireError as error:
-            raise self._not_sent(error) from error
+            with self._refused():
+                answer = await (await self._open()).diagnose(progress=self._moved)
         finally:
             self._leave()
-        if not answer.taken:
-            raise _not_taken(Order(PAYMENT, ""), answer.result)
-        if not answer.done:
-            raise self._declined(Order(PAYMENT, ""), answer).refused()
+        self._require(answer)
         return {"restxt": "OK"}
 
     def close(self) -> None:
-        """Let go of the line, and of a payment that waits for task 7."""
-        if self._watched is not None:
-            self._watched.cancel()
+        """Close the line and end a payment that waits for task 7."""
+        super().close()
         self._leave()
 
     # What an answer means
 
     def _verdict(self, order: Order, answer: Answer) -> Verdict:
-        """What the terminal's messages say of an operation.
+        """The verdict of the terminal's messages on an operation.
 
         :raises Refused: when it did not take the command.
-        :raises Garbled: when they contradict each other, so that only a question tells.
+        :raises Garbled: when they contradict each other, so that the terminal has to be asked.
         """
         if not answer.taken:
             raise _not_taken(order, answer.result)
-        if not answer.stored and not answer.completed and order.task not in (CANCEL, SETTLEMENT):
-            # Its end is certain, and is what a till hears that asks later: not that something could not be stored.
-            text = "the payment could not be stored, so the terminal was told to take it back, and did"
+        if not answer.stored and not answer.completed and order.task not in (Task.CANCEL, Task.SETTLEMENT):
+            # This end is certain, and a later repeat gets it: not an error of the store.
+            text = "the payment could not be stored, so the terminal took it back on request"
             return Declined.of(Res.REQUEST_NOT_TAKEN, text=text)
-        if order.task in (TOTALS, SETTLEMENT) and answer.done:
+        if order.task in (Task.TOTALS, Task.SETTLEMENT) and answer.done:
             return _approved(order, answer.status, _slips(answer), 0)
         if not answer.done and not answer.doubtful:
             return self._declined(order, answer)
-        if answer.doubtful and (answer.stored or order.task not in (CANCEL, SETTLEMENT)):
-            raise Garbled("the terminal told of a booking, and then of something else")
+        if answer.doubtful and (answer.stored or order.task not in (Task.CANCEL, Task.SETTLEMENT)):
+            raise Garbled("the terminal reported a booking, and then something else")
         if answer.status is None:
-            raise Garbled("the terminal is done and told of no booking")
+            raise Garbled("the terminal completed without reporting a booking")
         if not answer.done:
-            raise Garbled("the terminal told of a booking, and then broke off")
+            raise Garbled("the terminal reported a booking, and then aborted")
         return _approved(order, answer.status, _slips(answer))
 
     def _declined(self, order: Order, answer: Answer, result: int | None = None) -> Declined:
-        """The refusal that a result tells; that of ``answer`` unless another one is given."""
+        """The refusal for a result code; that of ``answer`` unless another one is given."""
         code = answer.result if result is None else result
-        told = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
-        text = told or codes.result_text(code)
+        words = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
+        text = words or codes.result_text(code)
         if 0 < code <= codes.LAST_BANK_CODE:
             return bank_refusal(order, f"{code:04d}", text, f"{code:02X}")
         if code == codes.ABORTED:
@@ -530,14 +480,7 @@ class ZvtDriver:
 
     def _moved(self, status: IntermediateStatus) -> None:
         text = codes.intermediate_text(status.status)
-        self._progressed(Progress(STATES.get(status.status, WORKING), text))
-
-    def _not_sent(self, error: WireError) -> Refused:
-        return nothing_sent(error, self._unreached(error))
-
-    def _now(self) -> datetime:
-        """Local time without a zone, as terminals tell it."""
-        return kyiv(self._clock.now()).replace(tzinfo=None)
+        self._report(STATES.get(status.status, Activity.WORKING), text)
 
 
 def _check(order: Order) -> None:
@@ -545,18 +488,17 @@ def _check(order: Order) -> None:
 
     :raises Refused: when it cannot; nothing was sent.
     """
-    if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, CANCEL, note="a cancel of a part")
+    refuse_part(order)
     if order.wanted > MOST:
         raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
     number = order.cancelid
     named = number.isascii() and number.isdigit() and 0 < int(number) <= LAST_RECEIPT
-    if order.task == CANCEL and not named:
+    if order.task == Task.CANCEL and not named:
         raise Refused(Res.OPERATION_NOT_FOUND)
 
 
 def _not_taken(order: Order, code: int) -> Refused:
-    """What a caller hears of a command that was refused with ``84 xx`` (terminals.md 2.1)."""
+    """The refusal for a command that the terminal refused with ``84 xx``."""
     if code == codes.WAIT:
         return Refused(Res.TERMINAL_BUSY)
     if code == codes.UNKNOWN_COMMAND:
@@ -568,24 +510,22 @@ def _of_terminal(order: Order, code: int, text: str) -> Declined:
     """A refusal of the terminal itself."""
     res = RESULTS.get(code)
     if res is None and code in codes.RESULTS:
-        return Declined.of(Res.TERMINAL_ERROR, text, text=text)
-    if res is None:
-        return Declined.of(Res.UNHANDLED_CODE, f"{code:02X}", text=text)
-    return Declined.of(res, *([order.task] if res is Res.TASK_NOT_SUPPORTED else []), text=text)
+        res = Res.TERMINAL_ERROR
+    return catalogued(order, res, f"{code:02X}", text, text)
 
 
 def _approved(order: Order, status: StatusInformation | None, slip: str, amount: int | None = None) -> Approved:
     """An approval.
 
-    :param amount: what the answer shall tell instead of the terminal's own sum.
+    :param amount: the sum of the answer instead of the terminal's own.
     """
     if status is None:
         return Approved(sum=amount or 0, slip=slip)
-    told = status.amount if status.amount is not None else order.wanted
-    told = told if amount is None else amount
-    less = order.task != CANCEL and amount is None and order.wanted and told != order.wanted
+    approved = status.amount if status.amount is not None else order.wanted
+    approved = approved if amount is None else amount
+    less = order.task != Task.CANCEL and amount is None and order.wanted and approved != order.wanted
     return Approved(
-        sum=told,
+        sum=approved,
         cardmask=status.pan,
         paysys=status.card_name,
         auth_code=status.authorisation,
@@ -602,6 +542,18 @@ def _slips(answer: Answer) -> str:
     return "\n\n".join(slip.text for slip in answer.slips)
 
 
-def _close(line: Line) -> None:
+def _close(line: ZvtLine) -> None:
     if line.transport is not None and not line.gone:
         line.transport.loseConnection()
+
+
+def build(row: DeviceRow, settings: ZvtSettings, around: Surroundings) -> TerminalService:
+    """The service of a ZVT terminal."""
+    if settings.interface == "serial":
+        # Two stop bits, unlike any other terminal.
+        line = line_settings(settings.serial_port, settings.baudrate or BAUDRATE)
+        endpoint: IStreamClientEndpoint = SerialEndpoint(around.reactor, line)
+    else:
+        endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
+    driver = ZvtDriver(settings, endpoint, around.clock, around.reactor, Unreached(settings))
+    return TerminalService(row.n, row.name, around.store, driver, around.clock)

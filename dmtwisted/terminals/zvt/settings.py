@@ -1,37 +1,24 @@
-"""The driver for terminals that speak ZVT: what it can do and how it is set up."""
+"""What ZVT terminals can do, and their settings (docs/reference/zvt.md#settings)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
-from dmtwisted.results import Res
-from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import (
-    CANCEL,
-    ECHO,
-    FINISH,
-    PAYMENT,
-    PING,
-    READ_CARD,
-    REFUND,
-    SETTLEMENT,
-    TOTALS,
-    names_of,
-)
-from dmtwisted.terminals.service import TerminalService
-from dmtwisted.terminals.settings import TerminalSettings, Unreached, endpoint_of
+from dmtwisted.terminals.interface import ECHO, PING, Task
+from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 
-CAPABILITIES = frozenset({PAYMENT, REFUND, CANCEL, READ_CARD, FINISH, TOTALS, SETTLEMENT})
-"""Terminals.md 1; cash with a payment is a bank's option, and cards of a shop's own need its card types."""
+CAPABILITIES: frozenset[int] = frozenset(
+    (Task.PAYMENT, Task.REFUND, Task.CANCEL, Task.READ_CARD, Task.FINISH, Task.TOTALS, Task.SETTLEMENT)
+)
+"""Cash with a payment is an option of banks, and a shop's own cards need its card types."""
 
 SERVICES = frozenset({PING, ECHO})
 """Status enquiry and diagnosis."""
 
 PORT, BAUDRATE = 20007, 9600
-"""Where these terminals listen (terminals.md 7.1, 7.2)."""
+"""The usual port and speed (docs/reference/zvt.md#lines)."""
 
 
 class ZvtSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,50 +38,21 @@ class ZvtSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_
         bool, Meta(description="Whether the terminal sends its slips to the till instead of printing them")
     ] = True
     locks_menu: Annotated[
-        bool, Meta(description="Whether payments can be begun at the till alone, not on the terminal's keys")
+        bool, Meta(description="Whether payments can be started only at the till, not on the terminal's keys")
     ] = True
     abort_payments: Annotated[
-        bool, Meta(description="Whether the terminal obeys an abort during a payment; by the paper it need not")
+        bool,
+        Meta(description="Whether the terminal obeys an abort during a payment, which is optional"),
     ] = False
     tells_last: Annotated[
         bool,
-        Meta(
-            description="Whether the terminal surely tells its last receipt, so that none means an empty memory; "
-            "left false, that is believed once it has told one"
-        ),
+        Meta(description="Whether it always reports the last receipt; else assumed once it has reported one"),
     ] = False
     in_step: Annotated[
         bool,
         Meta(description="Whether a payment names the last receipt that the till knows, so that both stay in step"),
     ] = True
-    confirm_s: Annotated[
-        float, Meta(ge=5, le=600, description="Seconds for which task 6 waits for task 7 before it is given up")
-    ] = 70.0
+    confirm_s: CardWait = 70.0
 
 
-def _build(row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-    from dmtwisted.terminals.zvt.driver import ZvtDriver
-
-    if settings.interface == "serial":
-        from protocols.serial import SerialEndpoint
-        from protocols.terminals.zvt.link import line_settings
-
-        # Two stop bits, unlike any other terminal.
-        line = line_settings(settings.serial_port, settings.baudrate or BAUDRATE)
-        endpoint: Any = SerialEndpoint(around.reactor, line)
-    else:
-        endpoint = endpoint_of(settings, around.reactor, PORT, BAUDRATE)
-    unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
-    driver = ZvtDriver(settings, endpoint, around.clock, around.reactor, unreached)
-    return TerminalService(row.n, row.name, around.store, driver, around.clock)
-
-
-DRIVER = Driver(
-    kind=TERMINAL,
-    name="zvt",
-    title="ZVT",
-    settings=ZvtSettings,
-    build=_build,
-    capabilities=names_of(CAPABILITIES),
-    secrets=("password",),
-)
+DRIVER = terminal_driver("zvt", "ZVT", ZvtSettings, CAPABILITIES, f"{__package__}.driver", secrets=("password",))

@@ -1,7 +1,8 @@
-"""What became of an operation whose answer was lost: the terminal is asked, and never told again (rules 3 to 6, 18).
+"""How an operation ended whose answer was lost: the terminal is asked, and the request is never sent again.
 
-An operation is in doubt until one of these is certain: how it ended, that the terminal never took it, or what a
-person read on the slip. What is certain is never made uncertain again.
+Such an operation stays open until one of these is certain: how it ended, that the terminal never took it, or what a
+person read on the slip. What is certain never becomes uncertain again.
+See docs/reference/terminals.md#recovery-rules.
 """
 
 from __future__ import annotations
@@ -11,49 +12,49 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from dmtwisted.crash_points import reached
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.terminals.answers import broken_off, masked
 from dmtwisted.terminals.interface import (
-    ASKING,
-    IDLE,
+    Activity,
     Approved,
     Declined,
     Found,
     Keep,
     NeverStarted,
-    Progress,
+    TerminalProgress,
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.kept import Operation, PayJournal
-from dmtwisted.terminals.telling import broken_off, masked
+from dmtwisted.terminals.journal import Operation, PayJournal
 from protocols.errors import WireError
 
 LEAST_ASKING = 8.0
-"""Seconds that asking after an operation has, though the operation's own time is over: a caller waits for ten seconds
-longer than the terminal (specification 4.7)."""
+"""Seconds for asking although the operation's own time is over: a caller waits ten seconds longer than the terminal
+(specification 4.7)."""
 
 LATER_ASKING = 30.0
-"""Seconds that asking has before the next operation and at start."""
+"""Seconds for asking before the next operation and at start."""
 
 PERSISTENCE = 15.0
-"""Seconds for which a terminal that cannot be asked is tried again while a caller waits: networks come back."""
+"""Seconds for trying again to reach the terminal while a caller waits: networks come back."""
 
 BETWEEN_TRIES = 2.0
 """Seconds between two of these tries."""
 
 SETTLED = "settled by a person"
-"""``restxt`` of an operation whose end a person told."""
+"""``restxt`` of an operation that a person has closed."""
 
 _MOST = 100
-"""Operations in doubt for which a late word of the terminal is still listened for."""
+"""Operations that a late message of the terminal may still end."""
 
 
-class Doubts:
-    """The operations of one terminal that may have happened.
+class Recovery:
+    """The operations of one terminal whose end is unknown.
 
     :param driver: an `ITerminal`.
     """
@@ -61,23 +62,28 @@ class Doubts:
     log = Logger()
 
     def __init__(
-        self, name: str, journal: PayJournal, driver: Any, clock: IReactorTime, progressed: Callable[[Progress], None]
+        self,
+        name: str,
+        journal: PayJournal,
+        driver: Any,
+        clock: IReactorTime,
+        progressed: Callable[[TerminalProgress], None],
     ) -> None:
         self._name, self._journal, self._driver, self._clock = name, journal, driver, clock
         self._progressed = progressed
         self._early: bool = driver.keeps_early
-        self._listened_for: dict[str, Operation] = {}
-        self._asking_after = ""
-        self._heard_meanwhile: dict[str, Verdict] = {}
+        self._expected: dict[str, Operation] = {}
+        self._asking_for = ""
+        self._came_meanwhile: dict[str, Verdict] = {}
         self._closed = False
 
     async def resolve(self) -> None:
-        """Ask after every operation whose end nobody knows. Its caller holds the device's turn.
+        """Find out how every open operation ended. The caller holds the device's turn.
 
-        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile (rule 5).
+        :raises Refused: 5022 when one of them stays open; the terminal takes no other one meanwhile.
         """
         for operation in await self._journal.open_ones():
-            if not operation.kept.sent:
+            if not operation.record.sent:
                 await self._journal.close(operation, Refused(Res.REQUEST_NOT_TAKEN))
                 reached("payment.never-sent")
                 continue
@@ -86,28 +92,28 @@ class Doubts:
                 raise Refused(Res.TERMINAL_BUSY, note=f"# {operation.n}", aq_errortxt=found.aq_errortxt)
 
     async def find_out(self, operation: Operation, error: Exception | None, patience: float) -> Verdict | Refused:
-        """What the terminal says of an operation, stored; a refusal when it stays open or never began.
+        """What the terminal reports about an operation, stored; a refusal when it stays open or never started.
 
-        :param error: what broke it; `None` when its caller is not waiting any more.
+        :param error: what broke it; `None` when no caller waits for it any more.
         :param patience: seconds that asking may take.
         """
-        uid = operation.kept.order.uid
-        self._listen_for(operation)
-        self._asking_after = uid
-        self._progressed(Progress(ASKING))
+        uid = operation.record.order.uid
+        self._expect(operation)
+        self._asking_for = uid
+        self._progressed(TerminalProgress(Activity.ASKING))
         try:
             found = await self._ask(operation, patience, PERSISTENCE if error is not None else 0.0)
             reached("payment.asked-after")
-            # The operation's own late word goes before any answer about it.
-            return await self._store(operation, self._heard_meanwhile.pop(uid, found), error)
+            # A late message of the operation itself is worth more than any answer about it.
+            return await self._store(operation, self._came_meanwhile.pop(uid, found), error)
         finally:
-            self._asking_after = ""
-            self._progressed(Progress(IDLE))
-            if uid in self._heard_meanwhile:
-                self._take_late(uid, self._heard_meanwhile.pop(uid))
+            self._asking_for = ""
+            self._progressed(TerminalProgress(Activity.IDLE))
+            if uid in self._came_meanwhile:
+                self._take_late(uid, self._came_meanwhile.pop(uid))
 
     async def _ask(self, operation: Operation, patience: float, persistence: float) -> Found:
-        """What the terminal says in ``patience`` seconds; one that cannot be asked is tried again for a while."""
+        """What the terminal answers in ``patience`` seconds; for a while failures are tried again."""
         asking: Deferred[Found] = Deferred.fromCoroutine(
             self._ask_again(operation, patience, min(patience, persistence))
         )
@@ -117,56 +123,51 @@ class Doubts:
             return Undecided(f"no answer in {patience:g} s")
 
     async def _ask_again(self, operation: Operation, patience: float, persistence: float) -> Found:
-        kept, keep = operation.kept, keeping(self._journal, lambda: operation, self._early)
-        if self._early and kept.verdict is not None:
-            # What a driver knew of it may be lost with the process that it lived in.
-            self._driver.remember(kept.order.uid, kept.verdict)
-        # The service's clock can be moved, so it is a timer that tells.
+        record, keep = operation.record, keeper(self._journal, lambda: operation, self._early)
+        if self._early and record.verdict is not None:
+            # The driver of an earlier process may have known it; this one does not.
+            self._driver.remember(record.order.uid, record.verdict)
+        # A timer, because the service's clock can be moved.
         tired = self._clock.callLater(persistence, lambda: None)
         try:
             while not self._closed:
                 try:
-                    found: Found = await self._driver.find_out(kept.order, kept.snapshot, keep, patience)
+                    found: Found = await self._driver.find_out(record.order, record.snapshot, keep, patience)
                     return found
                 except (Refused, WireError) as error:
                     if not persistence or not tired.active():
                         return Undecided(str(error))
-                await self._pause(BETWEEN_TRIES)
+                await deferLater(self._clock, BETWEEN_TRIES)
         except (StoreFailed, CancelledError):
             raise
         except Exception as error:
-            self.log.failure("{device}: a fault of ours in asking", device=self._name)
+            self.log.failure("{device}: an internal error while asking the terminal", device=self._name)
             return Undecided(type(error).__name__)
         finally:
             if tired.active():
                 tired.cancel()
-        return Undecided("the terminal was let go of")
-
-    def _pause(self, seconds: float) -> Deferred[None]:
-        over: Deferred[None] = Deferred(lambda _: call.cancel())
-        call = self._clock.callLater(seconds, over.callback, None)
-        return over
+        return Undecided("the device was closed")
 
     async def _store(self, operation: Operation, found: Found, error: Exception | None) -> Verdict | Refused:
         if isinstance(found, Approved | Declined):
-            self._listened_for.pop(operation.kept.order.uid, None)
+            self._expected.pop(operation.record.order.uid, None)
             verdict = masked(found)
             await self._journal.end(operation, verdict, heard=error is not None)
             return verdict
-        kept = (await self._journal.now(operation)).kept.verdict
-        if kept is not None and not self._early:
-            # A driver made it durable, and was then broken off.
-            return kept
+        held = (await self._journal.now(operation)).record.verdict
+        if held is not None and not self._early:
+            # The driver made it durable, and then the line broke.
+            return held
         if isinstance(found, NeverStarted):
             refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error) if error is not None else "")
             await self._journal.close(operation, refused)
             reached("payment.never-taken")
             return refused
         refused = broken_off(error, self._driver.wait_s, Action.COLLISION, found.why)
-        # Who asks again and again hears it each time; the log has it once.
+        # Every caller that asks again gets this answer; the log has it once.
         if not self._closed and operation.state is not State.UNKNOWN:
             self.log.warn(
-                "{device}: nobody knows what became of operation {n}: {why}",
+                "{device}: the end of operation {n} is unknown: {why}",
                 device=self._name,
                 n=operation.n,
                 why=found.why,
@@ -176,35 +177,35 @@ class Doubts:
         return refused
 
     async def settle(self, operation: Operation, approved: bool) -> None:
-        """Close an open operation as a person says it ended, who looked at the slip.
+        """Close an open operation as a person reports who has read the slip.
 
         :raises Refused: 5074 when it is not open.
         """
         if not operation.open:
             raise Refused(Res.NOTHING_TO_CONFIRM)
-        said: Verdict = Approved(sum=operation.kept.order.wanted, text=SETTLED)
+        said: Verdict = Approved(sum=operation.record.order.wanted, text=SETTLED)
         if not approved:
             said = Declined.of(Res.REQUEST_NOT_TAKEN, text=SETTLED)
         await self._journal.end(operation, said, heard=False)
 
     def late(self, uid: str, verdict: Verdict) -> None:
-        """A verdict of an operation that was given up: the stored row learns of it (rule 18)."""
-        if uid == self._asking_after:
-            self._heard_meanwhile[uid] = verdict
+        """Store a verdict that came after its operation was given up."""
+        if uid == self._asking_for:
+            self._came_meanwhile[uid] = verdict
         else:
             self._take_late(uid, verdict)
 
     def close(self) -> None:
-        """Ask no more; what is open stays open in the journal."""
+        """Stop asking; open operations stay open in the journal."""
         self._closed = True
 
-    def _listen_for(self, operation: Operation) -> None:
-        self._listened_for[operation.kept.order.uid] = operation
-        while len(self._listened_for) > _MOST:
-            del self._listened_for[next(iter(self._listened_for))]
+    def _expect(self, operation: Operation) -> None:
+        self._expected[operation.record.order.uid] = operation
+        while len(self._expected) > _MOST:
+            del self._expected[next(iter(self._expected))]
 
     def _take_late(self, uid: str, verdict: Verdict) -> None:
-        operation = self._listened_for.pop(uid, None)
+        operation = self._expected.pop(uid, None)
         if operation is None:
             self.log.warn("{device}: a late verdict on an operation that is closed", device=self._name)
             return
@@ -215,16 +216,16 @@ class Doubts:
 
     async def _complete(self, operation: Operation, verdict: Verdict) -> None:
         now = await self._journal.now(operation)
-        # What was closed for want of better knowledge is corrected; what is certain already stays.
+        # Only an operation that was closed without certainty is corrected.
         if now.open or (isinstance(verdict, Approved) and now.state is State.REFUSED):
             await self._journal.end(operation, verdict, heard=False)
 
 
-def keeping(journal: PayJournal, operation: Callable[[], Operation], early: bool) -> Keep:
-    """What a driver makes a verdict durable with.
+def keeper(journal: PayJournal, operation: Callable[[], Operation], early: bool) -> Keep:
+    """The function by which a driver makes a verdict durable.
 
-    :param operation: tells whose it is by then.
-    :param early: whether the terminal may still take it back.
+    :param operation: the operation as it is at that moment.
+    :param early: whether the terminal may still take the verdict back.
     """
 
     async def keep(verdict: Verdict) -> None:
@@ -232,7 +233,7 @@ def keeping(journal: PayJournal, operation: Callable[[], Operation], early: bool
             await journal.hold(operation(), verdict)
             reached("payment.verdict-kept")
             return
-        # Nobody has heard of it yet: that is kept once more, when somebody is about to.
+        # No caller has received it yet; when one is about to, it is stored once more.
         await journal.end(operation(), verdict, heard=False)
         reached("payment.verdict-kept")
 

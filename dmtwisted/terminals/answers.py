@@ -1,4 +1,7 @@
-"""What a caller hears of a terminal's operation, in the one shape of all answers (http-api 3.3)."""
+"""What a caller receives about a terminal's operation, in the one shape of all answers.
+
+See docs/reference/terminals.md#answers.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 
 CURRENCY = "ГРН"
-"""``info.currency`` of every terminal (http-api 3.3)."""
+"""``info.currency`` of every terminal."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """What an answer echoes of its request."""
+    """What an answer repeats from its request."""
 
     device: str
     source: str
@@ -29,10 +32,10 @@ class Caller(msgspec.Struct, frozen=True):
     language: str
 
 
-def told(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> bytes:
+def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> bytes:
     """The answer to an operation that has ended; ``at`` is its time in milliseconds since 1970."""
     if isinstance(verdict, Declined):
-        return told_refusal(caller, task, at, verdict.refused())
+        return refusal_of(caller, task, at, verdict.refused())
     answer = Answer(
         source=caller.source,
         device=caller.device,
@@ -46,9 +49,9 @@ def told(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> 
     return with_member(render(answer), "transaction_id", caller.label)
 
 
-def told_refusal(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
-    """The answer to an operation that was refused, or whose end nobody knows; it has its label too."""
-    asked = TaskRequest(
+def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
+    """The answer to an operation that was refused, or whose end is unknown; it has its label too."""
+    request = TaskRequest(
         device=caller.device, type=TYPE_PAY, tag=caller.tag, source=caller.source, pay=PayTask(task=task)
     )
     masked = Refused(
@@ -58,11 +61,11 @@ def told_refusal(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
         aq_errortxt=mask_cards(refused.aq_errortxt),
         note=refused.note,
     )
-    return with_member(refusal(asked, masked, caller.language, at), "transaction_id", caller.label)
+    return with_member(refusal(request, masked, caller.language, at), "transaction_id", caller.label)
 
 
 def info_of(order: Order, approved: Approved) -> dict[str, Any]:
-    """``info`` of an answer; of the members that need not be there those without content stay out."""
+    """``info`` of an answer; optional members without content are left out."""
     members = {
         "restxt": approved.text or "APPROVED",
         "cardmask": approved.cardmask,
@@ -80,7 +83,7 @@ def info_of(order: Order, approved: Approved) -> dict[str, Any]:
         "hstFld63Sf89": approved.agreement,
         "discountName": approved.discount,
         "partial": approved.partial,
-        # A till that looks at nothing else has to see that it is not the sum that it asked for.
+        # Shows a till that looks at nothing else that another sum was approved.
         "sum_asked": amount(order.wanted) if approved.partial else "",
     }
     return {name: value for name, value in members.items() if value or name in _ALWAYS}
@@ -92,14 +95,14 @@ _ALWAYS = frozenset(
 
 
 def masked(verdict: Verdict) -> Verdict:
-    """``verdict`` with no card number in it, whatever the terminal sent (rule 19)."""
+    """``verdict`` without card numbers, whatever the terminal sent (docs/reference/terminals.md#rule-19)."""
     if isinstance(verdict, Declined):
         return msgspec.structs.replace(verdict, text=mask_cards(verdict.text))
     return masked_card(verdict)
 
 
 def masked_card(approved: Approved) -> Approved:
-    """``approved`` with no card number in it."""
+    """``approved`` without card numbers."""
     return msgspec.structs.replace(
         approved,
         cardmask=mask_pan(approved.cardmask),
@@ -109,16 +112,14 @@ def masked_card(approved: Approved) -> Approved:
 
 
 def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
-    """What a caller hears of a line that broke before its request was sent (terminals.md 2.1).
+    """The refusal for a line that broke before its request was sent (docs/reference/terminals.md#error-mapping).
 
-    :param unreached: what to say when there was no connection at all.
+    :param unreached: the refusal when there was no connection at all.
     """
     if isinstance(error, NotReached):
-        if unreached is None:
-            return Refused(Res.TERMINAL_CONNECT, aq_errortxt=error.reason)
-        return unreached
+        return Refused(Res.TERMINAL_CONNECT, aq_errortxt=error.reason) if unreached is None else unreached
     if isinstance(error, Garbled):
-        # Rule 17: something else listens there, and its first bytes tell what.
+        # Another program listens there, and its first bytes show which (docs/reference/terminals.md#rule-17).
         return Refused(Res.TERMINAL_ERROR, str(error))
     if isinstance(error, Silent):
         return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=f"{error}; another program may hold the terminal")
@@ -126,12 +127,12 @@ def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
 
 
 def broken_off(error: Exception | None, wait_s: float, action: Action, why: str = "") -> Refused:
-    """What a caller hears of an operation without an end (terminals.md 2.1).
+    """The refusal for an operation without an end (docs/reference/terminals.md#error-mapping).
 
     :param error: what broke it; `None` when a restart did.
     :param wait_s: seconds that it had.
-    :param action: 2 when nobody knows the end, 1 when nothing can have happened.
-    :param why: what asking after it brought.
+    :param action: 2 when the end is unknown, 1 when nothing can have happened.
+    :param why: what the terminal answered when it was asked.
     """
     if isinstance(error, Silent) or error is None:
         seconds = error.seconds if isinstance(error, Silent) else wait_s
