@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -27,26 +27,26 @@ RESP_VER = 4
 EXECUTED, FOUND, FAILED = 1, 2, 3
 """``task_status``: done now, found in the journal, refused (specification 2.3)."""
 
-Number = msgspec.Raw
+Number = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "number"})]
 """A number that is already JSON text."""
 
 
 @lru_cache(maxsize=1024)
 def amount(kopecks: int) -> Number:
     """Money in hryvnias: ``12.5``, ``2.0``."""
-    return Number(decimal_text(kopecks, 2).encode())
+    return msgspec.Raw(decimal_text(kopecks, 2).encode())
 
 
 @lru_cache(maxsize=1024)
 def quantity(thousandths: int) -> Number:
     """A quantity: ``0.125``, ``1.0``."""
-    return Number(decimal_text(thousandths, 3).encode())
+    return msgspec.Raw(decimal_text(thousandths, 3).encode())
 
 
 @lru_cache(maxsize=256)
 def percent(hundredths: int) -> Number:
     """A rate in percent: ``20.0``, ``7.5``."""
-    return Number(decimal_text(hundredths, 2).encode())
+    return msgspec.Raw(decimal_text(hundredths, 2).encode())
 
 
 class Warning(msgspec.Struct, frozen=True):

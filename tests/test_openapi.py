@@ -138,7 +138,7 @@ class DocumentTests(WebCase):
         self.door = Door(self.shop.core)
         document = json.loads(self.request("GET", OPENAPI).body)
         self.assertFalse("/dm/api/v3/training/clock" in document["paths"])
-        self.assertFalse("ClockTold" in document["components"]["schemas"])
+        self.assertFalse("ClockState" in document["components"]["schemas"])
 
 
 def references(value: Any) -> list[str]:

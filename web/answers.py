@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from twisted.web.iweb import IRequest
 from twisted.web.server import Request
 
 from dmtwisted.results import Refused, Res
+
+
+class Done(msgspec.Struct):
+    """`res` 0 when it was done; else the code, with its words in `errortxt`."""
+
+    res: int = 0
+    errortxt: str = ""
+
+
+class Problem(msgspec.Struct):
+    """What is wrong with one member."""
+
+    path: str
+    text: str
+
+
+class Error(msgspec.Struct):
+    """Why the request was not carried out; `errors` name the members that do not fit."""
+
+    res: int
+    errortxt: str
+    errors: list[Problem]
+
+
+StoredAnswer = Annotated[
+    msgspec.Raw, msgspec.Meta(extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]})
+]
+"""The answer that a caller got, as it is stored."""
+
+
+def stored_answer(answer: bytes) -> msgspec.Raw:
+    """A stored ``answer``; null when there is none."""
+    return msgspec.Raw(answer or b"null")
+
 
 JSON = [b"application/json"]
 """Exactly this: clients compare it (http-api 0.3.1)."""
@@ -73,6 +107,20 @@ def json_answer(request: IRequest, status: int, value: Any) -> bytes:
     return b""
 
 
+def refused_in_body(refused: Refused, language: str) -> Done:
+    """A refusal that is answered with HTTP 200, as programs know it."""
+    return Done(refused.res.code, refused.errortxt(language))
+
+
+def done_with(name: str, kind: type[msgspec.Struct], text: str) -> type[Any]:
+    """A struct with the members of `Done`, then those of ``kind``: slots do not let one inherit both.
+
+    :param name: its name in the interface's document, where ``text`` describes it.
+    """
+    members = [(field.name, field.type) for of in (Done, kind) for field in msgspec.structs.fields(of)]
+    return msgspec.defstruct(name, members, namespace={"__doc__": text}, module=kind.__module__)
+
+
 def error_answer(
     request: IRequest,
     status: int,
@@ -80,16 +128,9 @@ def error_answer(
     language: str,
     errors: list[tuple[str, str]] | None = None,
 ) -> bytes:
-    """An error of the settings interface: `{res, errortxt, errors: [{path, text}]}` (design 6)."""
-    return json_answer(
-        request,
-        status,
-        {
-            "res": refused.res.code,
-            "errortxt": refused.errortxt(language),
-            "errors": [{"path": path, "text": text} for path, text in errors or []],
-        },
-    )
+    """An error of the management interface (design 6)."""
+    problems = [Problem(path, text) for path, text in errors or ()]
+    return json_answer(request, status, Error(refused.res.code, refused.errortxt(language), problems))
 
 
 def not_found(request: IRequest, default_language: str) -> bytes:

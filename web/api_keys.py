@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access.api_keys import ApiKey, ApiKeys
+from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import stamp17
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, json_answer, language_of
@@ -20,6 +18,28 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     key: str = ""
+
+
+class KeyRecord(msgspec.Struct):
+    """A key by its name."""
+
+    id: str
+    name: str
+    dt: str
+
+
+class KeyList(msgspec.Struct):
+    """Every key, without the keys themselves."""
+
+    api_keys: list[KeyRecord]
+
+
+class KeyMade(msgspec.Struct):
+    """A new key; no other answer shows it."""
+
+    id: str
+    name: str
+    key: str
 
 
 class ApiKeyApi:
@@ -36,12 +56,13 @@ class ApiKeyApi:
         """A new key; this answer is the only one that shows it."""
         asked = read_object(request, NewKey)
         made, key = await lasting(self._keys.make(asked.name, asked.key))
-        return json_answer(request, 201, {"id": made.id, "name": made.name, "key": key})
+        return json_answer(request, 201, KeyMade(made.id, made.name, key))
 
     @app.route("/dm/api/v3/api-keys", methods=["GET"])
     def list(self, request: IRequest) -> bytes:
         """Every key by its name, without the keys themselves."""
-        return json_answer(request, 200, {"api_keys": [_record(key) for key in self._keys]})
+        records = [KeyRecord(key.id, key.name, stamp17(key.made_at)) for key in self._keys]
+        return json_answer(request, 200, KeyList(records))
 
     @app.route("/dm/api/v3/api-keys/<id>/replace", methods=["POST"])
     async def replace(self, request: IRequest, id: str) -> bytes:
@@ -49,7 +70,7 @@ class ApiKeyApi:
         made = await lasting(self._keys.replace(id))
         if made is None:
             return self._none(request)
-        return json_answer(request, 200, {"id": made[0].id, "name": made[0].name, "key": made[1]})
+        return json_answer(request, 200, KeyMade(made[0].id, made[0].name, made[1]))
 
     @app.route("/dm/api/v3/api-keys/<id>", methods=["DELETE"])
     async def delete(self, request: IRequest, id: str) -> bytes:
@@ -62,7 +83,3 @@ class ApiKeyApi:
     def _none(self, request: IRequest) -> bytes:
         refused = Refused(Res.MALFORMED, "there is no such key")
         return error_answer(request, 404, refused, language_of(request, self.default_language))
-
-
-def _record(key: ApiKey) -> dict[str, Any]:
-    return {"id": key.id, "name": key.name, "dt": stamp17(key.made_at)}

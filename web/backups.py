@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.backups import Backups
+from dmtwisted.backups import BackupProgress, Backups
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.results import Refused, Res
@@ -20,6 +21,31 @@ from web.gate import is_at_the_machine
 from web.management import answer_errors
 
 PATH = b"/dm/api/v3/backups"
+
+
+class BackupRecord(msgspec.Struct):
+    """A backup in the folder; `whole` is whether it still says what it is: it was checked when it was made."""
+
+    name: str
+    size: int
+    dt: str
+    rows: int
+    whole: bool
+
+
+class BackupStatus(msgspec.Struct):
+    """`running` while one is being made; `error` is why the last one failed."""
+
+    running: BackupProgress | None
+    error: str
+
+
+class BackupList(msgspec.Struct):
+    """The newest backups, and what `BackupStatus` says."""
+
+    backups: list[BackupRecord]
+    running: BackupProgress | None
+    error: str
 
 
 def why_kept(core: Core, request: Any) -> str:
@@ -44,16 +70,16 @@ class BackupApi:
     async def listed(self, request: IRequest) -> bytes:
         """The newest backups, and how far the one has come that is being made."""
         found = [
-            {"name": one.name, "size": one.size, "dt": stamp17(one.at), "rows": one.rows, "whole": one.whole}
+            BackupRecord(one.name, one.size, stamp17(one.at), one.rows, one.whole)
             for one in await self._backups.found()
         ]
-        return json_answer(request, 200, {"backups": found, **self._standing()})
+        return json_answer(request, 200, BackupList(found, self._backups.running, self._backups.trouble))
 
     @app.route("/dm/api/v3/backups", methods=["POST"])
     def begin(self, request: IRequest) -> bytes:
         """Begin a backup; events tell how far it is. Sales go on meanwhile."""
         self._backups.begin()
-        return json_answer(request, 202, self._standing())
+        return json_answer(request, 202, BackupStatus(self._backups.running, self._backups.trouble))
 
     @app.route("/dm/api/v3/backups/<name>", methods=["GET"])
     def download(self, request: IRequest, name: str) -> Any:
@@ -76,8 +102,3 @@ class BackupApi:
         # As it is: a browser would unpack what is told to be packed.
         file.type, file.encoding = "application/gzip", None
         return file
-
-    def _standing(self) -> dict[str, Any]:
-        now = self._backups.running
-        running = None if now is None else {"doing": now.doing, "done": now.done, "total": now.total}
-        return {"running": running, "error": self._backups.trouble}

@@ -23,6 +23,33 @@ AUTHORITY = "authority.pem"
 """The certificate of the local authority, by the name of its file."""
 
 
+class CertificateStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How the certificate stands; `error` is empty when the one in the files is served.
+
+    Of a service without one there is `https` false alone; `restart` says that the next start brings a change.
+    """
+
+    https: bool
+    restart: bool
+    authority: bool
+    certificate: str | msgspec.UnsetType = msgspec.UNSET
+    subject: str | msgspec.UnsetType = msgspec.UNSET
+    issuer: str | msgspec.UnsetType = msgspec.UNSET
+    names: list[str] | msgspec.UnsetType = msgspec.UNSET
+    valid_to: str | msgspec.UnsetType = msgspec.UNSET
+    days_left: int | msgspec.UnsetType = msgspec.UNSET
+    fingerprint: str | msgspec.UnsetType = msgspec.UNSET
+    warnings: list[str] | msgspec.UnsetType = msgspec.UNSET
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class CertificateChanged(CertificateStatus, kw_only=True):
+    """The same after another one was installed or made."""
+
+    res: int
+    errortxt: str
+
+
 class CertificateApi:
     """The certificate of the service, whether it speaks HTTPS already or will with its next start."""
 
@@ -36,22 +63,23 @@ class CertificateApi:
     @app.route("/dm/api/v3/tls", methods=["GET"])
     async def status(self, request: IRequest) -> bytes:
         """Names, issuer, days left, what to see to; what waits for the next start while this is HTTP."""
-        return json_answer(request, 200, await self.told())
+        return json_answer(request, 200, await self.current())
 
-    async def told(self) -> dict[str, Any]:
+    async def current(self) -> CertificateStatus:
         """How it stands."""
-        core = self._core
-        told: dict[str, Any] = {"https": core.certificate is not None, "restart": False, "authority": False}
-        if core.state is not None:
-            told["authority"] = (core.state / TLS_FOLDER / AUTHORITY).exists()
-        installed = self._installed()
+        return CertificateStatus(**await self._current())
+
+    async def _current(self) -> dict[str, Any]:
+        core, installed = self._core, self._installed()
+        known: dict[str, Any] = {"https": core.certificate is not None, "restart": False}
+        known["authority"] = core.state is not None and (core.state / TLS_FOLDER / AUTHORITY).exists()
         if core.certificate is not None:
-            told.update(core.certificate.status())
-            told["restart"] = core.config.tls_is_installed and installed is None
-        elif installed is not None:
-            found = await self._order("status")
-            told.update({"certificate": str(installed), **found.facts, "error": found.error, "restart": True})
-        return told
+            restart = core.config.tls_is_installed and installed is None
+            return {**known, **core.certificate.status(), "restart": restart}
+        if installed is None:
+            return known
+        found = await self._order("status")
+        return {**known, "certificate": str(installed), **found.facts, "error": found.error, "restart": True}
 
     @app.route("/dm/api/v3/tls", methods=["POST"])
     async def install(self, request: IRequest) -> bytes:
@@ -90,7 +118,7 @@ class CertificateApi:
     async def reload(self, request: IRequest) -> bytes:
         """Take what the files hold now; 422 and the reason when it cannot be served, and the old one stays."""
         why = self._take_up()
-        return self._refused(request, 422, why) if why else json_answer(request, 200, await self.told())
+        return self._refused(request, 422, why) if why else json_answer(request, 200, await self.current())
 
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
@@ -106,7 +134,7 @@ class CertificateApi:
         why = found.error or self._take_up()
         if why:
             return self._refused(request, 422, why)
-        return json_answer(request, 200, {**await self.told(), "res": 0, "errortxt": ""})
+        return json_answer(request, 200, CertificateChanged(**await self._current(), res=0, errortxt=""))
 
     async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Told:
         core, tls = self._core, self._core.config.tls

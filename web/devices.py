@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from klein import Klein
@@ -11,12 +11,84 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings, Driver
+from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
+from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
-from web.answers import json_answer, language_of, plain_answer
+from protocols.simulators.ledger import Entry
+from protocols.simulators.scenario import Rule, Scenario
+from web.answers import Done, done_with, json_answer, language_of, plain_answer, refused_in_body
 from web.management import answer_errors, lasting, read_object
+
+Kind = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})]
+
+
+class DriverRecord(msgspec.Struct):
+    """A driver with the JSON Schema of its settings.
+
+    `level` is what version `suite` of the conformance suite found: 0 not safe, 1 safe, 2 recovers, 3 whole; null for
+    a driver of another package on which it was never run. `origin` is that package, and `conform` the command that
+    runs the suite on it.
+    """
+
+    kind: Kind
+    driver: str
+    title: str
+    capabilities: tuple[str, ...]
+    level: Annotated[int, msgspec.Meta(ge=0, le=3)] | None
+    suite: int | None
+    origin: str
+    conform: str
+    settings_schema: dict[str, Any]
+
+
+class Drivers(msgspec.Struct):
+    """Every driver."""
+
+    drivers: list[DriverRecord]
+
+
+class DeviceRecord(msgspec.Struct):
+    """A device. Secrets are left out of `settings`; `state` tells how it stands, by its kind."""
+
+    dev_id: str
+    device: str
+    dev_code: str
+    kind: Kind
+    driver: str
+    is_doc: bool
+    is_pay: bool
+    is_fis: bool
+    settings: dict[str, Any]
+    state: dict[str, Any]
+
+
+class DeviceList(msgspec.Struct):
+    """Every device."""
+
+    devices: list[DeviceRecord]
+
+
+ModeChanged = done_with("ModeChanged", DeviceRecord, "The register after it went offline or came back.")
+
+
+class Outlets(msgspec.Struct):
+    """The outlets that the key of a register may be used for; none for a key that is not registered yet."""
+
+    tax_objects: list[OutletRecord]
+
+
+class ScenarioRules(msgspec.Struct):
+    """The rules that are left."""
+
+    rules: list[Rule]
+
+
+class LedgerEntries(msgspec.Struct):
+    """What the simulated device believes has happened; `sum` in kopecks."""
+
+    entries: list[Entry]
 
 
 class DeviceApi:
@@ -32,12 +104,12 @@ class DeviceApi:
     def drivers(self, request: IRequest) -> bytes:
         """Every driver with the JSON Schema of its settings, and the level that the conformance suite found."""
         found = [_driver(driver, self._devices.state) for driver in self._devices.drivers.values()]
-        return json_answer(request, 200, {"drivers": found})
+        return json_answer(request, 200, Drivers(found))
 
     @app.route("/dm/api/v3/devices", methods=["GET"])
     async def list(self, request: IRequest) -> bytes:
         """Every device."""
-        return json_answer(request, 200, {"devices": [await _record(device) for device in self._devices]})
+        return json_answer(request, 200, DeviceList([await _record(device) for device in self._devices]))
 
     @app.route("/dm/api/v3/devices", methods=["POST"])
     async def create(self, request: IRequest) -> bytes:
@@ -76,8 +148,8 @@ class DeviceApi:
         except Refused as refused:
             if refused.res is Res.UNKNOWN_DEVICE:
                 raise
-            return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
-        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+            return json_answer(request, 200, refused_in_body(refused, language))
+        return json_answer(request, 200, Done())
 
     @app.route("/dm/api/v3/devices/<dev_id>/tax-objects", methods=["GET"])
     async def tax_objects(self, request: IRequest, dev_id: str) -> bytes:
@@ -85,7 +157,7 @@ class DeviceApi:
         built = self._devices.by_id(dev_id).built
         if not hasattr(built, "tax_objects"):
             raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
-        return json_answer(request, 200, {"tax_objects": await built.tax_objects()})
+        return json_answer(request, 200, Outlets(await built.tax_objects()))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
@@ -106,24 +178,24 @@ class DeviceApi:
             if state.get("docno") == 0 and "error" not in state:
                 raise Refused(Res.REGISTER_NOT_IN_USE, dev_id)
             await getattr(device.built, way)(language_of(request, self.default_language))
-        return json_answer(request, 200, {"res": 0, "errortxt": "", **await _record(device)})
+        return json_answer(request, 200, ModeChanged(0, "", *msgspec.structs.astuple(await _record(device))))
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
     def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
         """What shall go wrong next at a training device."""
-        scenario = self._simulator(dev_id).scenario
+        scenario: Scenario = self._simulator(dev_id).scenario
         scenario.replace(read_object(request, dict[str, Any]))
-        return json_answer(request, 200, scenario.document())
+        return self.scenario(request, dev_id)
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["GET"])
     def scenario(self, request: IRequest, dev_id: str) -> bytes:
         """The rules that are left."""
-        return json_answer(request, 200, self._simulator(dev_id).scenario.document())
+        return json_answer(request, 200, msgspec.convert(self._simulator(dev_id).scenario.document(), ScenarioRules))
 
     @app.route("/dm/api/v3/devices/<dev_id>/ledger", methods=["GET"])
     def ledger(self, request: IRequest, dev_id: str) -> bytes:
         """What the far end of a training device believes has happened."""
-        return json_answer(request, 200, {"entries": self._simulator(dev_id).entries()})
+        return json_answer(request, 200, LedgerEntries(self._simulator(dev_id).entries()))
 
     @app.route("/dm/api/v3/devices/<dev_id>/strip", methods=["GET"])
     async def strip(self, request: IRequest, dev_id: str) -> bytes:
@@ -166,36 +238,36 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
 
 
-def _driver(driver: Driver, state: Path | None) -> dict[str, Any]:
+def _driver(driver: Driver, state: Path | None) -> DriverRecord:
     found = found_of(driver, state)
-    return {
-        "kind": driver.kind,
-        "driver": driver.name,
-        "title": driver.title,
-        "capabilities": list(driver.capabilities),
-        "level": found.level if found is not None else None,
-        "suite": found.suite if found is not None else None,
-        "origin": driver.origin,
-        "conform": command_for(driver) if driver.origin else "",
-        "settings_schema": driver.schema(),
-    }
+    return DriverRecord(
+        kind=driver.kind,
+        driver=driver.name,
+        title=driver.title,
+        capabilities=driver.capabilities,
+        level=found.level if found is not None else None,
+        suite=found.suite if found is not None else None,
+        origin=driver.origin,
+        conform=command_for(driver) if driver.origin else "",
+        settings_schema=driver.schema(),
+    )
 
 
-async def _record(device: Device) -> dict[str, Any]:
+async def _record(device: Device) -> DeviceRecord:
     settings = without_secrets(device.driver, msgspec.to_builtins(device.settings))
     try:
         state = await device.built.state()
     except StoreFailed:
         state = {"res": Res.STORE_FAILED.code}
-    return {
-        "dev_id": device.row.dev_id,
-        "device": device.name,
-        "dev_code": device.name,
-        "kind": device.kind,
-        "driver": device.row.driver,
-        "is_doc": device.kind == PRINTER,
-        "is_pay": device.kind == TERMINAL,
-        "is_fis": device.kind == REGISTER,
-        "settings": settings,
-        "state": {"busy": device.turns.busy, **state},
-    }
+    return DeviceRecord(
+        dev_id=device.row.dev_id,
+        device=device.name,
+        dev_code=device.name,
+        kind=device.kind,
+        driver=device.row.driver,
+        is_doc=device.kind == PRINTER,
+        is_pay=device.kind == TERMINAL,
+        is_fis=device.kind == REGISTER,
+        settings=settings,
+        state={"busy": device.turns.busy, **state},
+    )

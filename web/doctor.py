@@ -11,15 +11,23 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
+from dmtwisted.doctor.findings import Finding, FindingRecord, Fix, status
 from dmtwisted.results import Refused, Res
 from web.answers import error_answer, json_answer, language_of
 from web.management import answer_errors, lasting, read_object
 
 if TYPE_CHECKING:
-    from dmtwisted.doctor.findings import Finding
     from dmtwisted.doctor.service import Doctor
 
 PATH = b"/dm/api/v3/doctor"
+
+
+class FindingList(msgspec.Struct):
+    """What a look at everything found, in the language of the caller; `dt` is empty before the first look."""
+
+    dt: str
+    status: Literal[0, 1, 2]
+    findings: list[FindingRecord]
 
 
 class Mend(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,8 +76,6 @@ class Examination:
 
         :raises Refused: when somebody is at it already.
         """
-        from dmtwisted.doctor.findings import Fix
-
         self._begin()
         try:
             return await self._doctor.mend(Fix(fix))
@@ -114,16 +120,11 @@ class DoctorApi:
         return self._told(request)
 
     def _told(self, request: IRequest) -> bytes:
-        from dmtwisted.doctor.findings import status
-
         language = language_of(request, self.default_language)
         found, at = self._examination.found, self._examination.at
-        return json_answer(
-            request,
-            200,
-            {
-                "dt": "" if at is None else stamp17(at),
-                "status": status(finding.level for finding in found),
-                "findings": [finding.told(language) for finding in found],
-            },
+        found_all = FindingList(
+            dt="" if at is None else stamp17(at),
+            status=status(finding.level for finding in found),
+            findings=[finding.record(language) for finding in found],
         )
+        return json_answer(request, 200, found_all)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from twisted.web.iweb import IRequest
 
 from dmtwisted.clock import span
@@ -14,6 +15,14 @@ PAGE_SIZE, LARGEST_PAGE = 50, 1000
 
 LARGEST_NUMBER = 2**63 - 1
 """No store counts any further."""
+
+
+class PageOf(msgspec.Struct):
+    """Which page of a list this is."""
+
+    page: int
+    page_size: int
+    total: int
 
 
 def given_in(request: IRequest, known: Sequence[str]) -> dict[str, str]:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
+import msgspec
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from web.answers import json_answer, not_allowed
+
+
+class Probe(msgspec.Struct):
+    """Whether it is well."""
+
+    status: Literal["ok", "not ready"]
 
 
 class Health(Resource):
@@ -24,4 +32,4 @@ class Health(Resource):
         if request.method not in (b"GET", b"HEAD"):
             return not_allowed(request, b"GET, HEAD", self._default_language)
         healthy = self._healthy()
-        return json_answer(request, 200 if healthy else 503, {"status": "ok" if healthy else "not ready"})
+        return json_answer(request, 200 if healthy else 503, Probe("ok" if healthy else "not ready"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,14 +17,14 @@ from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
 from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
-from dmtwisted.printing.told import why
+from dmtwisted.printing.told import Fate, why
 from dmtwisted.registers.bookkeeping import KIND as RECEIPT
-from dmtwisted.registers.lost_online import told as online_copy
+from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
-from web.answers import json_answer, language_of
-from web.filters import LARGEST_NUMBER, devices_of, given_in, moment_of, page_of
+from web.answers import StoredAnswer, json_answer, language_of, stored_answer
+from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors, lasting, read_object
 
 KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
@@ -61,6 +62,56 @@ _USUAL_ADVICE = Text(
 )
 
 
+class OperationRecord(msgspec.Struct, omit_defaults=True):
+    """One operation of the journal; `answer` is what its caller was told, `advice` what a person does about it.
+
+    `online_copy` stands in a refused one whose document was made again offline under the same key.
+    """
+
+    id: int
+    device: str
+    kind: str
+    task: int
+    key: str
+    state: State
+    dt: str
+    res: int | None
+    answer: StoredAnswer
+    advice: str = ""
+    online_copy: OnlineCopyRecord | None = None
+
+
+class OperationList(msgspec.Struct):
+    """A page of the journal."""
+
+    paging: PageOf
+    operations: list[OperationRecord]
+
+
+class JobRecord(msgspec.Struct):
+    """One print job; `advice` stands in one whose fate nobody knows yet."""
+
+    id: int
+    device: str
+    task: int
+    key: str
+    state: State
+    dt: str
+    res: int | None
+    advice: str | msgspec.UnsetType
+    fate: Fate
+    reason: str
+    paper: str
+    replaces: int | None
+
+
+class JobList(msgspec.Struct):
+    """A page of print jobs."""
+
+    paging: PageOf
+    jobs: list[JobRecord]
+
+
 class JournalApi:
     """Operations and print jobs."""
 
@@ -75,13 +126,16 @@ class JournalApi:
     async def operations(self, request: IRequest) -> bytes:
         """Operations of every kind, newest first."""
         language = language_of(request, self.default_language)
-        return await self._list(request, "operations", lambda row: self._operation(row, language))
+        found, paging = await self._found(request)
+        listed = [self._operation(row, language) for row in found]
+        return json_answer(request, 200, OperationList(paging, listed))
 
     @app.route("/dm/api/v3/jobs", methods=["GET"])
     async def jobs(self, request: IRequest) -> bytes:
         """Print jobs, newest first."""
         language = language_of(request, self.default_language)
-        return await self._list(request, "jobs", lambda row: self._job(row, language), JOB)
+        found, paging = await self._found(request, JOB)
+        return json_answer(request, 200, JobList(paging, [self._job(row, language) for row in found]))
 
     @app.route("/dm/api/v3/jobs/<int:n>/reprint", methods=["POST"])
     async def reprint(self, request: IRequest, n: int) -> bytes:
@@ -137,11 +191,10 @@ class JournalApi:
         await lasting(said())
         return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))
 
-    async def _list(self, request: IRequest, name: str, record: Any, kind: str = "") -> bytes:
+    async def _found(self, request: IRequest, kind: str = "") -> tuple[Sequence[OperationRow], PageOf]:
         query, page = _query(request, self._devices, kind)
         found = await self._store.find_operations(query)
-        paging = {"page": page, "page_size": query.limit, "total": found.total}
-        return json_answer(request, 200, {"paging": paging, name: [record(row) for row in found.operations]})
+        return found.operations, PageOf(page, query.limit, found.total)
 
     async def _row(self, n: int, *kinds: str) -> OperationRow:
         n = min(n, LARGEST_NUMBER)
@@ -159,39 +212,43 @@ class JournalApi:
     def _name(self, row: OperationRow) -> str:
         return next((device.name for device in self._devices if device.row.n == row.device_n), "")
 
-    def _operation(self, row: OperationRow, language: str) -> dict[str, Any]:
-        told = {
-            "id": row.n,
-            "device": self._name(row),
-            "kind": row.kind,
-            "task": row.task,
-            "key": row.key,
-            "state": str(row.state),
-            "dt": stamp17(row.at),
-            "res": row.res,
-            "answer": msgspec.Raw(row.answer) if row.answer else None,
-        }
-        if row.state in UNFINISHED:
-            told["advice"] = _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language)
-        if row.kind == RECEIPT and row.state is State.REFUSED:
-            copy = online_copy(row.request, language)
-            if copy is not None:
-                told["online_copy"] = copy
-        return told
+    def _operation(self, row: OperationRow, language: str) -> OperationRecord:
+        lost = row.kind == RECEIPT and row.state is State.REFUSED
+        return OperationRecord(
+            id=row.n,
+            device=self._name(row),
+            kind=row.kind,
+            task=row.task,
+            key=row.key,
+            state=row.state,
+            dt=stamp17(row.at),
+            res=row.res,
+            answer=stored_answer(row.answer),
+            advice=_advice(row, language),
+            online_copy=online_copy_of(row.request, language) if lost else None,
+        )
 
-    def _job(self, row: OperationRow, language: str) -> dict[str, Any]:
+    def _job(self, row: OperationRow, language: str) -> JobRecord:
         job = decode_job(row.request)
-        return {
-            **{
-                name: value
-                for name, value in self._operation(row, language).items()
-                if name not in ("answer", "kind")
-            },
-            "fate": job.fate or "unknown",
-            "reason": job.reason and why(job.reason, language),
-            "paper": job.paper,
-            "replaces": job.replaces or None,
-        }
+        return JobRecord(
+            id=row.n,
+            device=self._name(row),
+            task=row.task,
+            key=row.key,
+            state=row.state,
+            dt=stamp17(row.at),
+            res=row.res,
+            advice=_advice(row, language) or msgspec.UNSET,
+            fate=job.fate or "unknown",
+            reason=job.reason and why(job.reason, language),
+            paper=job.paper,
+            replaces=job.replaces or None,
+        )
+
+
+def _advice(row: OperationRow, language: str) -> str:
+    """What a person does about an operation; empty when it has ended."""
+    return _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language) if row.state in UNFINISHED else ""
 
 
 class SlipPrint(msgspec.Struct, forbid_unknown_fields=True):

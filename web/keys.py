@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,9 +13,9 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from protocols.members import explain
-from web.answers import language_of
+from web.answers import Done, language_of
 from web.management import answer_errors, lasting
-from web.prro import register_of, told_in_body
+from web.prro import answer_in_body, register_of
 from web.uploads import Form, bytes_of, is_form, read_body, read_form
 
 PATH = b"/dm/main/api/v1/prro/sign"
@@ -28,6 +27,12 @@ class KeyUpload(msgspec.Struct, frozen=True):
     key: bytes
     password: str = ""
     certificate: tuple[bytes, ...] = ()
+
+
+class KeyLoaded(Done, kw_only=True):
+    """`signinfo` tells of the key that signs from now on."""
+
+    signinfo: str
 
 
 class KeyApi:
@@ -43,13 +48,13 @@ class KeyApi:
     async def load(self, request: IRequest) -> bytes:
         """Load or replace a register's key; HTTP 200 whatever comes of it, ``res`` tells (design 10)."""
         language = language_of(request, self.default_language)
-        return await lasting(told_in_body(request, language, self._load(request)))
+        return await lasting(answer_in_body(request, language, self._load(request)))
 
-    async def _load(self, request: IRequest) -> Mapping[str, Any]:
+    async def _load(self, request: IRequest) -> msgspec.Struct:
         device = register_of(self._core, request)
         if not hasattr(device.built, "load_key"):
             raise Refused(Res.REGISTER_ID_NOT_FOUND, device.row.dev_id)
-        return {"signinfo": await _load(device.row.dev_id, self._core.devices, _upload(request))}
+        return KeyLoaded(signinfo=await _load(device.row.dev_id, self._core.devices, _upload(request)))
 
 
 async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:

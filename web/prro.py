@@ -8,7 +8,7 @@ print forms by the names of the service's settings, and every setting of the dri
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from klein import Klein
@@ -22,7 +22,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import SecretsError
 from dmtwisted.service_settings import LONGEST_SECRET
 from dmtwisted.store.values import StoreFailed
-from web.answers import json_answer, language_of
+from web.answers import Done, done_with, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
 PATH = b"/dm/main/api/v1/prro"
@@ -39,15 +39,65 @@ PRINT_FORMS = {"pf_charcount": "pf_charcount", "pf_astext": "pf_text", "pf_asima
 SAME = {"fisid": "fiscal_number"}
 """Members that tell a setting under a name of their own."""
 
-T = TypeVar("T")
-
 _FLAGS: dict[object, bool] = {"1": True, "true": True, "0": False, "false": False, 1: True, 0: False}
 
 
-async def told_in_body(request: IRequest, language: str, work: Awaitable[Mapping[str, Any]]) -> bytes:
-    """What ``work`` tells, or why it could not be done, as programs know it: HTTP 200, ``res``, ``errortxt``."""
+class DashboardRow(msgspec.Struct):
+    """How one register stands."""
+
+    device: str
+    dev_id: str
+    prro_type: int
+    fisid: str
+    token: str
+    signinfo: str
+    shiftdt: str
+    shiftterm: int
+    prro_status: int
+    prro_info: str
+    offline_time1: int
+    offline_time2: int
+
+
+class PrintForms(msgspec.Struct):
+    """Which print forms a register's answers carry, and how wide they are."""
+
+    pf_charcount: int
+    pf_charwidth: int
+    pf_astext: bool
+    pf_asimage: bool
+    pf_aspdf: bool
+
+
+class _RegisterRow(DashboardRow):
+    driver: str
+    printforms: PrintForms
+    settings: dict[str, Any]
+
+
+RegisterRow = done_with(
+    "RegisterRow", _RegisterRow, "One register with its print forms, and its settings without secrets."
+)
+
+
+class GroupRecord(msgspec.Struct):
+    """A tax group."""
+
+    gr_id: int
+    caption: str
+    tg_print: str
+
+
+class Groups(Done, kw_only=True):
+    """The tax groups that are enabled."""
+
+    fis_groups: list[GroupRecord]
+
+
+async def answer_in_body(request: IRequest, language: str, work: Awaitable[msgspec.Struct]) -> bytes:
+    """The answer of ``work``, or why it could not be done, as programs know it: HTTP 200, ``res``, ``errortxt``."""
     try:
-        told = await work
+        return json_answer(request, 200, await work)
     except BadSettings as error:
         refused = Refused(Res.MALFORMED, str(error))
     except SecretsError as error:
@@ -56,9 +106,7 @@ async def told_in_body(request: IRequest, language: str, work: Awaitable[Mapping
         refused = Refused(Res.STORE_FAILED, note=str(error))
     except Refused as error:
         refused = error
-    else:
-        return json_answer(request, 200, {"res": 0, "errortxt": "", **told})
-    return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
+    return json_answer(request, 200, refused_in_body(refused, language))
 
 
 def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
@@ -76,7 +124,7 @@ def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
     return device
 
 
-async def row_of(core: Core, device: Device) -> dict[str, Any]:
+async def row_of(core: Core, device: Device) -> DashboardRow:
     """A register as the dashboard shows it (http-api 6.1)."""
     now = core.clock.now()
     try:
@@ -86,20 +134,20 @@ async def row_of(core: Core, device: Device) -> dict[str, Any]:
     is_open = bool(state.get("shift_status"))
     opened_at = int(state.get("opened_at") or 0) if is_open else 0
     offline_since = int(state.get("offline_since") or 0)
-    return {
-        "device": device.name,
-        "dev_id": device.row.dev_id,
-        "prro_type": int(state.get("dtype") or 0),
-        "fisid": str(state.get("fisid") or ""),
-        "token": "",
-        "signinfo": str(state.get("signinfo") or ""),
-        "shiftdt": stamp14(opened_at) if is_open else "",
-        "shiftterm": max(0, now - opened_at) // HOUR if is_open else 0,
-        "prro_status": 2 if "error" in state else int(state.get("online_status") or 0),
-        "prro_info": str(state.get("error") or ""),
-        "offline_time1": max(0, now - offline_since) // MINUTE if offline_since else 0,
-        "offline_time2": int(state.get("offline_month_min") or 0),
-    }
+    return DashboardRow(
+        device=device.name,
+        dev_id=device.row.dev_id,
+        prro_type=int(state.get("dtype") or 0),
+        fisid=str(state.get("fisid") or ""),
+        token="",
+        signinfo=str(state.get("signinfo") or ""),
+        shiftdt=stamp14(opened_at) if is_open else "",
+        shiftterm=max(0, now - opened_at) // HOUR if is_open else 0,
+        prro_status=2 if "error" in state else int(state.get("online_status") or 0),
+        prro_info=str(state.get("error") or ""),
+        offline_time1=max(0, now - offline_since) // MINUTE if offline_since else 0,
+        offline_time2=int(state.get("offline_month_min") or 0),
+    )
 
 
 class PrroApi:
@@ -115,55 +163,43 @@ class PrroApi:
     async def read(self, request: IRequest) -> bytes:
         """One register: how it stands, its print forms, its settings without secrets."""
         language = language_of(request, self.default_language)
+        return await answer_in_body(request, language, self._read(request))
 
-        async def told() -> Mapping[str, Any]:
-            return await self._record(register_of(self._core, request))
-
-        return await told_in_body(request, language, told())
+    async def _read(self, request: IRequest) -> msgspec.Struct:
+        return await self._record(register_of(self._core, request))
 
     @app.route("/dm/main/api/v1/prro", methods=["POST"])
     async def write(self, request: IRequest) -> bytes:
         """A new register, or with ``dev_id`` another name or other settings of one; what is not named stays."""
         language = language_of(request, self.default_language)
-        return await lasting(told_in_body(request, language, self._write(request)))
+        return await lasting(answer_in_body(request, language, self._write(request)))
 
     @app.route("/dm/main/api/v1/prro/groups", methods=["GET"])
     async def groups(self, request: IRequest) -> bytes:
         """The tax groups of one register that are enabled."""
         language = language_of(request, self.default_language)
+        return await answer_in_body(request, language, self._groups(request))
 
-        async def told() -> Mapping[str, Any]:
-            settings = register_of(self._core, request).settings
-            found = [
-                {"gr_id": group.code, "caption": group.name, "tg_print": group.letter}
-                for group in getattr(settings, "tax_groups", ())
-                if group.enabled
-            ]
-            return {"fis_groups": found}
+    async def _groups(self, request: IRequest) -> msgspec.Struct:
+        groups = getattr(register_of(self._core, request).settings, "tax_groups", ())
+        found = [GroupRecord(group.code, group.name, group.letter) for group in groups if group.enabled]
+        return Groups(fis_groups=found)
 
-        return await told_in_body(request, language, told())
-
-    async def _record(self, device: Device) -> dict[str, Any]:
+    async def _record(self, device: Device) -> msgspec.Struct:
         settings = msgspec.to_builtins(device.settings)
         for name in device.driver.secrets:
             settings.pop(name, None)
         defaults = self._core.settings.now
-        return {
-            **await row_of(self._core, device),
-            "driver": device.row.driver,
-            "printforms": {
-                "pf_charcount": int(getattr(device.settings, "pf_charcount", defaults.pf_charcount)),
-                "pf_charwidth": defaults.pf_charwidth,
-                **{
-                    known: bool(getattr(device.settings, own, False))
-                    for known, own in PRINT_FORMS.items()
-                    if known != "pf_charcount"
-                },
-            },
-            "settings": settings,
-        }
+        forms = PrintForms(
+            int(getattr(device.settings, "pf_charcount", defaults.pf_charcount)),
+            defaults.pf_charwidth,
+            *(bool(getattr(device.settings, own, False)) for own in ("pf_text", "pf_image", "pf_pdf")),
+        )
+        row = msgspec.structs.astuple(await row_of(self._core, device))
+        made: msgspec.Struct = RegisterRow(0, "", *row, device.row.driver, forms, settings)
+        return made
 
-    async def _write(self, request: IRequest) -> Mapping[str, Any]:
+    async def _write(self, request: IRequest) -> msgspec.Struct:
         # Known clients spell members in more than one way (http-api 6.3).
         members = {name.lower(): value for name, value in read_object(request, dict[str, Any]).items()}
         named = members.get("dev_id") or request.args.get(b"dev_id", [b""])[-1]

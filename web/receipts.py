@@ -5,13 +5,11 @@ They come from the journal: no register is asked, so no till has to wait.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.answers import amount
+from dmtwisted.answers import Number, amount
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER, BadSettings
@@ -20,8 +18,8 @@ from dmtwisted.documents.documents import Document
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
-from web.answers import json_answer
-from web.filters import LARGEST_NUMBER, devices_of, given_in, moment_of, page_of
+from web.answers import StoredAnswer, json_answer, stored_answer
+from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors
 
 PATH = b"/dm/api/v3/receipts"
@@ -35,6 +33,35 @@ KINDS = (
 
 FILTERS = ("device", "key", "kind", "number", "fiscal_number", "search", "from", "to", "page", "page_size")
 """What narrows the list."""
+
+
+class DocumentRecord(msgspec.Struct):
+    """A fiscal document: what it was, when, under which numbers."""
+
+    device: str
+    dev_id: str
+    number: int
+    kind: str
+    dt: str
+    fiscal_number: str
+    sum: Number
+    tag: str
+    cashier: str
+    shift: int
+    offline: bool
+
+
+class DocumentList(msgspec.Struct):
+    """A page of fiscal documents."""
+
+    paging: PageOf
+    receipts: list[DocumentRecord]
+
+
+class WholeDocument(DocumentRecord, kw_only=True):
+    """A fiscal document with the answer that its till got."""
+
+    answer: StoredAnswer
 
 
 class ReceiptApi:
@@ -74,10 +101,8 @@ class ReceiptApi:
             total, rows = found.total, found.documents
         else:
             total, rows = 0, []
-        paging = {"page": page, "page_size": size, "total": total}
-        return json_answer(
-            request, 200, {"paging": paging, "receipts": [_record(row, registers[row.device_n]) for row in rows]}
-        )
+        listed = [_record(row, registers[row.device_n]) for row in rows]
+        return json_answer(request, 200, DocumentList(PageOf(page, size, total), listed))
 
     @app.route("/dm/api/v3/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def read(self, request: IRequest, dev_id: str, number: int) -> bytes:
@@ -88,8 +113,8 @@ class ReceiptApi:
         if not found.documents:
             raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no document {number}")
         row = found.documents[0]
-        answer = msgspec.Raw(row.answer) if row.answer else None
-        return json_answer(request, 200, {**_record(row, device), "answer": answer})
+        record = msgspec.structs.astuple(_record(row, device))
+        return json_answer(request, 200, WholeDocument(*record, answer=stored_answer(row.answer)))
 
     def _registers(self, named: str) -> dict[int, Device]:
         wanted = set(devices_of(named, self._devices))
@@ -155,25 +180,18 @@ def _tag_of(row: FoundDocument) -> str:
     return value.caller.tag if value is not None else ""
 
 
-def _record(row: FoundDocument, device: Device) -> dict[str, Any]:
-    """A document as the list tells it; one that cannot be read tells what the store knows of it."""
+def _record(row: FoundDocument, device: Device) -> DocumentRecord:
+    """A document for the list; of one that cannot be read, what the store knows of it."""
     value = _value(row)
-    told: dict[str, Any] = {
-        "device": device.name,
-        "dev_id": device.row.dev_id,
-        "number": row.number,
-        "kind": row.kind,
-        "dt": stamp17(row.at),
-        "fiscal_number": row.fiscal_number,
-    }
+    known = (device.name, device.row.dev_id, row.number, row.kind, stamp17(row.at), row.fiscal_number)
     if value is None:
-        return {**told, "sum": amount(0), "tag": "", "cashier": "", "shift": 0, "offline": False}
+        return DocumentRecord(*known, sum=amount(0), tag="", cashier="", shift=0, offline=False)
     kopecks = value.report.calc_p if value.report is not None else value.sum
-    return {
-        **told,
-        "sum": amount(kopecks),
-        "tag": value.caller.tag,
-        "cashier": value.cashier,
-        "shift": value.shift,
-        "offline": value.offline is not None,
-    }
+    return DocumentRecord(
+        *known,
+        sum=amount(kopecks),
+        tag=value.caller.tag,
+        cashier=value.cashier,
+        shift=value.shift,
+        offline=value.offline is not None,
+    )

@@ -13,7 +13,7 @@ from twisted.web.iweb import IRequest
 from dmtwisted.access.login import Access, TryLater, WrongLogin
 from dmtwisted.access.passwords import LONGEST
 from dmtwisted.results import Refused, Res, Text
-from web.answers import error_answer, json_answer, language_of
+from web.answers import Done, error_answer, json_answer, language_of
 from web.gate import COOKIE
 from web.login_page import FormTokens, login_page, policy, safe_next
 from web.management import answer_errors, lasting
@@ -81,14 +81,14 @@ class SessionApi:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Refused(Res.MALFORMED, str(error)) from None
         if not self._access.on:
-            return json_answer(request, 200, {"res": 0, "errortxt": ""})
+            return json_answer(request, 200, Done())
         try:
             await self._begin(request, asked.login, asked.password)
         except WrongLogin:
             return _told(request, 401, _WRONG.for_language(language))
         except TryLater as later:
             return _told(request, 429, _later(request, later, language))
-        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+        return json_answer(request, 200, Done())
 
     async def _log_in_by_form(self, request: IRequest, body: bytes, language: str) -> bytes:
         try:
@@ -118,7 +118,7 @@ class SessionApi:
         _set_cookie(request, COOKIE, "", "; Max-Age=0")
         if (request.getHeader(b"content-type") or b"").startswith(FORM):
             return _go(request, b"/login")
-        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+        return json_answer(request, 200, Done())
 
     async def _begin(self, request: IRequest, login: str, password: str) -> None:
         """Set the cookie of a new session; one that the caller brought along ends.
@@ -168,7 +168,7 @@ def _later(request: IRequest, later: TryLater, language: str) -> str:
 
 def _told(request: IRequest, status: int, text: str) -> bytes:
     """``{res, errortxt}`` of a login that failed (design 6)."""
-    return json_answer(request, status, {"res": Res.MALFORMED.code, "errortxt": text})
+    return json_answer(request, status, Done(Res.MALFORMED.code, text))
 
 
 def _refused(request: IRequest, status: int, why: Text, language: str) -> bytes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from klein import Klein
+from msgspec import Meta
 from twisted.web.iweb import IRequest
 
 from dmtwisted import __version__
@@ -17,12 +18,47 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.drivers import REGISTER, BadSettings
 from dmtwisted.service_settings import Settings
-from web.answers import json_answer, language_of
+from web.answers import Done, json_answer, language_of
 from web.management import answer_errors, lasting, read_object
-from web.prro import PRINT_FORMS, row_of, told_in_body
+from web.prro import PRINT_FORMS, DashboardRow, answer_in_body, row_of
 
 _DATABASES = {"postgresql": "PostgreSQL", "mssql": "MS SQL"}
 _YES = {"1": True, "true": True, "0": False, "false": False, "": None}
+
+
+class SettingsRecord(Settings, frozen=True, kw_only=True):
+    """The settings of the service, by the names that clients of the interface know."""
+
+    pf_del_custom: bool
+    pf_is_custom: Annotated[bool, Meta(description="Whether there is a print form of the shop's own.")]
+    usr_uiauth: Annotated[bool, Meta(description="Whether a login is asked for.")]
+    usr_chuser: bool
+    usr_login: str
+    usr_pass: Annotated[str, Meta(description="Always empty in answers.")]
+    usr_confpass: Annotated[str, Meta(description="Always empty in answers.")]
+
+
+class Dashboard(msgspec.Struct):
+    """How every register stands."""
+
+    devices: list[DashboardRow]
+    dfs_metr: int
+    need_upd: int
+    server_v: str
+
+
+class SystemInfo(msgspec.Struct):
+    """The service itself; `uptime` in seconds."""
+
+    database: str
+    version: str
+    uptime: int
+    dt: str
+    system: str
+    python: str
+    training: bool
+    https: bool
+    ready: bool
 
 
 class SettingsApi:
@@ -38,29 +74,25 @@ class SettingsApi:
     def settings(self, request: IRequest) -> bytes:
         """Every setting, numbers as numbers and booleans as booleans (http-api 6.2); secrets are empty."""
         settings, access = self._core.settings.now, self._core.access
-        return json_answer(
-            request,
-            200,
-            {
-                **msgspec.structs.asdict(settings),
-                "token": "",
-                "pf_del_custom": False,
-                "pf_is_custom": bool(settings.pf_custom),
-                "usr_uiauth": access.on,
-                "usr_chuser": False,
-                "usr_login": access.login,
-                "usr_pass": "",
-                "usr_confpass": "",
-            },
+        record = SettingsRecord(
+            **{**msgspec.structs.asdict(settings), "token": ""},
+            pf_del_custom=False,
+            pf_is_custom=bool(settings.pf_custom),
+            usr_uiauth=access.on,
+            usr_chuser=False,
+            usr_login=access.login,
+            usr_pass="",
+            usr_confpass="",
         )
+        return json_answer(request, 200, record)
 
     @app.route("/dm/main/api/v1/settings", methods=["POST"])
     async def change(self, request: IRequest) -> bytes:
         """Change what is named, the login included; HTTP 200 whatever comes of it, ``errortxt`` tells (design 10)."""
         language = language_of(request, self.default_language)
-        return await lasting(told_in_body(request, language, self._change(request)))
+        return await lasting(answer_in_body(request, language, self._change(request)))
 
-    async def _change(self, request: IRequest) -> Mapping[str, Any]:
+    async def _change(self, request: IRequest) -> Done:
         core, members = self._core, read_object(request, dict[str, Any])
         # All of it is looked at before any of it is done.
         forms = _forms(core.settings.now, core.settings.check(members))
@@ -77,7 +109,7 @@ class SettingsApi:
         await core.access.change_login(login)
         for register in self._registers() if forms else ():
             await core.devices.change(register.row.dev_id, None, forms)
-        return {}
+        return Done()
 
     def _registers(self) -> list[Device]:
         """Registers that have print forms; one that cannot be used keeps what it has."""
@@ -91,8 +123,7 @@ class SettingsApi:
     async def dashboard(self, request: IRequest) -> bytes:
         """How every register stands (http-api 6.1)."""
         rows = [await row_of(self._core, device) for device in self._core.devices if device.kind == REGISTER]
-        told = {"devices": rows, "dfs_metr": 0, "need_upd": 0, "server_v": __version__}
-        return json_answer(request, 200, told)
+        return json_answer(request, 200, Dashboard(rows, dfs_metr=0, need_upd=0, server_v=__version__))
 
     @app.route("/dm/api/v1/sys_info", methods=["GET"])
     def sys_info(self, request: IRequest) -> bytes:
@@ -100,18 +131,18 @@ class SettingsApi:
         core = self._core
         now = core.clock.now()
         database = _DATABASES.get(core.config.database.url.partition("://")[0], "SQLite")
-        told = {
-            "database": database,
-            "version": __version__,
-            "uptime": max(0, int(core.reactor.seconds() - core.began)),
-            "dt": stamp17(now),
-            "system": platform.system(),
-            "python": platform.python_version(),
-            "training": core.config.service.training,
-            "https": core.certificate is not None,
-            "ready": core.ready,
-        }
-        return json_answer(request, 200, told)
+        info = SystemInfo(
+            database=database,
+            version=__version__,
+            uptime=max(0, int(core.reactor.seconds() - core.began)),
+            dt=stamp17(now),
+            system=platform.system(),
+            python=platform.python_version(),
+            training=core.config.service.training,
+            https=core.certificate is not None,
+            ready=core.ready,
+        )
+        return json_answer(request, 200, info)
 
 
 FORMS = {**PRINT_FORMS, "pf_custom": "template"}

@@ -263,7 +263,7 @@ class Door(Site):
         support = announced(SupportApi(core, database, language))
         self._starts += [(path, support) for path in SUPPORT]
         certificate, examination = CertificateApi(core, language), Examination(core)
-        pages = PageSite(core, language, database, certificate.told, examination, backups)
+        pages = PageSite(core, language, database, certificate.current, examination, backups)
         document = Management(DocumentApi(self.resources, core.clock, language).app.resource(), language)
         self._pages: IResource = Management(pages.app.resource(), language)
         self._starts += [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
+import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
@@ -23,6 +23,41 @@ LINES = 200
 
 LARGEST_LOG = 8 * 1024 * 1024
 """Bytes of a log file that are handed out, from its end."""
+
+
+class LogLines(msgspec.Struct):
+    """The last lines of the log, and its file when it has one."""
+
+    lines: list[str]
+    file: str
+
+
+class DatabaseVerdict(msgspec.Struct):
+    """What a look at the whole file found."""
+
+    dt: str
+    ok: bool
+    troubles: tuple[str, ...]
+
+
+class DatabaseChecked(msgspec.Struct):
+    """What a look found; `null` for a database that looks after itself."""
+
+    check: DatabaseVerdict | None
+
+
+class DatabaseRecord(msgspec.Struct):
+    """The database: which one, its size in bytes, how much is in it, what the last look found."""
+
+    database: str
+    place: str
+    size: int | None
+    revision: str
+    receipts: int
+    operations: int
+    unfinished: int
+    oldest: str
+    check: DatabaseVerdict | None
 
 
 class Database:
@@ -69,7 +104,7 @@ class SupportApi:
         """The last lines of the log; ``format=text`` is all that there is, as a file."""
         core = self._core
         if request.args.get(b"format", [b""])[-1] != b"text":
-            return json_answer(request, 200, {"lines": tail(core.log_lines), "file": core.config.log.file})
+            return json_answer(request, 200, LogLines(tail(core.log_lines), core.config.log.file))
         lines = "".join(core.log_lines).encode("utf-8", "replace")
         if core.config.log.file:
             lines = await core.clock.aside(_end_of, core.config.log.file) or lines
@@ -93,12 +128,23 @@ class SupportApi:
     async def database(self, request: IRequest) -> bytes:
         """Which one, how large, how much is in it, and what the last look at it found."""
         facts = await self._database.facts()
-        return json_answer(request, 200, {**_told(facts), "check": _verdict(self._database.verdict)})
+        record = DatabaseRecord(
+            database=facts.kind,
+            place=facts.place,
+            size=facts.size,
+            revision=facts.revision,
+            receipts=facts.receipts,
+            operations=facts.operations,
+            unfinished=facts.unfinished,
+            oldest="" if facts.oldest is None else stamp17(facts.oldest),
+            check=_verdict(self._database.verdict),
+        )
+        return json_answer(request, 200, record)
 
     @app.route("/dm/api/v3/database/check", methods=["POST"])
     async def check(self, request: IRequest) -> bytes:
         """Look at every page of the file; sales go on meanwhile."""
-        return json_answer(request, 200, {"check": _verdict(await lasting(self._database.check()))})
+        return json_answer(request, 200, DatabaseChecked(_verdict(await lasting(self._database.check()))))
 
 
 def tail(lines: Iterable[str]) -> list[str]:
@@ -106,23 +152,10 @@ def tail(lines: Iterable[str]) -> list[str]:
     return [line.rstrip("\n") for line in list(lines)[-LINES:]]
 
 
-def _told(facts: Facts) -> dict[str, Any]:
-    return {
-        "database": facts.kind,
-        "place": facts.place,
-        "size": facts.size,
-        "revision": facts.revision,
-        "receipts": facts.receipts,
-        "operations": facts.operations,
-        "unfinished": facts.unfinished,
-        "oldest": "" if facts.oldest is None else stamp17(facts.oldest),
-    }
-
-
-def _verdict(verdict: FileCheck | None) -> dict[str, Any] | None:
+def _verdict(verdict: FileCheck | None) -> DatabaseVerdict | None:
     if verdict is None:
         return None
-    return {"dt": stamp17(verdict.at), "ok": not verdict.troubles, "troubles": list(verdict.troubles)}
+    return DatabaseVerdict(stamp17(verdict.at), not verdict.troubles, verdict.troubles)
 
 
 def _end_of(name: str) -> bytes:

@@ -25,7 +25,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING
 from dmtwisted.terminals.service import TerminalService
-from web.answers import JSON, allow_any_origin, json_answer, language_of, not_allowed
+from web.answers import JSON, Done, allow_any_origin, json_answer, language_of, not_allowed
 from web.management import answer_errors, lasting
 
 STATUS, LAST = "status", "last"
@@ -153,6 +153,12 @@ def _broken(reason: Failure, request: Request) -> None:
         request.finish()
 
 
+class Interrupted(Done, kw_only=True):
+    """The wish was passed on; what the terminal does."""
+
+    state: str
+
+
 class InterruptApi:
     """``POST /dm/api/v3/devices/{dev_id}/interrupt``: the wish that the running operation stops (design 10)."""
 
@@ -170,4 +176,4 @@ class InterruptApi:
             raise Refused(Res.UNKNOWN_DEVICE, note="only terminals have operations to interrupt")
         terminal = await terminal_of(device)
         await lasting(terminal.interrupt())
-        return json_answer(request, 200, {"res": 0, "errortxt": "", "state": terminal.progress.state})
+        return json_answer(request, 200, Interrupted(state=terminal.progress.state))

@@ -24,6 +24,13 @@ class ClockMove(msgspec.Struct, forbid_unknown_fields=True):
     offset_s: Annotated[float, Meta(ge=-LONGEST_JOURNEY, le=LONGEST_JOURNEY)]
 
 
+class ClockState(msgspec.Struct):
+    """How far the service's clock is ahead of the machine's, in seconds, and what it shows."""
+
+    offset_s: float
+    dt: str
+
+
 class TrainingApi:
     """What only a service in training mode lets one do.
 
@@ -41,12 +48,12 @@ class TrainingApi:
         """Move the clock that shifts, limits, sessions and retention go by."""
         self._clock.offset = read_object(request, ClockMove).offset_s
         self._moved()
-        return self._told(request)
+        return self._answer(request)
 
     @app.route("/dm/api/v3/training/clock", methods=["GET"])
     def read(self, request: IRequest) -> bytes:
         """Where the clock stands."""
-        return self._told(request)
+        return self._answer(request)
 
-    def _told(self, request: IRequest) -> bytes:
-        return json_answer(request, 200, {"offset_s": self._clock.offset, "dt": stamp17(self._clock.now())})
+    def _answer(self, request: IRequest) -> bytes:
+        return json_answer(request, 200, ClockState(self._clock.offset, stamp17(self._clock.now())))

@@ -13,13 +13,14 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 from twisted.python import usage
 
 from dmtwisted.commands.database import PLACE, url_of
 from dmtwisted.config import Config, ConfigError, Overrides, load
 from dmtwisted.doctor import database, devices, port
 from dmtwisted.doctor.files import another_users
-from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, in_order, status, warn
+from dmtwisted.doctor.findings import Check, Finding, FindingRecord, Level, bad, good, in_order, status, warn
 from dmtwisted.doctor.service import of_machine
 from dmtwisted.results import Text
 from dmtwisted.store.opening import check_database
@@ -65,13 +66,13 @@ def run(options: DoctorOptions) -> int:
         check_database(config)
     except ConfigError as error:
         language = options["language"] or "uk"
-        return tell([_unusable(str(error)).told(language)], language, bool(options["json"]))
+        return tell([_unusable(str(error)).record(language)], language, bool(options["json"]))
     language = options["language"] or config.service.language
     return tell(examine(config, language, options["api-key"] or ""), language, bool(options["json"]))
 
 
-def examine(config: Config, language: str, api_key: str = "") -> list[dict[str, Any]]:
-    """Everything that was found, as `Finding.told` tells it."""
+def examine(config: Config, language: str, api_key: str = "") -> list[FindingRecord]:
+    """Everything that was found, in one language."""
     found = [good(Check.CONFIGURATION, "Конфігурацію прочитано", "The configuration can be used")]
     service = port.Service(config, api_key)
     at_port, runs = port.look(service)
@@ -79,25 +80,25 @@ def examine(config: Config, language: str, api_key: str = "") -> list[dict[str, 
     if runs:
         told = _ask(service, language)
         if told is not None:
-            return [*(finding.told(language) for finding in found), *told]
+            return [*(finding.record(language) for finding in found), *told]
         found.append(_closed())
     found += of_machine(config, time.time())
     found += _database(config)
     if not runs and not any(one.check is Check.DATABASE and one.level is not Level.GOOD for one in found):
         found += _devices(config)
-    return [finding.told(language) for finding in in_order(found)]
+    return [finding.record(language) for finding in in_order(found)]
 
 
-def tell(found: Sequence[dict[str, Any]], language: str, as_json: bool) -> int:
+def tell(found: Sequence[FindingRecord], language: str, as_json: bool) -> int:
     """Print the findings; the exit status."""
-    ends = status(one["level"] for one in found)
+    ends = status(one.level for one in found)
     if as_json:
-        print(json.dumps({"status": ends, "findings": found}, ensure_ascii=False))
+        print(json.dumps({"status": ends, "findings": msgspec.to_builtins(found)}, ensure_ascii=False))
         return ends
     for one in found:
-        print(f"{SIGNS[Level(one['level'])]} {one['text']}")
-        if one["advice"] and one["level"] != Level.GOOD:
-            print(f"       → {one['advice']}")
+        print(f"{SIGNS[one.level]} {one.text}")
+        if one.advice and one.level != Level.GOOD:
+            print(f"       → {one.advice}")
     print(VERDICTS[ends].for_language(language))
     return ends
 
@@ -120,7 +121,7 @@ def _unusable(why: str) -> Finding:
     )
 
 
-def _ask(service: port.Service, language: str) -> list[dict[str, Any]] | None:
+def _ask(service: port.Service, language: str) -> list[FindingRecord] | None:
     """What the running service finds; `None` when it does not tell."""
     try:
         asked = service.ask("POST", "/dm/api/v3/doctor", language, PATIENCE)
@@ -128,8 +129,7 @@ def _ask(service: port.Service, language: str) -> list[dict[str, Any]] | None:
         return None
     if asked.status != 200 or not isinstance(asked.body, dict):
         return None
-    found: list[dict[str, Any]] = asked.body["findings"]
-    return found
+    return msgspec.convert(asked.body["findings"], list[FindingRecord])
 
 
 def _closed() -> Finding:

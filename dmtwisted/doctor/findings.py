@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from dmtwisted.results import Text
 
@@ -49,6 +51,17 @@ class Fix(StrEnum):
 NOTHING = Text("", "")
 
 
+class FindingRecord(msgspec.Struct):
+    """One finding; `fix` is what `POST /dm/api/v3/doctor/fix` mends of it, empty when a person has to."""
+
+    check: Check
+    level: Level
+    about: str
+    text: str
+    advice: str
+    fix: Fix
+
+
 class Finding(NamedTuple):
     """One finding; ``about`` names the file or device that it is about, ``advice`` says what to do."""
 
@@ -59,16 +72,10 @@ class Finding(NamedTuple):
     about: str = ""
     fix: Fix = Fix.NONE
 
-    def told(self, language: str) -> dict[str, Any]:
-        """The finding for programs."""
-        return {
-            "check": str(self.check),
-            "level": str(self.level),
-            "about": self.about,
-            "text": self.text.for_language(language),
-            "advice": self.advice.for_language(language),
-            "fix": str(self.fix),
-        }
+    def record(self, language: str) -> FindingRecord:
+        """The finding for programs, in one language."""
+        text, advice = self.text.for_language(language), self.advice.for_language(language)
+        return FindingRecord(self.check, self.level, self.about, text, advice, self.fix)
 
 
 def good(check: Check, uk: str, en: str, about: str = "") -> Finding:
@@ -94,7 +101,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: _ORDER.index(finding.check))
 
 
-def status(levels: Iterable[str]) -> int:
+def status(levels: Iterable[str]) -> Literal[0, 1, 2]:
     """The exit status: 0 all is well, 1 somebody should look, 2 something does not work."""
     found = set(levels)
     return 2 if Level.BAD in found else 1 if Level.WARN in found else 0

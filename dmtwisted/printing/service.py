@@ -34,7 +34,7 @@ from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_
 from dmtwisted.printing.layout import commands
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.test_page import test_page
-from dmtwisted.printing.told import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Told, fate_of
+from dmtwisted.printing.told import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, PrinterInfo, Told, fate_of
 from dmtwisted.printing.under_way import UnderWay
 from dmtwisted.requests import Members, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
@@ -89,7 +89,7 @@ class PrinterService:
                 task=request.task,
                 dt=stamp17(self._clock.now()),
                 warnings=told.warnings(language),
-                info={"isprint": 1, "state": told.fate, "job": told.n},
+                info=PrinterInfo(1, told.fate, told.n),
             )
         )
 

@@ -24,6 +24,15 @@ from protocols.printers.verdict import Verdict
 
 Fate = Literal["printed", "accepted", "not_printed", "unknown"]
 
+
+class PrinterInfo(msgspec.Struct):
+    """What became of a print job."""
+
+    isprint: int
+    state: Fate
+    job: int
+
+
 BUSY, NO_QUEUE, CANCELLED, CLOSED, LATE, RESTART, AGAIN = (
     "busy",
     "no_queue",

@@ -19,7 +19,7 @@ nothing has to be remembered but the bytes of both begins, which were stored in 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final, Literal
 
 import msgspec
 
@@ -35,7 +35,9 @@ from dmtwisted.store.values import OperationQuery, OperationRow
 REVOCABLE = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL})
 """Documents that may be revoked: those that move money (fiscal-server 7.2)."""
 
-UNKNOWN, REVOKED, ABSENT = "unknown", "revoked", "absent"
+UNKNOWN: Final = "unknown"
+REVOKED: Final = "revoked"
+ABSENT: Final = "absent"
 """What became of an online copy: nobody knows yet; it was there and the begin revokes it; it never arrived."""
 
 
@@ -52,9 +54,20 @@ class OnlineCopy(msgspec.Struct, frozen=True, omit_defaults=True):
 
     again: int
     """The local number of the document that counts."""
-    became: str = UNKNOWN
+    became: Literal["unknown", "revoked", "absent"] = UNKNOWN
     number: str = ""
     """The fiscal number of the online copy, once it is known."""
+
+
+class OnlineCopyRecord(msgspec.Struct):
+    """What became of the online copy of a document that was made again offline."""
+
+    became: Literal["unknown", "revoked", "absent"]
+    number: str
+    """Its fiscal number, once it is known."""
+    again: str
+    """The local number of the document that counts."""
+    text: str
 
 
 class _Kept(msgspec.Struct):
@@ -156,18 +169,14 @@ async def _note(store: IStore, n: int, copy: OnlineCopy) -> None:
             reached("offline.copy-noted")
 
 
-def told(request: bytes, language: str) -> dict[str, Any] | None:
+def online_copy_of(request: bytes, language: str) -> OnlineCopyRecord | None:
     """What a lost operation keeps, for programs and people; `None` for any other one."""
     copy = _kept(request).online_copy if request else None
     if copy is None:
         return None
     named = (copy.again, copy.number) if copy.became == REVOKED else (copy.again,)
-    return {
-        "became": copy.became,
-        "number": copy.number,
-        "again": str(copy.again),
-        "text": _WORDS[copy.became].for_language(language) % named,
-    }
+    text = _WORDS[copy.became].for_language(language) % named
+    return OnlineCopyRecord(copy.became, copy.number, str(copy.again), text)
 
 
 _WORDS = {

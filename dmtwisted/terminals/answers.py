@@ -5,11 +5,9 @@ See docs/reference/terminals.md#answers.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from dmtwisted.answers import EXECUTED, Answer, amount, refusal, render, with_member
+from dmtwisted.answers import EXECUTED, Answer, Number, amount, refusal, render, with_member
 from dmtwisted.clock import stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Action, Refused, Res
@@ -30,6 +28,29 @@ class Caller(msgspec.Struct, frozen=True):
     label: str
     """The ``transaction_id``."""
     language: str
+
+
+class TerminalInfo(msgspec.Struct, omit_defaults=True):
+    """An approved operation. `sum` is what was approved, which may be less than was asked for: see `partial`."""
+
+    restxt: str
+    cardmask: str
+    paysys: str
+    bankname: str
+    sum: Number
+    payid: str
+    refundid: str
+    cancelid: str
+    receipt: str
+    sliptxt: str
+    currency: str
+    term_id: str = ""
+    merch: str = ""
+    hstFld63Sf89: str = ""
+    discountName: str = ""
+    partial: str = ""
+    sum_asked: Number | msgspec.UnsetType = msgspec.UNSET
+    """Shows a till that looks at nothing else that another sum was approved."""
 
 
 def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> bytes:
@@ -64,34 +85,27 @@ def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
     return with_member(refusal(request, masked, caller.language, at), "transaction_id", caller.label)
 
 
-def info_of(order: Order, approved: Approved) -> dict[str, Any]:
+def info_of(order: Order, approved: Approved) -> TerminalInfo:
     """``info`` of an answer; optional members without content are left out."""
-    members = {
-        "restxt": approved.text or "APPROVED",
-        "cardmask": approved.cardmask,
-        "paysys": approved.paysys,
-        "bankname": approved.bank,
-        "sum": amount(approved.sum),
-        "payid": approved.auth_code,
-        "refundid": approved.rrn,
-        "cancelid": approved.cancelid,
-        "receipt": approved.slip,
-        "sliptxt": approved.slip,
-        "currency": CURRENCY,
-        "term_id": approved.terminal_id,
-        "merch": approved.merchant,
-        "hstFld63Sf89": approved.agreement,
-        "discountName": approved.discount,
-        "partial": approved.partial,
-        # Shows a till that looks at nothing else that another sum was approved.
-        "sum_asked": amount(order.wanted) if approved.partial else "",
-    }
-    return {name: value for name, value in members.items() if value or name in _ALWAYS}
-
-
-_ALWAYS = frozenset(
-    ("restxt", "cardmask", "paysys", "bankname", "sum", "payid", "refundid", "cancelid", "receipt", "sliptxt")
-)
+    return TerminalInfo(
+        restxt=approved.text or "APPROVED",
+        cardmask=approved.cardmask,
+        paysys=approved.paysys,
+        bankname=approved.bank,
+        sum=amount(approved.sum),
+        payid=approved.auth_code,
+        refundid=approved.rrn,
+        cancelid=approved.cancelid,
+        receipt=approved.slip,
+        sliptxt=approved.slip,
+        currency=CURRENCY,
+        term_id=approved.terminal_id,
+        merch=approved.merchant,
+        hstFld63Sf89=approved.agreement,
+        discountName=approved.discount,
+        partial=approved.partial,
+        sum_asked=amount(order.wanted) if approved.partial else msgspec.UNSET,
+    )
 
 
 def masked(verdict: Verdict) -> Verdict:

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 import dmtwisted
+from web.answers import Error
 from web.gate import Rule, rule_of
-from web.openapi import shapes
 from web.openapi.paths import Entry
 from web.openapi.recorder import Schema, ref
 from web.openapi.routes import Route
@@ -66,7 +66,10 @@ def make_document(routes: Iterable[Route]) -> Document:
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
         "components": {
-            "schemas": components(_structs(entry for _, entry in known)),
+            "schemas": components(
+                _structs(shape for _, entry in known for shape in entry.answers.values()),
+                _structs(entry.body for _, entry in known),
+            ),
             "securitySchemes": {
                 "session": {
                     "type": "apiKey",
@@ -91,15 +94,10 @@ def executed() -> dict[str, tuple[Any, Any]]:
     return {key: (request, answer) for key, request, answer in told}
 
 
-def _structs(entries: Iterable[Entry]) -> list[type[msgspec.Struct]]:
-    """Every struct that ``entries`` mention."""
-    found: dict[type[msgspec.Struct], None] = {shapes.Error: None}
-    for entry in entries:
-        for shape in (entry.body, *entry.answers.values()):
-            for each in shape if isinstance(shape, tuple) else (shape,):
-                if isinstance(each, type):
-                    found[each] = None
-    return list(found)
+def _structs(shapes: Iterable[Any]) -> list[type[msgspec.Struct]]:
+    """Every struct among ``shapes``."""
+    each = (one for shape in shapes for one in (shape if isinstance(shape, tuple) else (shape,)))
+    return list(dict.fromkeys(one for one in each if isinstance(one, type)))
 
 
 def _operation(route: Route, entry: Entry) -> dict[str, Any]:
@@ -183,17 +181,17 @@ def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
     """The entry's own answers, and those that every path of its kind can give."""
     rule = rule_of(route.path.encode())
     reads = route.method == "GET"
-    common: dict[int, Any] = {405: shapes.Error, 403: shapes.Error}
+    common: dict[int, Any] = {405: Error, 403: Error}
     if rule is Rule.TASK:
-        common |= {401: shapes.Error}
+        common |= {401: Error}
     elif rule is Rule.API:
-        common |= {401: shapes.Error, 302: "", 404: shapes.Error, 500: shapes.Error, 503: shapes.Error}
+        common |= {401: Error, 302: "", 404: Error, 500: Error, 503: Error}
         if entry.query or entry.body is not None:
-            common |= {400: shapes.Error, 422: shapes.Error}
+            common |= {400: Error, 422: Error}
         if not reads:
-            common |= {409: shapes.Error}
+            common |= {409: Error}
     elif rule is Rule.PAGE and entry.tag == "pages":
-        common |= {302: "", 404: (shapes.Error, "text/html"), 405: (shapes.Error, "text/html"), 503: "text/html"}
+        common |= {302: "", 404: (Error, "text/html"), 405: (Error, "text/html"), 503: "text/html"}
     elif rule is Rule.PAGE:
         common |= {302: ""}
     yield from sorted({**common, **entry.answers}.items())

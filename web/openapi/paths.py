@@ -15,16 +15,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dmtwisted.store.values import State
-from web.api_keys import NewKey
-from web.certificate import NewCertificate
-from web.devices import DeviceChange, NewDevice
-from web.doctor import Mend
-from web.journal import Settlement, SlipPrint
-from web.openapi import shapes
+from web.answers import Done, Error
+from web.api_keys import KeyList, KeyMade, NewKey
+from web.backups import BackupList, BackupStatus
+from web.certificate import CertificateChanged, CertificateStatus, NewCertificate
+from web.devices import (
+    DeviceChange,
+    DeviceList,
+    DeviceRecord,
+    Drivers,
+    LedgerEntries,
+    ModeChanged,
+    NewDevice,
+    Outlets,
+    ScenarioRules,
+)
+from web.doctor import FindingList, Mend
+from web.health import Probe
+from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
+from web.keys import KeyLoaded
 from web.pages.dry_check import NotYet
+from web.prro import Groups, RegisterRow
 from web.receipts import KINDS as DOCUMENTS
+from web.receipts import DocumentList, WholeDocument
 from web.sessions import Credentials
-from web.training import ClockMove
+from web.settings import Dashboard, SettingsRecord, SystemInfo
+from web.support import DatabaseChecked, DatabaseRecord, LogLines
+from web.terminals import Interrupted
+from web.training import ClockMove, ClockState
 
 Shape = Any
 """A struct, or several; or a text: a media type, the name of a component, or nothing for an answer without a body."""
@@ -96,7 +114,7 @@ def _service(text: str) -> Entry:
 
 
 def _probe(text: str) -> Entry:
-    return Entry("watching", {200: shapes.Probe, 503: shapes.Probe}, text=text)
+    return Entry("watching", {200: Probe, 503: Probe}, text=text)
 
 
 V1, V3 = "/dm/main/api/v1", "/dm/api/v3"
@@ -131,125 +149,123 @@ ENTRIES: dict[str, Entry] = {
     "POST /login": Entry(
         "login",
         {
-            200: shapes.Done,
+            200: Done,
             303: "",
-            400: shapes.Error,
-            401: (shapes.Done, HTML),
-            403: (shapes.Error, HTML),
-            413: shapes.Error,
-            415: shapes.Error,
-            429: (shapes.Done, HTML),
+            400: Error,
+            401: (Done, HTML),
+            403: (Error, HTML),
+            413: Error,
+            415: Error,
+            429: (Done, HTML),
         },
         Credentials,
         example={"login": "shop", "pass": "a long password"},
         media=("application/json", "application/x-www-form-urlencoded"),
     ),
-    "POST /logout": Entry("login", {200: shapes.Done, 303: ""}),
-    f"GET {V3}/api-keys": Entry("login", {200: shapes.KeyList}),
-    f"POST {V3}/api-keys": Entry("login", {201: shapes.KeyMade}, NewKey, example={"name": "accounting"}),
+    "POST /logout": Entry("login", {200: Done, 303: ""}),
+    f"GET {V3}/api-keys": Entry("login", {200: KeyList}),
+    f"POST {V3}/api-keys": Entry("login", {201: KeyMade}, NewKey, example={"name": "accounting"}),
     f"DELETE {V3}/api-keys/{{id}}": Entry("login", {204: ""}),
-    f"POST {V3}/api-keys/{{id}}/replace": Entry("login", {200: shapes.KeyMade}),
-    f"GET {V3}/drivers": Entry("devices", {200: shapes.Drivers}),
-    f"GET {V3}/devices": Entry("devices", {200: shapes.DeviceList}),
+    f"POST {V3}/api-keys/{{id}}/replace": Entry("login", {200: KeyMade}),
+    f"GET {V3}/drivers": Entry("devices", {200: Drivers}),
+    f"GET {V3}/devices": Entry("devices", {200: DeviceList}),
     f"POST {V3}/devices": Entry(
         "devices",
-        {201: shapes.DeviceRecord},
+        {201: DeviceRecord},
         NewDevice,
         example={"device": "till", "kind": "register", "driver": "training", "settings": {}},
     ),
-    f"GET {DEVICE}": Entry("devices", {200: shapes.DeviceRecord}),
+    f"GET {DEVICE}": Entry("devices", {200: DeviceRecord}),
     f"PATCH {DEVICE}": Entry(
-        "devices", {200: shapes.DeviceRecord}, DeviceChange, example={"settings": {"rounding_step": 10}}
+        "devices", {200: DeviceRecord}, DeviceChange, example={"settings": {"rounding_step": 10}}
     ),
     f"DELETE {DEVICE}": Entry("devices", {204: ""}),
-    f"POST {DEVICE}/check": Entry("devices", {200: shapes.Done}),
-    f"GET {DEVICE}/tax-objects": Entry("devices", {200: shapes.TaxObjects, 409: shapes.Error}),
-    f"POST {DEVICE}/go-offline": Entry("devices", {200: shapes.ModeChanged}),
-    f"POST {DEVICE}/go-online": Entry("devices", {200: shapes.ModeChanged}),
-    f"POST {DEVICE}/interrupt": Entry("devices", {200: shapes.Interrupted}),
+    f"POST {DEVICE}/check": Entry("devices", {200: Done}),
+    f"GET {DEVICE}/tax-objects": Entry("devices", {200: Outlets, 409: Error}),
+    f"POST {DEVICE}/go-offline": Entry("devices", {200: ModeChanged}),
+    f"POST {DEVICE}/go-online": Entry("devices", {200: ModeChanged}),
+    f"POST {DEVICE}/interrupt": Entry("devices", {200: Interrupted}),
     f"POST {V3}/check": Entry(
         "devices",
-        {200: shapes.Done},
+        {200: Done},
         NotYet,
         example={"kind": "terminal", "driver": "ssi-json", "settings": {"host": "127.0.0.1", "port": 9}},
     ),
-    f"GET {DEVICE}/scenario": Entry("training", {200: shapes.Scenario}),
+    f"GET {DEVICE}/scenario": Entry("training", {200: ScenarioRules}),
     f"PUT {DEVICE}/scenario": Entry(
         "training",
-        {200: shapes.Scenario},
+        {200: ScenarioRules},
         "ScenarioGiven",
         example={"rules": [{"on": "sale", "then": "lost_after"}]},
     ),
-    f"GET {DEVICE}/ledger": Entry("training", {200: shapes.LedgerEntries}),
+    f"GET {DEVICE}/ledger": Entry("training", {200: LedgerEntries}),
     f"GET {DEVICE}/strip": Entry(
         "training", {200: (PLAIN, PNG)}, query=(Query("format", "What to answer.", {"enum": ["text", "png"]}),)
     ),
-    f"GET {V3}/training/clock": Entry("training", {200: shapes.ClockTold}),
-    f"PUT {V3}/training/clock": Entry("training", {200: shapes.ClockTold}, ClockMove, example={"offset_s": 3600}),
-    f"GET {V3}/receipts": Entry("journal", {200: shapes.DocumentList}, query=RECEIPT_FILTERS),
-    f"GET {V3}/receipts/{{dev_id}}/{{number}}": Entry("journal", {200: shapes.WholeDocument}),
-    f"GET {V3}/operations": Entry("journal", {200: shapes.OperationList}, query=FILTERS),
-    f"GET {V3}/jobs": Entry("journal", {200: shapes.JobList}, query=JOB_FILTERS),
-    f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: shapes.JobRecord}),
-    f"POST {V3}/operations/{{n}}/slip": Entry(
-        "journal", {200: shapes.JobRecord}, SlipPrint, example={"printer": "prn"}
-    ),
+    f"GET {V3}/training/clock": Entry("training", {200: ClockState}),
+    f"PUT {V3}/training/clock": Entry("training", {200: ClockState}, ClockMove, example={"offset_s": 3600}),
+    f"GET {V3}/receipts": Entry("journal", {200: DocumentList}, query=RECEIPT_FILTERS),
+    f"GET {V3}/receipts/{{dev_id}}/{{number}}": Entry("journal", {200: WholeDocument}),
+    f"GET {V3}/operations": Entry("journal", {200: OperationList}, query=FILTERS),
+    f"GET {V3}/jobs": Entry("journal", {200: JobList}, query=JOB_FILTERS),
+    f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: JobRecord}),
+    f"POST {V3}/operations/{{n}}/slip": Entry("journal", {200: JobRecord}, SlipPrint, example={"printer": "prn"}),
     f"POST {V3}/operations/{{n}}/settle": Entry(
-        "journal", {200: shapes.OperationRecord}, Settlement, example={"outcome": "refused"}
+        "journal", {200: OperationRecord}, Settlement, example={"outcome": "refused"}
     ),
     f"GET {V3}/events": Entry(
         "watching",
-        {200: EVENTS, 503: shapes.Error},
+        {200: EVENTS, 503: Error},
         text="What happens just now, as server-sent events; docs/web-interface.md lists them.",
     ),
-    f"GET {V3}/tls": Entry("watching", {200: shapes.CertificateTold}),
+    f"GET {V3}/tls": Entry("watching", {200: CertificateStatus}),
     f"POST {V3}/tls": Entry(
         "watching",
-        {200: shapes.CertificateChanged},
+        {200: CertificateChanged},
         "CertificateGiven",
         media=("application/json", "multipart/form-data"),
     ),
     f"DELETE {V3}/tls": Entry("watching", {204: ""}),
-    f"POST {V3}/tls/reload": Entry("watching", {200: shapes.CertificateTold, 422: shapes.Error}),
+    f"POST {V3}/tls/reload": Entry("watching", {200: CertificateStatus, 422: Error}),
     f"POST {V3}/tls/authority": Entry(
-        "watching", {200: shapes.CertificateChanged}, NewCertificate, example={"names": ["shop.local"]}
+        "watching", {200: CertificateChanged}, NewCertificate, example={"names": ["shop.local"]}
     ),
     f"GET {V3}/tls/authority.pem": Entry("watching", {200: PEM}),
     f"GET {V3}/log": Entry(
         "watching",
-        {200: (shapes.LogTold, PLAIN)},
+        {200: (LogLines, PLAIN)},
         query=(Query("format", "`text` is all that there is, as a file.", {"enum": ["text", "json"]}),),
     ),
-    f"GET {V3}/doctor": Entry("watching", {200: shapes.FoundAll}),
-    f"POST {V3}/doctor": Entry("watching", {200: shapes.FoundAll}),
-    f"POST {V3}/doctor/fix": Entry("watching", {200: shapes.FoundAll}, Mend, example={"fix": "permissions"}),
+    f"GET {V3}/doctor": Entry("watching", {200: FindingList}),
+    f"POST {V3}/doctor": Entry("watching", {200: FindingList}),
+    f"POST {V3}/doctor/fix": Entry("watching", {200: FindingList}, Mend, example={"fix": "permissions"}),
     f"GET {V3}/diagnostics": Entry("watching", {200: ZIP}),
-    f"GET {V3}/backups": Entry("watching", {200: shapes.BackupsTold}),
-    f"POST {V3}/backups": Entry("watching", {202: shapes.BackupStanding}),
+    f"GET {V3}/backups": Entry("watching", {200: BackupList}),
+    f"POST {V3}/backups": Entry("watching", {202: BackupStatus}),
     f"GET {V3}/backups/{{name}}": Entry("watching", {200: GZIP}),
-    f"GET {V3}/database": Entry("watching", {200: shapes.DatabaseTold}),
-    f"POST {V3}/database/check": Entry("watching", {200: shapes.DatabaseChecked}),
-    f"GET {V1}/settings": Entry("settings", {200: "ServiceSettings"}),
-    f"POST {V1}/settings": Entry("settings", {200: shapes.Done}, "SettingsChange", example={"packdays": 40}),
-    f"GET {V1}/dashboard": Entry("settings", {200: shapes.Dashboard}),
-    f"GET {V1}/prro": Entry("settings", {200: (shapes.RegisterRow, shapes.Done)}, query=DEV_ID),
+    f"GET {V3}/database": Entry("watching", {200: DatabaseRecord}),
+    f"POST {V3}/database/check": Entry("watching", {200: DatabaseChecked}),
+    f"GET {V1}/settings": Entry("settings", {200: SettingsRecord}),
+    f"POST {V1}/settings": Entry("settings", {200: Done}, "SettingsChange", example={"packdays": 40}),
+    f"GET {V1}/dashboard": Entry("settings", {200: Dashboard}),
+    f"GET {V1}/prro": Entry("settings", {200: (RegisterRow, Done)}, query=DEV_ID),
     f"POST {V1}/prro": Entry(
         "settings",
-        {200: (shapes.RegisterRow, shapes.Done)},
+        {200: (RegisterRow, Done)},
         "RegisterGiven",
         (Query("dev_id", "Id of the register to change; a new one is made without it."),),
         example={"device": "till 2", "prro_type": 0, "printforms": {"pf_charcount": 42}},
     ),
-    f"GET {V1}/prro/groups": Entry("settings", {200: (shapes.Groups, shapes.Done)}, query=DEV_ID),
+    f"GET {V1}/prro/groups": Entry("settings", {200: (Groups, Done)}, query=DEV_ID),
     f"POST {V1}/prro/sign": Entry(
         "settings",
-        {200: shapes.KeyLoaded},
+        {200: (KeyLoaded, Done)},
         "SigningKey",
         DEV_ID,
         example={"key": "S2V5LTYuZGF0", "password": "secret"},
         media=("application/json", "multipart/form-data"),
     ),
-    "GET /dm/api/v1/sys_info": Entry("settings", {200: shapes.SystemInfo}),
+    "GET /dm/api/v1/sys_info": Entry("settings", {200: SystemInfo}),
     f"GET {V3}/openapi.json": Entry("document", {200: "Document"}, text="This document, OpenAPI 3.1."),
     f"GET {V3}/postman.json": Entry("document", {200: "Document"}, text="The same as a Postman collection."),
     "GET /dm/static/{name}": Entry(

@@ -11,16 +11,18 @@ from typing import Any
 import msgspec
 
 from dmtwisted.answers import Answer
+from dmtwisted.printing.told import PrinterInfo
 from dmtwisted.receipts import ReceiptList
 from dmtwisted.registers import infos
 from dmtwisted.requests import TYPE_FISCAL, TYPE_PAY, read_task
 from dmtwisted.results import Res
-from dmtwisted.service_settings import Settings
+from dmtwisted.terminals.answers import TerminalInfo
 from protocols.simulators.scenario import OPERATIONS, Rule
-from web.openapi import shapes
+from web.answers import Error
 from web.openapi.recorder import KINDS, REF, Recorder, Schema, recorded, ref
 from web.openapi.tasks import ALL, Task
 from web.openapi.words import MEMBERS
+from web.settings import SettingsRecord
 
 INFOS: dict[str, type[msgspec.Struct]] = {
     "ReceiptInfo": infos.ReceiptInfo,
@@ -29,8 +31,8 @@ INFOS: dict[str, type[msgspec.Struct]] = {
     "NumberInfo": infos.NumberInfo,
     "LastNumbersInfo": infos.LastNumbersInfo,
     "ReceiptList": ReceiptList,
-    "TerminalInfo": shapes.TerminalInfo,
-    "PrinterInfo": shapes.PrinterInfo,
+    "TerminalInfo": TerminalInfo,
+    "PrinterInfo": PrinterInfo,
 }
 """The shapes of ``info``."""
 
@@ -51,20 +53,15 @@ _SERVICE_INFO: Schema = {
 }
 
 
-def components(more: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """Every schema by its name; ``more`` are structs that paths mention."""
+def components(answers: Iterable[type[msgspec.Struct]], bodies: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """Every schema by its name; ``answers`` and ``bodies`` are the structs that paths mention."""
     made: dict[str, Schema] = {name: dict(kind) for name, kind in KINDS.items()}
     made |= _requests()
-    structs: list[type[msgspec.Struct]] = [
-        Answer,
-        *INFOS.values(),
-        *(kind for kind in more if kind not in INFOS.values()),
-    ]
-    made |= struct_schemas(structs)
+    made |= struct_schemas(bodies)
+    made |= answer_schemas([Answer, Error, *INFOS.values(), SettingsRecord, *answers])
     made["ResultCode"] = result_codes()
     made |= _task_answers(made.pop("Answer"))
-    made["ServiceSettings"] = _settings(made)
-    made["SettingsChange"] = _settings_change(made["ServiceSettings"])
+    made["SettingsChange"] = _settings_change(made["SettingsRecord"])
     made["ScenarioGiven"] = _scenario_given()
     made["RegisterGiven"] = _REGISTER_GIVEN
     made["CertificateGiven"] = _CERTIFICATE_GIVEN
@@ -78,53 +75,40 @@ def components(more: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
 
 
 def struct_schemas(kinds: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """The schemas of structs and all that lies in them, by their names."""
-    _, made = msgspec.json.schema_components(list(kinds), ref_template=REF + "{name}")
-    found = dict(_structs(kinds))
-    for name, schema in made.items():
-        kind = found.get(name)
-        if kind is None or not issubclass(kind, msgspec.Struct):
-            continue
-        if kind.__module__.startswith(_ANSWERING):
-            _close(schema, kind)
-        _numbers(schema, kind)
+    """The schemas of structs and all that they contain, by their names."""
+    return msgspec.json.schema_components(list(dict.fromkeys(kinds)), ref_template=REF + "{name}")[1]
+
+
+def answer_schemas(kinds: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """The schemas of structs that are sent: exactly these members, and all but those that may be omitted."""
+    kinds = list(kinds)
+    made = struct_schemas(kinds)
+    for kind in _structs(kinds):
+        schema = made[kind.__name__]
+        schema["required"] = [
+            field.encode_name for field in msgspec.structs.fields(kind) if not _may_be_omitted(kind, field)
+        ]
+        schema["additionalProperties"] = False
+        for member in schema["properties"].values():
+            member.pop("default", None)
     return made
 
 
-_ANSWERING = ("web.openapi.shapes", "dmtwisted.registers.infos", "dmtwisted.answers", "dmtwisted.receipts")
-"""Modules whose structs are answers: every member is always there, and no other one."""
-
-
-def _structs(kinds: Iterable[Any]) -> Iterable[tuple[str, type]]:
-    """Structs by name, with those that lie in them."""
+def _structs(kinds: Iterable[Any]) -> Iterable[type[msgspec.Struct]]:
+    """Structs with those that they contain."""
     waiting, seen = list(kinds), set()
     while waiting:
         kind = waiting.pop()
         waiting += typing.get_args(kind)
         if isinstance(kind, type) and kind not in seen and issubclass(kind, msgspec.Struct):
             seen.add(kind)
-            yield kind.__name__, kind
-            waiting += typing.get_type_hints(kind).values()
+            yield kind
+            waiting += (field.type for field in msgspec.structs.fields(kind))
 
 
-def _close(schema: Schema, kind: type[msgspec.Struct]) -> None:
-    """An answer has exactly the members of its struct; those with a default may be missing in some shapes."""
-    optional: set[str] = set()
-    if kind.__module__ == shapes.__name__:
-        optional = {field.encode_name for field in msgspec.structs.fields(kind) if not field.required}
-    schema["required"] = [name for name in schema["properties"] if name not in optional]
-    if not schema["required"]:
-        del schema["required"]
-    schema["additionalProperties"] = False
-    for member in schema["properties"].values():
-        member.pop("default", None)
-
-
-def _numbers(schema: Schema, kind: type[msgspec.Struct]) -> None:
-    """Members that are JSON numbers already (`dmtwisted.answers.Number`)."""
-    for name, hint in typing.get_type_hints(kind).items():
-        if hint is msgspec.Raw and name in schema["properties"]:
-            schema["properties"][name] = {"type": "number"}
+def _may_be_omitted(kind: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> bool:
+    omits_defaults = kind.__struct_config__.omit_defaults and not field.required
+    return omits_defaults or msgspec.UnsetType in typing.get_args(field.type)
 
 
 # Answers to tasks
@@ -311,27 +295,6 @@ _DOC: Schema = {
 
 
 # Settings and what else has no struct of its own
-
-
-def _settings(made: dict[str, Schema]) -> Schema:
-    """What ``GET settings`` answers: the struct, and what of the login may be told."""
-    schema = copy.deepcopy(struct_schemas([Settings])["Settings"])
-    text, flag = {"type": "string"}, {"type": "boolean"}
-    schema["properties"] |= {
-        "pf_del_custom": flag,
-        "pf_is_custom": {**flag, "description": "Whether there is a print form of the shop's own."},
-        "usr_uiauth": {**flag, "description": "Whether a login is asked for."},
-        "usr_chuser": flag,
-        "usr_login": text,
-        "usr_pass": {**text, "description": "Always empty in answers."},
-        "usr_confpass": {**text, "description": "Always empty in answers."},
-    }
-    for member in schema["properties"].values():
-        member.pop("default", None)
-    schema["required"] = list(schema["properties"])
-    schema["additionalProperties"] = False
-    made.pop("Settings", None)
-    return schema
 
 
 def _settings_change(settings: Schema) -> Schema:

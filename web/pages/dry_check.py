@@ -16,7 +16,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.drivers import KINDS, BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
-from web.answers import json_answer, language_of
+from web.answers import Done, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
 PATH = b"/dm/api/v3/check"
@@ -50,8 +50,8 @@ class DryCheck:
         try:
             await lasting(self._tried(asked))
         except Refused as refused:
-            return json_answer(request, 200, {"res": refused.res.code, "errortxt": refused.errortxt(language)})
-        return json_answer(request, 200, {"res": 0, "errortxt": ""})
+            return json_answer(request, 200, refused_in_body(refused, language))
+        return json_answer(request, 200, Done())
 
     async def _tried(self, asked: NotYet) -> None:
         if asked.kind not in KINDS:

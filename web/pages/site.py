@@ -44,6 +44,7 @@ from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
+from web.certificate import CertificateStatus
 from web.doctor import Examination
 from web.gate import base_of
 from web.pages import receipts
@@ -91,7 +92,7 @@ class PageSite:
         core: Core,
         default_language: str,
         database: Database,
-        certificate: Callable[[], Awaitable[Any]],
+        certificate: Callable[[], Awaitable[CertificateStatus]],
         examination: Examination,
         backups: Backups,
     ) -> None:
@@ -270,9 +271,9 @@ class PageSite:
     @app.route("/dm/main/settings/certificate", methods=["GET"])
     async def certificate(self, request: IRequest) -> bytes:
         """The certificate: how it stands, installed, made by a local authority."""
-        config, told = self._core.config, await self._certificate()
-        removable = "subject" in told and (not config.tls.given or config.tls_is_installed)
-        return self._pages.page(request, "certificate.html", told=told, removable=removable, trust=TRUST)
+        config, tls = self._core.config, await self._certificate()
+        removable = bool(tls.subject) and (not config.tls.given or config.tls_is_installed)
+        return self._pages.page(request, "certificate.html", tls=tls, removable=removable, trust=TRUST)
 
     @app.route("/dm/main/settings/database", methods=["GET"])
     async def database(self, request: IRequest) -> bytes:
@@ -298,7 +299,7 @@ class PageSite:
     def doctor(self, request: IRequest) -> bytes:
         """What the last look at everything found, and the buttons that mend some of it."""
         looked = self._examination
-        findings = [finding.told(self._pages.language(request)) for finding in looked.found]
+        findings = [finding.record(self._pages.language(request)) for finding in looked.found]
         return self._pages.page(request, "doctor.html", findings=findings, at=looked.at)
 
     @app.route("/dm/main/settings/log", methods=["GET"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Document
@@ -46,6 +47,28 @@ Outcome = Accepted | Rejected | Unknown
 @dataclass(frozen=True)
 class Absent:
     """The far end never saw a document with this number."""
+
+
+class OutletRegister(msgspec.Struct):
+    """A register as the tax service has it: both numbers go into the settings of `prro`."""
+
+    fiscal_number: str
+    local_number: int
+    name: str
+    closed: bool
+
+
+class OutletRecord(msgspec.Struct):
+    """An outlet as the tax service has it: `tin`, `ipn`, `org_name`, `name`, `address` stand in every document."""
+
+    name: str
+    address: str
+    tin: str
+    ipn: str
+    org_name: str
+    single_tax: bool
+    chief_cashier: bool
+    registers: list[OutletRegister]
 
 
 class IFiscalChannel(Interface):

@@ -23,6 +23,8 @@ from dmtwisted.registers.channels.interface import (
     Away,
     IFiscalChannel,
     Outcome,
+    OutletRecord,
+    OutletRegister,
     Rejected,
     Unknown,
     unreachable,
@@ -194,14 +196,14 @@ class TaxServiceChannel:
             raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
         raise _unanswered(asked)
 
-    async def tax_objects(self) -> list[dict[str, object]]:
+    async def tax_objects(self) -> list[OutletRecord]:
         """The outlets and registers that the key's owner has, for people to choose from; no number is needed yet.
 
         :raises Refused: 1094 or 1095 as the key is, 1069 when it cannot sign, and as the server refuses.
         """
         asked = await self._server.objects()
         if isinstance(asked, Answered):
-            return [_outlet_told(found) for found in asked.value.tax_objects]
+            return [_outlet_record(found) for found in asked.value.tax_objects]
         if isinstance(asked, Nothing):
             # As for a key that is not registered yet.
             return []
@@ -434,25 +436,20 @@ def _outlet(found: TaxObject) -> Outlet:
     )
 
 
-def _outlet_told(found: TaxObject) -> dict[str, object]:
-    return {
-        "name": found.name or "",
-        "address": found.address or "",
-        "tin": text_of(found.tin),
-        "ipn": text_of(found.ipn),
-        "org_name": found.org_name or "",
-        "single_tax": found.single_tax,
-        "chief_cashier": found.chief_cashier,
-        "registers": [
-            {
-                "fiscal_number": str(one.num_fiscal),
-                "local_number": one.num_local,
-                "name": one.name or "",
-                "closed": one.closed,
-            }
+def _outlet_record(found: TaxObject) -> OutletRecord:
+    return OutletRecord(
+        name=found.name or "",
+        address=found.address or "",
+        tin=text_of(found.tin),
+        ipn=text_of(found.ipn),
+        org_name=found.org_name or "",
+        single_tax=found.single_tax,
+        chief_cashier=found.chief_cashier,
+        registers=[
+            OutletRegister(str(one.num_fiscal), one.num_local, one.name or "", one.closed)
             for one in found.transactions_registrars
         ],
-    }
+    )
 
 
 def _why(asked: Nothing | verdicts.Refused | Lost) -> str:

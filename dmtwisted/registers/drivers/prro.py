@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta
 
 from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState
@@ -227,7 +228,7 @@ class PrroRegister(SoftwareRegister):
         """Seconds that the tax service's clock is before ours; `None` when it tells no time."""
         return await self._way.ahead()
 
-    async def tax_objects(self) -> list[dict[str, object]]:
+    async def tax_objects(self) -> list[OutletRecord]:
         """The outlets and registers that the key may be used for, as the tax service has them; nothing is changed.
 
         :raises Refused: as the key is, or as the tax service answers.
