@@ -15,10 +15,9 @@ from dmtwisted.store.carry.archive import FORMAT, Manifest, read_manifest, write
 from tests.test_service_process import ProcessCase, until
 from tests.test_sessions import SETTINGS, AccessCase
 from tests.web_case import HttpAnswer, sale
-from web.backups import PATH
 from web.gate import is_at_the_machine
 
-BACKUPS = PATH.decode()
+BACKUPS = "/dm/api/v3/backups"
 NAME = "dmtwisted-20260921-090000.tar.gz"
 PAGE = "/dm/main/settings/database"
 

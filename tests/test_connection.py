@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import HTTPChannel
 from twisted.web.http_headers import Headers
 
-from web.site import BoundedChannel
+from web.connection import BoundedChannel
 
 
 class HeadTests(SynchronousTestCase):

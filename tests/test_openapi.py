@@ -62,7 +62,7 @@ class RouteTests(WebCase):
 
     def test_unknown_route_is_found(self) -> None:
         """A path that is only known to the door is found, whatever answers it."""
-        self.door._exact[b"/dm/new"] = self.door.resource
+        self.door.exact[b"/dm/new"] = self.door.resource
         self.assertEqual([route.key for route in self.routes() if route.entry is None], ["GET /dm/new"])
 
 

@@ -18,9 +18,9 @@ from dmtwisted.config import ServerConfig
 from dmtwisted.requests import MAX_BODY
 from tests.specification import promises
 from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
-from tests.web_case import EXECUTE, JSON_TYPE, HttpAnswer, fiscal, multipart, request_bytes, sale
+from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, HttpAnswer, fiscal, multipart, request_bytes, sale
+from web.connection import REQUEST_PATIENCE
 from web.gate import PROBES, TASKS, Gated, Rule, rule_of
-from web.site import REQUEST_PATIENCE
 
 STATUS = json.dumps(fiscal(18)).encode()
 """A task without effect."""
@@ -64,10 +64,10 @@ class BlockedTests(AccessCase):
 
     def test_every_mounted_path(self) -> None:
         """Nothing that the door has mounted is open, but for tasks, probes and the login itself."""
-        for path, _ in self.door._starts:
+        for path in self.door.mounted:
             blocked = self.is_blocked(self.request("GET", path.decode() + "/x"))
             self.assertEqual(blocked, True, path)
-        for path in self.door._exact:
+        for path in self.door.exact:
             self.assertIn(rule_of(path), (Rule.TASK, Rule.PROBE), path)
 
     def test_no_effect(self) -> None:
@@ -699,5 +699,16 @@ class RuleTests(AccessCase):
         for path in TASKS:
             asked: Any = SimpleNamespace(path=path)
             self.assertNotIsInstance(self.door.getResourceFor(asked), Gated)
-        asked = SimpleNamespace(path=DRIVERS.encode())
+        asked = SimpleNamespace(path=DRIVERS.encode(), prepath=[])
         self.assertIsInstance(self.door.getResourceFor(asked), Gated)
+
+    def test_other_spellings(self) -> None:
+        """A path that is spelled otherwise leads nowhere, so that no rule has two spellings to judge."""
+        for path in ("/dm/api/v3/dev%69ces", "/dm/%65xecute", "/%6cogin", "/dm//main", "/dm/api/v3//devices"):
+            self.assertEqual(self.request("GET", path).status, 404, path)
+
+    def test_names_that_mean_a_place(self) -> None:
+        """Only `interrupt` below the id of a device is the wish to stop it; a device of that name is none."""
+        self.assertEqual(self.request("GET", f"{DEVICES}/{self.dev_id}/interrupt").header("allow"), "POST")
+        for path in (f"{DEVICES}/interrupt", f"{DEVICES}/*", f"{DEVICES}/a/b/interrupt"):
+            self.assertEqual(self.request("GET", path).status, 404, path)

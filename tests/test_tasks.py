@@ -18,7 +18,8 @@ from dmtwisted.results import Res
 from tests.shop import Shop
 from tests.specification import promises
 from tests.web_case import DEVICES, EXECUTE, HttpAnswer, WebCase, chunked, fiscal, request_bytes, sale
-from web.site import IDLE_CONNECTION, Door
+from web.connection import IDLE_CONNECTION
+from web.site import Door
 
 NEIGHBOURS = (EXECUTE, "/dm/execute-prn", "/dm/execute-pkg")
 

@@ -20,8 +20,6 @@ from web.answers import error_answer, json_answer, language_of, not_found
 from web.gate import is_at_the_machine
 from web.management import answer_errors
 
-PATH = b"/dm/api/v3/backups"
-
 
 class BackupRecord(msgspec.Struct):
     """A backup in the folder; `whole` is whether it still says what it is: it was checked when it was made."""

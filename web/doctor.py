@@ -19,8 +19,6 @@ from web.management import answer_errors, lasting, read_object
 if TYPE_CHECKING:
     from dmtwisted.doctor.service import Doctor
 
-PATH = b"/dm/api/v3/doctor"
-
 
 class FindingList(msgspec.Struct):
     """What a look at everything found, in the language of the caller; `dt` is empty before the first look."""

@@ -18,8 +18,6 @@ from web.management import answer_errors, lasting
 from web.prro import answer_in_body, register_of
 from web.uploads import Form, bytes_of, is_form, read_body, read_form
 
-PATH = b"/dm/main/api/v1/prro/sign"
-
 
 class KeyUpload(msgspec.Struct, frozen=True):
     """A key as it was uploaded: the file, its password, files of certificates."""

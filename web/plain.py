@@ -22,8 +22,8 @@ from twisted.web.server import Site
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, Keeping, sizes
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.store.sqlite.store import SqliteStore
+from web.connection import IDLE_CONNECTION, BoundedRequest
 from web.health import Health
-from web.site import IDLE_CONNECTION, BoundedRequest
 from web.tasks import TaskResource
 
 ANSWER = b'{"ver":6,"type":1,"task":1,"res":0,"errortxt":"","info":{"fill":"%b"}}' % (b"x" * 2900)

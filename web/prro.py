@@ -25,8 +25,6 @@ from dmtwisted.store.values import StoreFailed
 from web.answers import Done, done_with, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
-PATH = b"/dm/main/api/v1/prro"
-
 MINUTE, HOUR = 60_000, 3_600_000
 """In milliseconds."""
 

@@ -22,8 +22,6 @@ from web.answers import StoredAnswer, json_answer, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors
 
-PATH = b"/dm/api/v3/receipts"
-
 KINDS = (
     *(documents.OPEN, documents.SALE, documents.RETURN, documents.CASH_IN, documents.CASH_OUT, documents.WITHDRAWAL),
     *(documents.INCOME, documents.EXPENSE, documents.STORNO, documents.Z, documents.CLOSE),

@@ -16,8 +16,6 @@ from dmtwisted.store.facts import Facts, FileCheck, check_file, facts_of
 from web.answers import json_answer, plain_answer
 from web.management import answer_errors, lasting
 
-PATHS = (b"/dm/api/v3/log", b"/dm/api/v3/diagnostics", b"/dm/api/v3/database")
-
 LINES = 200
 """Lines of the log that are told at a time."""
 

@@ -5,12 +5,11 @@ A service that nobody asks keeps neither the document nor what makes it in memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
-from twisted.web.resource import IResource
 
 from dmtwisted.clock import ServiceClock
 from web.answers import json_answer
@@ -19,20 +18,20 @@ from web.management import answer_errors
 OPENAPI = b"/dm/api/v3/openapi.json"
 POSTMAN = b"/dm/api/v3/postman.json"
 
-Resources = Callable[[], Iterable[tuple[bytes, IResource]]]
+Paths = Callable[[], Mapping[bytes, Klein | None]]
 
 
 class DocumentApi:
     """The interface, told to machines.
 
-    :param resources: what the service answers with, to find the routes in.
+    :param paths: every path of the service, with the routes of those that have some.
     """
 
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, resources: Resources, clock: ServiceClock, default_language: str) -> None:
-        self._resources, self._clock, self.default_language = resources, clock, default_language
+    def __init__(self, paths: Paths, clock: ServiceClock, default_language: str) -> None:
+        self._paths, self._clock, self.default_language = paths, clock, default_language
         self._made: dict[bytes, bytes] = {}
 
     @app.route(OPENAPI.decode(), methods=["GET"])
@@ -49,14 +48,14 @@ class DocumentApi:
         made = self._made.get(which)
         if made is None:
             # It takes a while the first time, and tills do not wait for it.
-            made = self._made[which] = await self._clock.aside(_made, which, self._resources)
+            made = self._made[which] = await self._clock.aside(_made, which, self._paths)
         return json_answer(request, 200, msgspec.Raw(made))
 
 
-def _made(which: bytes, resources: Resources) -> bytes:
+def _made(which: bytes, paths: Paths) -> bytes:
     from web.openapi.document import make_document
     from web.openapi.postman import make_collection
     from web.openapi.routes import routes_of
 
-    document = make_document(routes_of(resources()))
+    document = make_document(routes_of(paths()))
     return msgspec.json.encode(document if which == OPENAPI else make_collection(document))

@@ -1,14 +1,12 @@
-"""Every route of a door, found by looking behind it: nothing is listed by hand."""
+"""Every route of a site, from the paths that it has mounted: nothing is listed by hand."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from klein import Klein
-from twisted.web.resource import IResource
 
 from web.openapi.paths import ENTRIES, MOVED, PAGE, Entry
 from web.pages import site as pages
@@ -34,22 +32,13 @@ class Route:
         return f"{self.method} {self.path}"
 
 
-def routes_of(resources: Iterable[tuple[bytes, IResource]]) -> list[Route]:
-    """The routes behind ``resources``, each with the start of its path; one path behind another once."""
+def routes_of(paths: Mapping[bytes, Klein | None]) -> list[Route]:
+    """The routes of a site with these paths: those of a Klein app, or of a plain resource where there is none."""
     found: dict[str, Route] = {}
-    for start, resource in resources:
-        inner = _innermost(resource)
-        app = getattr(inner, "_app", None)
-        routes = _of_klein(app) if isinstance(app, Klein) else _of_plain(start.decode())
-        for route in routes:
-            found.setdefault(route.key, route)
+    for path, app in paths.items():
+        for route in _of_plain(path.decode()) if app is None else _of_klein(app):
+            found[route.key] = route
     return sorted(found.values(), key=lambda route: (route.path, route.method))
-
-
-def _innermost(resource: Any) -> Any:
-    while hasattr(resource, "_inner"):
-        resource = resource._inner
-    return resource
 
 
 def _of_klein(app: Klein) -> Iterator[Route]:
@@ -76,7 +65,7 @@ def _of_page(path: str) -> Entry | None:
 
 
 def _of_plain(start: str) -> Iterator[Route]:
-    """A resource that is no Klein's says nothing of its methods; the table does, for its path or below it."""
+    """A plain resource does not list its methods; the table does, for its path or below it."""
     named = [key.split(" ") for key in ENTRIES]
     known = [(method, path) for method, path in named if path == start or _is_below(path, start)]
     for method, path in known or [("GET", start)]:

@@ -19,9 +19,6 @@ from dmtwisted.store.values import DeviceRow
 from web.answers import Done, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
-PATH = b"/dm/api/v3/check"
-"""Where it is."""
-
 
 class NotYet(msgspec.Struct, forbid_unknown_fields=True):
     """The body: a device that somebody thinks of adding."""
@@ -42,7 +39,7 @@ class DryCheck:
         self._core, self.default_language = core, default_language
         self._around = Surroundings(core.reactor, core.clock, core.store, None)
 
-    @app.route(PATH.decode(), methods=["POST"])
+    @app.route("/dm/api/v3/check", methods=["POST"])
     async def check(self, request: IRequest) -> bytes:
         """Try it; HTTP 200 also when it does not work, ``res`` tells, and 422 when the settings do not fit."""
         asked = read_object(request, NotYet)

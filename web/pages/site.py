@@ -69,17 +69,6 @@ MOVED = {
 }
 """Addresses that people type, and where they lead."""
 
-API = b"/dm/api"
-"""The page of the interface for programs, which stands beside the interface itself."""
-
-STARTS = (b"/dm/main", b"/dm/devices")
-"""Where pages are, besides the addresses of `MOVED` and ``/dm/``."""
-
-
-def is_page(path: bytes) -> bool:
-    """Whether ``path`` is a page's."""
-    return path in (b"/dm/", API) or path in MOVED or any(path.startswith(start + b"/") for start in STARTS)
-
 
 class PageSite:
     """Every page."""
