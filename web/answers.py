@@ -1,19 +1,23 @@
-"""What every answer at the door shares: JSON, languages, origins, errors in one shape."""
+"""What all answers share: JSON, languages, origins, errors in one shape."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
-from twisted.web.server import Request
+from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.results import Refused, Res
 
 
 class Done(msgspec.Struct):
-    """`res` 0 when it was done; else the code, with its words in `errortxt`."""
+    """`res` is 0 on success, else the result code; `errortxt` has its text."""
 
     res: int = 0
     errortxt: str = ""
@@ -27,7 +31,7 @@ class Problem(msgspec.Struct):
 
 
 class Error(msgspec.Struct):
-    """Why the request was not carried out; `errors` name the members that do not fit."""
+    """Why the request failed; `errors` names the members that do not fit."""
 
     res: int
     errortxt: str
@@ -37,7 +41,7 @@ class Error(msgspec.Struct):
 StoredAnswer = Annotated[
     msgspec.Raw, msgspec.Meta(extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]})
 ]
-"""The answer that a caller got, as it is stored."""
+"""The stored answer that a caller got."""
 
 
 def stored_answer(answer: bytes) -> msgspec.Raw:
@@ -46,7 +50,9 @@ def stored_answer(answer: bytes) -> msgspec.Raw:
 
 
 JSON = [b"application/json"]
-"""Exactly this: clients compare it (http-api 0.3.1)."""
+"""Exactly this: clients compare it (docs/reference/http-interface.md#transport)."""
+
+log = Logger()
 
 _ANY = [b"*"]
 _METHODS = [b"POST, OPTIONS"]
@@ -58,7 +64,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def allow_any_origin(request: Request) -> None:
-    """Let a page of any origin use the task endpoints, from a public site too (http-api 0.3.18, design 6)."""
+    """Let pages of any origin use the task endpoints (docs/reference/http-interface.md#cross-origin-requests)."""
     headers = request.responseHeaders
     headers.setRawHeaders(b"access-control-allow-origin", _ANY)
     if request.method == b"OPTIONS":
@@ -71,14 +77,14 @@ def allow_any_origin(request: Request) -> None:
 
 
 def language_of(request: IRequest, default: str) -> str:
-    """The language of texts: the caller's dearest in `Accept-Language` that we speak, else the service's own."""
+    """The language of texts: the best known one in `Accept-Language`, else the service's own."""
     accepted: bytes | None = request.getHeader(b"accept-language")
     return _preferred(accepted) or default if accepted else default
 
 
 @lru_cache(maxsize=64)
 def _preferred(accepted: bytes) -> str:
-    """The language with the greatest weight among those that we speak; empty when there is none."""
+    """The known language with the greatest weight; empty when there is none."""
     best, language = 0.0, ""
     for wish in accepted.decode("latin-1").lower().split(","):
         tongue, *parameters = (part.strip() for part in wish.split(";"))
@@ -108,14 +114,14 @@ def json_answer(request: IRequest, status: int, value: Any) -> bytes:
 
 
 def refused_in_body(refused: Refused, language: str) -> Done:
-    """A refusal that is answered with HTTP 200, as programs know it."""
+    """A refusal for an answer with HTTP 200, as clients of this interface expect it."""
     return Done(refused.res.code, refused.errortxt(language))
 
 
 def done_with(name: str, kind: type[msgspec.Struct], text: str) -> type[Any]:
-    """A struct with the members of `Done`, then those of ``kind``: slots do not let one inherit both.
+    """A struct with the members of `Done`, then those of ``kind``: structs cannot inherit from both.
 
-    :param name: its name in the interface's document, where ``text`` describes it.
+    :param name: its name in the OpenAPI document, where ``text`` describes it.
     """
     members = [(field.name, field.type) for of in (Done, kind) for field in msgspec.structs.fields(of)]
     return msgspec.defstruct(name, members, namespace={"__doc__": text}, module=kind.__module__)
@@ -128,9 +134,31 @@ def error_answer(
     language: str,
     errors: list[tuple[str, str]] | None = None,
 ) -> bytes:
-    """An error of the management interface (design 6)."""
+    """An error of the management interface (docs/reference/http-interface.md#management-errors)."""
     problems = [Problem(path, text) for path, text in errors or ()]
     return json_answer(request, status, Error(refused.res.code, refused.errortxt(language), problems))
+
+
+def answer_later(request: Request, made: Deferred[bytes], headers: Mapping[bytes, list[bytes]]) -> int:
+    """Send ``made`` when it is there, unless the client has disconnected; 500 when it fails."""
+
+    def send(body: bytes) -> None:
+        if request.channel is None:
+            return
+        for name, values in {**headers, b"content-length": [b"%d" % len(body)]}.items():
+            request.responseHeaders.setRawHeaders(name, values)
+        if request.method != b"HEAD":
+            request.write(body)
+        request.finish()
+
+    def broken(reason: Failure) -> None:
+        log.failure("internal error at {path}", reason, path=request.path)
+        if request.channel is not None:
+            request.setResponseCode(500)
+            request.finish()
+
+    made.addCallback(send).addErrback(broken)
+    return NOT_DONE_YET
 
 
 def not_found(request: IRequest, default_language: str) -> bytes:
@@ -147,7 +175,7 @@ def not_allowed(request: IRequest, allowed: bytes, default_language: str) -> byt
 
 
 def plain_answer(request: IRequest, kind: bytes, body: bytes) -> bytes:
-    """``body`` as the media type ``kind``: what is to be looked at and not kept."""
+    """``body`` as the media type ``kind``, not to be cached."""
     request.setHeader(b"content-type", kind)
     request.setHeader(b"cache-control", b"no-store")
     return body

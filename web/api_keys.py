@@ -1,4 +1,4 @@
-"""``/dm/api/v3/api-keys``: keys for programs, shown once (specification 5.5.2, design 10)."""
+"""``/dm/api/v3/api-keys``: keys for programs, shown once (specification 5.5b)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import stamp17
-from dmtwisted.results import Refused, Res
-from web.answers import error_answer, json_answer, language_of
-from web.management import answer_errors, lasting, read_object
+from web.answers import json_answer
+from web.management import HttpRefusal, answer_errors, lasting, read_object
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a new key; ``key`` is one that is in use already, else one is made."""
+    """The body of a new key; ``key`` is one that a program uses already, else a key is created."""
 
     name: str
     key: str = ""
 
 
 class KeyRecord(msgspec.Struct):
-    """A key by its name."""
+    """A key without its secret part."""
 
     id: str
     name: str
@@ -43,7 +42,7 @@ class KeyMade(msgspec.Struct):
 
 
 class ApiKeyApi:
-    """Keys made, listed and deleted."""
+    """Creates, lists and deletes keys."""
 
     app = Klein()
     answer_errors(app)
@@ -66,20 +65,19 @@ class ApiKeyApi:
 
     @app.route("/dm/api/v3/api-keys/<id>/replace", methods=["POST"])
     async def replace(self, request: IRequest, id: str) -> bytes:
-        """Another key under the same name; the old one opens nothing from now on."""
+        """A new key under the same name; the old one stops working at once."""
         made = await lasting(self._keys.replace(id))
         if made is None:
-            return self._none(request)
+            raise HttpRefusal(404, NO_SUCH_KEY)
         return json_answer(request, 200, KeyMade(made[0].id, made[0].name, made[1]))
 
     @app.route("/dm/api/v3/api-keys/<id>", methods=["DELETE"])
     async def delete(self, request: IRequest, id: str) -> bytes:
-        """Forget a key: from now on it opens nothing."""
+        """Delete a key; it stops working at once."""
         if not await lasting(self._keys.remove(id)):
-            return self._none(request)
+            raise HttpRefusal(404, NO_SUCH_KEY)
         request.setResponseCode(204)
         return b""
 
-    def _none(self, request: IRequest) -> bytes:
-        refused = Refused(Res.MALFORMED, "there is no such key")
-        return error_answer(request, 404, refused, language_of(request, self.default_language))
+
+NO_SUCH_KEY = "there is no such key"

@@ -1,7 +1,7 @@
-"""``/dm/api/v3/backups``: backups made in the background, listed, and handed out to the owner alone.
+"""``/dm/api/v3/backups``: creates backups in the background, lists them, sends them to the owner alone.
 
-Whoever has a backup can sign as the shop, so one leaves the machine only to somebody who has logged in (or shows a
-key of a service with a login), and over the network only encrypted (docs/security.md).
+A backup is enough to sign as the shop. So a caller needs a session or an API key to download one, and HTTPS from
+another machine (docs/security.md).
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from twisted.web.iweb import IRequest
 from dmtwisted.backups import BackupProgress, Backups
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
-from dmtwisted.results import Refused, Res
-from web.answers import error_answer, json_answer, language_of, not_found
+from web.answers import json_answer, not_found
 from web.gate import is_at_the_machine
-from web.management import answer_errors
+from web.management import HttpRefusal, answer_errors
 
 
 class BackupRecord(msgspec.Struct):
-    """A backup in the folder; `whole` is whether it still says what it is: it was checked when it was made."""
+    """A backup in the folder; `whole` is whether its manifest can be read; the rest was checked when it was made."""
 
     name: str
     size: int
@@ -32,7 +31,7 @@ class BackupRecord(msgspec.Struct):
 
 
 class BackupStatus(msgspec.Struct):
-    """`running` while one is being made; `error` is why the last one failed."""
+    """`running` while a backup is being made; `error` is why the last one failed."""
 
     running: BackupProgress | None
     error: str
@@ -47,7 +46,7 @@ class BackupList(msgspec.Struct):
 
 
 def why_kept(core: Core, request: Any) -> str:
-    """Why no backup is handed out to this caller; empty when it is."""
+    """Why this caller may not download a backup; empty when it may."""
     if not core.access.on:
         return "a backup is handed out only when the login is switched on"
     if not request.isSecure() and not is_at_the_machine(request):
@@ -56,7 +55,7 @@ def why_kept(core: Core, request: Any) -> str:
 
 
 class BackupApi:
-    """Backups for programs, and for the page's button."""
+    """Backups for programs and for the settings page."""
 
     app = Klein()
     answer_errors(app)
@@ -66,7 +65,7 @@ class BackupApi:
 
     @app.route("/dm/api/v3/backups", methods=["GET"])
     async def listed(self, request: IRequest) -> bytes:
-        """The newest backups, and how far the one has come that is being made."""
+        """The newest backups, and the progress of the running one."""
         found = [
             BackupRecord(one.name, one.size, stamp17(one.at), one.rows, one.whole)
             for one in await self._backups.found()
@@ -75,7 +74,7 @@ class BackupApi:
 
     @app.route("/dm/api/v3/backups", methods=["POST"])
     def begin(self, request: IRequest) -> bytes:
-        """Begin a backup; events tell how far it is. Sales go on meanwhile."""
+        """Start a backup; events report its progress. Sales go on meanwhile."""
         self._backups.begin()
         return json_answer(request, 202, BackupStatus(self._backups.running, self._backups.trouble))
 
@@ -84,19 +83,17 @@ class BackupApi:
         """A backup as a file: only with the login switched on, and from another machine only over HTTPS."""
         why = why_kept(self._core, request)
         if why:
-            return error_answer(
-                request, 403, Refused(Res.MALFORMED, why), language_of(request, self.default_language)
-            )
+            raise HttpRefusal(403, why)
         path = self._backups.file(name)
         if path is None:
             return not_found(request, self.default_language)
-        # For the one who asks; the idle service does not carry it in memory.
+        # Imported on demand: it would cost the idle service half a megabyte.
         from twisted.web.static import File
 
-        self._backups.log.warn("the backup {name} was handed out", name=name)
+        self._backups.log.warn("the backup {name} was downloaded", name=name)
         request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
         request.setHeader(b"cache-control", b"no-store")
         file = File(str(path))
-        # As it is: a browser would unpack what is told to be packed.
+        # A browser would unpack a file with a content encoding.
         file.type, file.encoding = "application/gzip", None
         return file

@@ -1,4 +1,4 @@
-"""``/dm/api/v3/tls``: how the certificate stands, and another one installed, made, taken up or away."""
+"""``/dm/api/v3/tls``: status, installation, issue, reload and removal of the certificate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.access.certificates import BadCertificate
 from dmtwisted.access.tls_orders import Order, Told, ordered
 from dmtwisted.clock import wall
-from dmtwisted.config import TLS_FOLDER
+from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from web.answers import error_answer, json_answer, language_of, not_found, plain_answer
-from web.management import answer_errors, lasting, read_object
+from web.answers import json_answer, not_found, plain_answer
+from web.management import HttpRefusal, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
 
 AUTHORITY = "authority.pem"
@@ -24,9 +25,9 @@ AUTHORITY = "authority.pem"
 
 
 class CertificateStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How the certificate stands; `error` is empty when the one in the files is served.
+    """The status of the certificate; `error` is empty when the one in the files is served.
 
-    Of a service without one there is `https` false alone; `restart` says that the next start brings a change.
+    A service without a certificate answers `https` false alone; `restart` says that the next start brings a change.
     """
 
     https: bool
@@ -44,14 +45,14 @@ class CertificateStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class CertificateChanged(CertificateStatus, kw_only=True):
-    """The same after another one was installed or made."""
+    """The same after a new one was installed or issued."""
 
     res: int
     errortxt: str
 
 
 class CertificateApi:
-    """The certificate of the service, whether it speaks HTTPS already or will with its next start."""
+    """The certificate of the service, which speaks HTTPS already or will after its next start."""
 
     app = Klein()
     answer_errors(app)
@@ -62,11 +63,11 @@ class CertificateApi:
 
     @app.route("/dm/api/v3/tls", methods=["GET"])
     async def status(self, request: IRequest) -> bytes:
-        """Names, issuer, days left, what to see to; what waits for the next start while this is HTTP."""
+        """Names, issuer, days left and warnings; without HTTPS, of the certificate for the next start."""
         return json_answer(request, 200, await self.current())
 
     async def current(self) -> CertificateStatus:
-        """How it stands."""
+        """Its status."""
         return CertificateStatus(**await self._current())
 
     async def _current(self) -> dict[str, Any]:
@@ -83,19 +84,19 @@ class CertificateApi:
 
     @app.route("/dm/api/v3/tls", methods=["POST"])
     async def install(self, request: IRequest) -> bytes:
-        """Take an uploaded certificate: PEM with its key, or PKCS#12; 422 and the reason when it cannot be served."""
+        """Install an uploaded certificate, PEM with its key or PKCS#12; 422 and the reason when it cannot be used."""
         upload = _upload(request)
         return await lasting(self._change(request, "install", **upload))
 
     @app.route("/dm/api/v3/tls/authority", methods=["POST"])
     async def certify(self, request: IRequest) -> bytes:
-        """Make a certificate of this machine by the local authority, which is made with the first one."""
+        """Issue a certificate for this machine by the local authority, which is created with the first one."""
         asked = read_object(request, NewCertificate)
         return await lasting(self._change(request, "authority", names=asked.names))
 
     @app.route("/dm/api/v3/tls/authority.pem", methods=["GET"])
     async def authority(self, request: IRequest) -> bytes:
-        """The authority's certificate, for the machines that shall trust it; its key never leaves."""
+        """The authority's certificate, for machines that have to trust it; its key never leaves the service."""
         file = None if self._core.state is None else self._core.state / TLS_FOLDER / AUTHORITY
         if file is None or not file.exists():
             return not_found(request, self.default_language)
@@ -104,10 +105,10 @@ class CertificateApi:
 
     @app.route("/dm/api/v3/tls", methods=["DELETE"])
     async def remove(self, request: IRequest) -> bytes:
-        """Take the installed certificate away: with its next start the service speaks HTTP."""
+        """Remove the installed certificate: after its next start the service speaks HTTP."""
         core = self._core
         if core.config.tls.given and not core.config.tls_is_installed:
-            return self._refused(request, 409, "the configuration names the certificate; take it out there")
+            raise HttpRefusal(409, "the configuration names the certificate; remove it there")
         installed = self._installed()
         if installed is not None:
             await lasting(core.clock.aside(installed.unlink))
@@ -116,16 +117,18 @@ class CertificateApi:
 
     @app.route("/dm/api/v3/tls/reload", methods=["POST"])
     async def reload(self, request: IRequest) -> bytes:
-        """Take what the files hold now; 422 and the reason when it cannot be served, and the old one stays."""
+        """Load the files again; 422 and the reason when they cannot be used, and the old certificate stays."""
         why = self._take_up()
-        return self._refused(request, 422, why) if why else json_answer(request, 200, await self.current())
+        if why:
+            raise HttpRefusal(422, why)
+        return json_answer(request, 200, await self.current())
 
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
-            return self._refused(request, 409, "there is no state folder to keep a certificate in")
+            raise HttpRefusal(409, "there is no state folder to keep a certificate in")
         if self._busy:
-            # Each of them may keep a processor busy for a while.
-            raise Refused(Res.DEVICE_BUSY, note="another certificate is being looked at")
+            # Each order may keep a processor busy for a while.
+            raise Refused(Res.DEVICE_BUSY, note="another certificate is being checked")
         self._busy = True
         try:
             found = await self._order(do, **what)
@@ -133,7 +136,7 @@ class CertificateApi:
             self._busy = False
         why = found.error or self._take_up()
         if why:
-            return self._refused(request, 422, why)
+            raise HttpRefusal(422, why)
         return json_answer(request, 200, CertificateChanged(**await self._current(), res=0, errortxt=""))
 
     async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Told:
@@ -142,11 +145,9 @@ class CertificateApi:
         return await ordered(msgspec.structs.replace(order, **what), core.reactor)
 
     def _take_up(self) -> str:
-        """Serve what the files hold now; why not when that fails. A service that speaks HTTP has nothing to take."""
+        """Use what the files contain now; the reason when that fails. Without HTTPS there is nothing to load."""
         if self._core.certificate is None:
             return ""
-        from dmtwisted.access.certificates import BadCertificate
-
         try:
             self._core.certificate.reload()
         except BadCertificate as error:
@@ -155,19 +156,14 @@ class CertificateApi:
 
     def _installed(self) -> Path | None:
         """The certificate in the state folder; `None` when there is none."""
-        from dmtwisted.config import INSTALLED
-
         if self._core.state is None:
             return None
         file = self._core.state / TLS_FOLDER / INSTALLED
         return file if file.exists() else None
 
-    def _refused(self, request: IRequest, status: int, why: str) -> bytes:
-        return error_answer(request, status, Refused(Res.MALFORMED, why), language_of(request, self.default_language))
-
 
 class NewCertificate(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a wish for a certificate: further names and addresses of this machine."""
+    """The body of an order for a certificate: further names and addresses of this machine."""
 
     names: tuple[str, ...] = ()
 
@@ -179,14 +175,16 @@ class NewCertificate(msgspec.Struct, forbid_unknown_fields=True):
 MOST_NAMES = 50
 
 
-class _JsonUpload(msgspec.Struct, forbid_unknown_fields=True):
+class CertificateGiven(msgspec.Struct, forbid_unknown_fields=True):
+    """PEM with its key (or the key in `key`), or PKCS#12 in base64; in a form the files themselves."""
+
     file: str
     key: str = ""
     password: str = ""
 
 
 def _upload(request: IRequest) -> dict[str, Any]:
-    """What was uploaded: a page's form, or JSON with PEM or base64.
+    """The upload: a form from a page, or JSON with PEM or base64.
 
     :raises Refused: 2000 when the body is neither.
     :raises BadSettings: when the file is missing.
@@ -195,8 +193,8 @@ def _upload(request: IRequest) -> dict[str, Any]:
         form = read_form(request)
         file, key, password = form.file("file"), form.file("key"), form.text("password")
     else:
-        told = read_object(request, _JsonUpload)
-        file, key, password = bytes_of("file", told.file), bytes_of("key", told.key), told.password
+        body = read_object(request, CertificateGiven)
+        file, key, password = bytes_of("file", body.file), bytes_of("key", body.key), body.password
     if not file:
         raise BadSettings("file", "the file of the certificate is expected")
     return {"file": file, "key_file": key, "password": password}

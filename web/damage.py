@@ -1,4 +1,4 @@
-"""What every page shows while the database is damaged: what is wrong, and how a backup is restored."""
+"""What every page shows while the database is damaged: what is wrong, and how to restore a backup."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class FoundBackup:
 
 
 class DamagePage(Resource):
-    """The one page there is then. Nobody has to log in for it: the login may be what cannot be read.
+    """The only page then. It needs no login, because the login may be what cannot be read.
 
-    What it tells of files is for those alone who would not have to log in.
+    It shows names of files only where the service has no login.
     """
 
     isLeaf = True
@@ -39,7 +39,7 @@ class DamagePage(Resource):
         self._pages = Pages(default_language, core.config.service.training, lambda: False, lambda: False)
 
     def render(self, request: Request) -> bytes:
-        """The page, as something that is not available now."""
+        """The page, with 503."""
         core = self._core
         trusted = not core.access.on
         return self._pages.page(
@@ -53,8 +53,8 @@ class DamagePage(Resource):
 
 
 def found_backups(state: Path) -> list[FoundBackup]:
-    """The newest backups in the state folder; what is none of ours is passed over."""
-    # Needed on a bad day only.
+    """The newest backups in the state folder; other files are skipped."""
+    # Imported on demand: it would cost the idle service most of a megabyte.
     from dmtwisted.store.carry.archive import read_manifest
     from dmtwisted.store.carry.backing_up import FOLDER, backups
     from dmtwisted.store.rows import CarryError

@@ -1,4 +1,6 @@
-"""``/dm/api/v3/devices`` and ``/dm/api/v3/drivers``: every kind of device as a resource (design 6, 8)."""
+"""``/dm/api/v3/devices`` and ``/dm/api/v3/drivers``: all devices as resources
+(docs/reference/http-interface.md#devices).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from protocols.simulators.ledger import Entry
+from protocols.simulators.paper import render_png
 from protocols.simulators.scenario import Rule, Scenario
 from web.answers import Done, done_with, json_answer, language_of, plain_answer, refused_in_body
 from web.management import answer_errors, lasting, read_object
@@ -27,9 +30,9 @@ Kind = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})]
 class DriverRecord(msgspec.Struct):
     """A driver with the JSON Schema of its settings.
 
-    `level` is what version `suite` of the conformance suite found: 0 not safe, 1 safe, 2 recovers, 3 whole; null for
-    a driver of another package on which it was never run. `origin` is that package, and `conform` the command that
-    runs the suite on it.
+    `level` is the result of version `suite` of the conformance suite: 0 not safe, 1 safe, 2 recovers, 3 whole; null
+    for a driver of another package that was never tested. `origin` is that package, `conform` the command that runs
+    the suite on it.
     """
 
     kind: Kind
@@ -44,13 +47,13 @@ class DriverRecord(msgspec.Struct):
 
 
 class Drivers(msgspec.Struct):
-    """Every driver."""
+    """All drivers."""
 
     drivers: list[DriverRecord]
 
 
 class DeviceRecord(msgspec.Struct):
-    """A device. Secrets are left out of `settings`; `state` tells how it stands, by its kind."""
+    """A device. `settings` has no secrets; the members of `state` depend on the kind."""
 
     dev_id: str
     device: str
@@ -65,34 +68,34 @@ class DeviceRecord(msgspec.Struct):
 
 
 class DeviceList(msgspec.Struct):
-    """Every device."""
+    """All devices."""
 
     devices: list[DeviceRecord]
 
 
-ModeChanged = done_with("ModeChanged", DeviceRecord, "The register after it went offline or came back.")
+ModeChanged = done_with("ModeChanged", DeviceRecord, "The register after it went offline or online.")
 
 
 class Outlets(msgspec.Struct):
-    """The outlets that the key of a register may be used for; none for a key that is not registered yet."""
+    """The outlets that belong to the key of a register; none for a key that is not registered yet."""
 
     tax_objects: list[OutletRecord]
 
 
 class ScenarioRules(msgspec.Struct):
-    """The rules that are left."""
+    """The rules that were not used yet."""
 
     rules: list[Rule]
 
 
 class LedgerEntries(msgspec.Struct):
-    """What the simulated device believes has happened; `sum` in kopecks."""
+    """What the simulated device has recorded; `sum` in kopecks."""
 
     entries: list[Entry]
 
 
 class DeviceApi:
-    """Devices made, listed, read, changed, deleted and tried."""
+    """Creates, lists, reads, changes, deletes and checks devices."""
 
     app = Klein()
     answer_errors(app)
@@ -102,18 +105,18 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/drivers", methods=["GET"])
     def drivers(self, request: IRequest) -> bytes:
-        """Every driver with the JSON Schema of its settings, and the level that the conformance suite found."""
+        """All drivers with the JSON Schema of their settings and their conformance levels."""
         found = [_driver(driver, self._devices.state) for driver in self._devices.drivers.values()]
         return json_answer(request, 200, Drivers(found))
 
     @app.route("/dm/api/v3/devices", methods=["GET"])
     async def list(self, request: IRequest) -> bytes:
-        """Every device."""
+        """All devices."""
         return json_answer(request, 200, DeviceList([await _record(device) for device in self._devices]))
 
     @app.route("/dm/api/v3/devices", methods=["POST"])
     async def create(self, request: IRequest) -> bytes:
-        """A new device."""
+        """Create a device."""
         asked = read_object(request, NewDevice)
         device = await lasting(self._devices.add(asked.device, asked.kind, asked.driver, asked.settings))
         request.setHeader(b"location", f"/dm/api/v3/devices/{device.row.dev_id}".encode())
@@ -126,21 +129,21 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>", methods=["PATCH"])
     async def change(self, request: IRequest, dev_id: str) -> bytes:
-        """Another name or other settings; what is not named stays."""
+        """Change the name or settings; what is not sent stays."""
         asked = read_object(request, DeviceChange)
         device = await lasting(self._devices.change(dev_id, asked.device, asked.settings))
         return json_answer(request, 200, await _record(device))
 
     @app.route("/dm/api/v3/devices/<dev_id>", methods=["DELETE"])
     async def delete(self, request: IRequest, dev_id: str) -> bytes:
-        """Forget a device."""
+        """Delete a device."""
         await lasting(self._devices.remove(dev_id))
         request.setResponseCode(204)
         return b""
 
     @app.route("/dm/api/v3/devices/<dev_id>/check", methods=["POST"])
     async def check(self, request: IRequest, dev_id: str) -> bytes:
-        """Try the device without effect; HTTP 200 also when it does not work, `res` tells."""
+        """Check the device without effect; HTTP 200 also when it does not work: see `res`."""
         language = language_of(request, self.default_language)
         try:
             async with self._devices.by_id(dev_id).turns.owned():
@@ -153,7 +156,7 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>/tax-objects", methods=["GET"])
     async def tax_objects(self, request: IRequest, dev_id: str) -> bytes:
-        """The outlets and registers that the tax service has for the owner of a register's key, to choose from."""
+        """The outlets and registers that the tax service lists for the owner of a register's key."""
         built = self._devices.by_id(dev_id).built
         if not hasattr(built, "tax_objects"):
             raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
@@ -161,12 +164,12 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
-        """Let a register number its documents itself."""
+        """Put a register offline: it numbers its documents itself."""
         return await lasting(self._change_mode(request, dev_id, "go_offline"))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-online", methods=["POST"])
     async def go_online(self, request: IRequest, dev_id: str) -> bytes:
-        """Hand in what a register made offline, and bring it back."""
+        """Send the offline documents of a register, and put it online."""
         return await lasting(self._change_mode(request, dev_id, "go_online"))
 
     async def _change_mode(self, request: IRequest, dev_id: str, way: str) -> bytes:
@@ -182,33 +185,31 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
     def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
-        """What shall go wrong next at a training device."""
+        """Set the faults that a training device simulates next."""
         scenario: Scenario = self._simulator(dev_id).scenario
         scenario.replace(read_object(request, dict[str, Any]))
         return self.scenario(request, dev_id)
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["GET"])
     def scenario(self, request: IRequest, dev_id: str) -> bytes:
-        """The rules that are left."""
+        """The rules that were not used yet."""
         return json_answer(request, 200, msgspec.convert(self._simulator(dev_id).scenario.document(), ScenarioRules))
 
     @app.route("/dm/api/v3/devices/<dev_id>/ledger", methods=["GET"])
     def ledger(self, request: IRequest, dev_id: str) -> bytes:
-        """What the far end of a training device believes has happened."""
+        """What the simulated side of a training device has recorded."""
         return json_answer(request, 200, LedgerEntries(self._simulator(dev_id).entries()))
 
     @app.route("/dm/api/v3/devices/<dev_id>/strip", methods=["GET"])
     async def strip(self, request: IRequest, dev_id: str) -> bytes:
-        """The paper that came out of a training printer: ``format`` is text, as without it, or png."""
+        """The paper of a training printer: ``format`` is text (the default) or png."""
         simulator = self._simulator(dev_id)
         if not hasattr(simulator, "mechanism"):
             raise Refused(Res.UNKNOWN_DEVICE, note="only training printers have a strip")
         wanted = request.args.get(b"format", [b"text"])[-1]
         if wanted == b"png":
-            from protocols.simulators.paper import render_png
-
             paper = simulator.mechanism.paper
-            # Metres of paper take seconds to draw, and tills do not wait for that.
+            # Metres of paper take seconds to draw; tills must not wait for that.
             picture = await self._devices.clock.aside(render_png, paper.pieces, paper.dots)
             return plain_answer(request, b"image/png", picture)
         if wanted != b"text":

@@ -1,4 +1,4 @@
-"""``/dm/api/v3/doctor``: is the service well, what is to be done, and what it can mend by itself."""
+"""``/dm/api/v3/doctor``: checks of the service, what to do about them, and what it can fix itself."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.doctor.findings import Finding, FindingRecord, Fix, status
 from dmtwisted.results import Refused, Res
-from web.answers import error_answer, json_answer, language_of
-from web.management import answer_errors, lasting, read_object
+from web.answers import json_answer, language_of
+from web.management import HttpRefusal, answer_errors, lasting, read_object
 
 if TYPE_CHECKING:
     from dmtwisted.doctor.service import Doctor
 
 
 class FindingList(msgspec.Struct):
-    """What a look at everything found, in the language of the caller; `dt` is empty before the first look."""
+    """The findings of the last check, in the language of the caller; `dt` is empty before the first check."""
 
     dt: str
     status: Literal[0, 1, 2]
@@ -29,13 +29,13 @@ class FindingList(msgspec.Struct):
 
 
 class Mend(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a wish to have something mended: the ``fix`` of a finding."""
+    """The body of an order to fix something: the ``fix`` of a finding."""
 
     fix: Literal["permissions", "folder", "certificate", "backup"]
 
 
 class Examination:
-    """The doctor, who comes when he is called for: the idle service does not carry him in memory."""
+    """The checks of the service, imported on demand: they would cost the idle service half a megabyte."""
 
     def __init__(self, core: Core) -> None:
         self._core, self._called = core, False
@@ -50,18 +50,18 @@ class Examination:
 
     @property
     def found(self) -> list[Finding]:
-        """What the last look found."""
+        """What the last check found."""
         return self._doctor.found if self._called else []
 
     @property
     def at(self) -> int | None:
-        """When that was; `None` when nobody has looked yet."""
+        """When that was; `None` before the first check."""
         return self._doctor.at if self._called else None
 
     async def examine(self) -> list[Finding]:
-        """Look at everything.
+        """Check everything.
 
-        :raises Refused: when somebody does so already.
+        :raises Refused: when a check is already running.
         """
         self._begin()
         try:
@@ -70,9 +70,9 @@ class Examination:
             self._busy = False
 
     async def mend(self, fix: str) -> str:
-        """Mend what can be; why not when that fails.
+        """Fix what ``fix`` names; the reason when that fails.
 
-        :raises Refused: when somebody is at it already.
+        :raises Refused: when a check is already running.
         """
         self._begin()
         try:
@@ -82,12 +82,12 @@ class Examination:
 
     def _begin(self) -> None:
         if self._busy:
-            raise Refused(Res.DEVICE_BUSY, note="it is being looked at")
+            raise Refused(Res.DEVICE_BUSY, note="a check is already running")
         self._busy = True
 
 
 class DoctorApi:
-    """The doctor for programs, and for the page's buttons."""
+    """The checks for programs and for the settings page."""
 
     app = Klein()
     answer_errors(app)
@@ -97,27 +97,26 @@ class DoctorApi:
 
     @app.route("/dm/api/v3/doctor", methods=["GET"])
     def last(self, request: IRequest) -> bytes:
-        """What the last look found; nothing is looked at for this."""
-        return self._told(request)
+        """What the last check found; this checks nothing."""
+        return self._answer(request)
 
     @app.route("/dm/api/v3/doctor", methods=["POST"])
     async def examine(self, request: IRequest) -> bytes:
-        """Look at everything now and try every device, without effect; takes as long as the slowest of them."""
+        """Check everything now and try every device, without effect; takes as long as the slowest device."""
         await lasting(self._examination.examine())
-        return self._told(request)
+        return self._answer(request)
 
     @app.route("/dm/api/v3/doctor/fix", methods=["POST"])
     async def mend(self, request: IRequest) -> bytes:
-        """Mend what a finding's `fix` names, then look again; 409 and the reason when that fails."""
+        """Fix what the `fix` of a finding names, then check again; 409 and the reason when that fails."""
         asked = read_object(request, Mend)
         why = await lasting(self._examination.mend(asked.fix))
         if why:
-            language = language_of(request, self.default_language)
-            return error_answer(request, 409, Refused(Res.MALFORMED, why), language)
+            raise HttpRefusal(409, why)
         await lasting(self._examination.examine())
-        return self._told(request)
+        return self._answer(request)
 
-    def _told(self, request: IRequest) -> bytes:
+    def _answer(self, request: IRequest) -> bytes:
         language = language_of(request, self.default_language)
         found, at = self._examination.found, self._examination.at
         found_all = FindingList(

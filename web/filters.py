@@ -1,4 +1,4 @@
-"""What narrows a list of the management interface, read from the query of the address (design 10)."""
+"""The filters of a list, read from the query (docs/reference/http-interface.md#lists)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from dmtwisted.devices.drivers import BadSettings
 PAGE_SIZE, LARGEST_PAGE = 50, 1000
 
 LARGEST_NUMBER = 2**63 - 1
-"""No store counts any further."""
+"""The largest number of every store."""
 
 
 class PageOf(msgspec.Struct):
-    """Which page of a list this is."""
+    """The page of a list."""
 
     page: int
     page_size: int
     total: int
 
 
-def given_in(request: IRequest, known: Sequence[str]) -> dict[str, str]:
-    """The filters of ``request``; of several with one name the last.
-
-    :raises BadSettings: for one that nobody heeds: the list would look as if it had been heeded.
-    """
-    given = {
+def query_of(request: IRequest) -> dict[str, str]:
+    """The parameters of the query; the last of several with one name."""
+    return {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in request.args.items()
     }
+
+
+def given_in(request: IRequest, known: Sequence[str]) -> dict[str, str]:
+    """The filters of ``request``.
+
+    :raises BadSettings: for an unknown one: the list would look filtered, and would not be.
+    """
+    given = query_of(request)
     for name in given:
         if name not in known:
             raise BadSettings(name, f"one of {', '.join(known)} is expected")
@@ -41,9 +46,9 @@ def given_in(request: IRequest, known: Sequence[str]) -> dict[str, str]:
 
 
 def page_of(given: Mapping[str, str]) -> tuple[int, int]:
-    """Which page, and how many things are on it.
+    """The number of the page, and its size.
 
-    :raises BadSettings: when one of them is no number in its range.
+    :raises BadSettings: when one of them is not a number in its range.
     """
     return _whole(given, "page", 1, 10**9), _whole(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
 
@@ -58,7 +63,7 @@ def _whole(given: Mapping[str, str], name: str, default: int, largest: int) -> i
 
 
 def devices_of(named: str, devices: Devices) -> list[int]:
-    """The numbers of the devices that ``named`` means by name or id; none when it is empty.
+    """The numbers of the devices with the name or id ``named``; none when it is empty.
 
     :raises BadSettings: when there is no such device.
     """
@@ -71,9 +76,9 @@ def devices_of(named: str, devices: Devices) -> list[int]:
 
 
 def moment_of(given: Mapping[str, str], name: str, end: int) -> int | None:
-    """The first (``end`` 0) or last moment of what ``given`` says; `None` when it says nothing.
+    """The first (``end`` 0) or last moment of the filter ``name``; `None` without it.
 
-    :raises BadSettings: when it is no beginning of ``yyyyMMddHHmmss``.
+    :raises BadSettings: when it is not a beginning of ``yyyyMMddHHmmss``.
     """
     if not given.get(name):
         return None

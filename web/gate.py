@@ -1,6 +1,6 @@
-"""The gate in front of every path: the login of part 5, the hardened profile, and what browsers are told.
+"""The gate in front of every path: login (specification 5), hardened profile, security headers for browsers.
 
-Which rule a path falls under is said here alone, and a path that nobody thought of falls under the strictest.
+Only this module says which rule applies to a path. An unknown path gets the strictest rule.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ LOGIN, LOGOUT = b"/login", b"/logout"
 API_KEYS = b"/dm/api/v3/api-keys"
 
 TASKS = frozenset({b"/dm/execute", b"/dm/execute-prn", b"/dm/execute-pkg", *PATHS})
-"""Paths that no login is ever asked for (specification 5.3, design 6)."""
+"""Paths that never need a login (specification 5.3, docs/reference/http-interface.md#login)."""
 
 PROBES = frozenset({b"/health/live", b"/health/ready", b"/metrics"})
-"""Paths for whoever watches over the service."""
+"""Paths for monitoring."""
 
 PUBLIC_HEADERS = {
     b"content-security-policy": b"frame-ancestors 'none'",
@@ -45,21 +45,21 @@ PUBLIC_HEADERS = {
     b"referrer-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
-"""What a browser is told with every page and every answer that a login may stand before."""
+"""Headers of every page and of every answer that may need a login."""
 
 _API = re.compile(rb"/api/v[123]/")
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?)(:[0-9]{1,5})?")
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
 _HEADERS = b"content-type, accept-language, x-request-id, x-api-key"
 
-_NOT_LISTED = Text("з цієї адреси не приймаємо", "this address is not let in")
-_FOREIGN_HOST = Text("ця назва в Host не наша", "the name in Host is not one of ours")
-_FOREIGN_PAGE = Text("сторінці цього походження не можна", "pages of this origin are not let in")
-_NO_KEY = Text("потрібен правильний x-api-key", "a right x-api-key is needed")
+_NOT_LISTED = Text("запити з цієї адреси заборонено", "requests from this address are not allowed")
+_FOREIGN_HOST = Text("невідоме ім’я в заголовку Host", "unknown name in the Host header")
+_FOREIGN_PAGE = Text("сторінкам із цього джерела (Origin) доступ заборонено", "pages of this origin are not allowed")
+_NO_KEY = Text("потрібен правильний x-api-key", "a valid x-api-key is required")
 
 
 class Rule(Enum):
-    """What a path asks of a caller."""
+    """What a path demands of a caller."""
 
     PROBE = auto()
     TASK = auto()
@@ -69,7 +69,7 @@ class Rule(Enum):
 
 
 def rule_of(path: bytes) -> Rule:
-    """The rule for ``path``: by name for what is open, API for whatever contains ``/api/vN/``, else a page."""
+    """The rule for ``path``: open paths by name, API for a path with ``/api/vN/`` in it, else a page."""
     if path in TASKS:
         return Rule.TASK
     if path in PROBES:
@@ -82,7 +82,7 @@ def rule_of(path: bytes) -> Rule:
 
 
 class Gate:
-    """Lets in whoever may."""
+    """Lets in the callers that the rule of a path allows."""
 
     def __init__(self, access: Access, server: ServerConfig, default_language: str) -> None:
         self._access, self._default_language = access, default_language
@@ -93,7 +93,7 @@ class Gate:
         return Gated(self, inner)
 
     def pass_on(self, request: Any, inner: IResource) -> Any:
-        """What ``inner`` answers, or a redirect to the login page, or a refusal."""
+        """The answer of ``inner``, or a redirect to the login page, or a refusal."""
         rule = rule_of(request.path)
         if rule not in (Rule.TASK, Rule.PROBE):
             for name, value in PUBLIC_HEADERS.items():
@@ -116,7 +116,7 @@ class Gate:
             if self._access.on and not open_to_all and not self._has_session(request, page=True):
                 return _to_login(request, page=True)
         elif rule is Rule.API:
-            # Asked in any case: each request renews the session, the key's owner may have one too.
+            # Always checked, because each request renews the session, also of a caller with a key.
             let_in = self._has_session(request)
             if not let_in and not self._shows_key(request):
                 if self._access.on:
@@ -126,7 +126,7 @@ class Gate:
         return inner.render(request)
 
     def _why_not(self, request: Request, circle: Circle) -> Text | None:
-        """Why the hardened profile keeps the request out; `None` when it does not."""
+        """Why the hardened profile refuses the request; `None` when it does not."""
         if not circle.has_address(_address(request)):
             return _NOT_LISTED
         host = (request.getHeader(b"host") or b"").decode("latin-1")
@@ -149,7 +149,7 @@ class Gate:
         return key is not None and self._access.keys.fits(key)
 
     def _may_begin(self, request: Request) -> bool:
-        """Whether this makes the very first key of a hardened service, by somebody at this machine."""
+        """Whether this creates the first key of a hardened service, from this machine."""
         first = not any(True for _ in self._access.keys)
         return first and request.path == API_KEYS and group_of(_address(request)) == THIS_MACHINE
 
@@ -168,12 +168,12 @@ class Gated(Resource):
         self._gate, self._inner = gate, inner
 
     def render(self, request: Request) -> Any:
-        """What the gate makes of the request."""
+        """The answer that the gate lets through, or its own."""
         return self._gate.pass_on(request, self._inner)
 
 
 def _allow(request: Request, origin: str) -> None:
-    """Let a page of a listed origin read the answer, and send what a form cannot."""
+    """Let a page of a listed origin read the answer, and send more than forms can."""
     request.setHeader(b"access-control-allow-origin", origin.encode("latin-1"))
     request.setHeader(b"vary", b"Origin")
     if request.method == b"OPTIONS":
@@ -183,7 +183,7 @@ def _allow(request: Request, origin: str) -> None:
 
 
 def _to_login(request: Request, page: bool = False) -> bytes:
-    """302 to the login page; clients follow an absolute address only (http-api 6.4)."""
+    """302 to the login page; clients follow an absolute address only (docs/reference/http-interface.md#login)."""
     target = base_of(request) + LOGIN
     if page and request.method in (b"GET", b"HEAD"):
         target += b"?next=" + quote(request.path, safe="/").encode()
@@ -194,7 +194,7 @@ def _to_login(request: Request, page: bool = False) -> bytes:
 
 
 def base_of(request: HTTPRequest) -> bytes:
-    """``https://host:port`` as the caller knows us; the address it reached when it named none that can be."""
+    """``https://host:port`` as the caller knows the service; the local address without a plausible `Host`."""
     scheme = b"https" if request.isSecure() else b"http"
     host = request.getHeader(b"host") or b""
     if not _HOST.fullmatch(host):
@@ -205,7 +205,7 @@ def base_of(request: HTTPRequest) -> bytes:
 
 
 def is_at_the_machine(request: Request) -> bool:
-    """Whether the request comes from this very machine."""
+    """Whether the request comes from this machine."""
     try:
         return ip_address(_address(request)).is_loopback
     except ValueError:

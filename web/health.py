@@ -1,4 +1,6 @@
-"""``/health/live`` and ``/health/ready``: whether the process runs, and whether it can take tasks (design 10)."""
+"""``/health/live`` and ``/health/ready``: whether the process runs and can take tasks
+(docs/reference/http-interface.md#health).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from web.answers import json_answer, not_allowed
 
 
 class Probe(msgspec.Struct):
-    """Whether it is well."""
+    """Whether the service is healthy."""
 
     status: Literal["ok", "not ready"]
 
@@ -28,7 +30,7 @@ class Health(Resource):
         self._healthy, self._default_language = healthy, default_language
 
     def render(self, request: Request) -> bytes:
-        """Tell how it is."""
+        """The state as JSON."""
         if request.method not in (b"GET", b"HEAD"):
             return not_allowed(request, b"GET, HEAD", self._default_language)
         healthy = self._healthy()

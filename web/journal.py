@@ -1,4 +1,4 @@
-"""``/dm/api/v3/operations`` and ``/dm/api/v3/jobs``: the journal, page by page, and what a person does about it."""
+"""``/dm/api/v3/operations`` and ``/dm/api/v3/jobs``: the journal in pages, and actions on its entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
 from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
-from dmtwisted.printing.told import Fate, why
+from dmtwisted.printing.told import Fate, Told, why
 from dmtwisted.registers.bookkeeping import KIND as RECEIPT
 from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
@@ -31,10 +31,10 @@ KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
 """What an operation can be (`dmtwisted.store.schema`)."""
 
 FILTERS = ("device", "key", "kind", "state", "from", "to", "page", "page_size")
-"""What narrows a list (design 10)."""
+"""The filters of a list (docs/reference/http-interface.md#lists)."""
 
 UNFINISHED = (State.INTENDED, State.UNKNOWN)
-"""What nobody knows the end of: a person may have to look."""
+"""States without a known outcome: a person may have to check."""
 
 _ADVICE = {
     "fiscal": Text(
@@ -42,30 +42,30 @@ _ADVICE = {
         "Repeat the request with the same tag: the service first finds out whether the receipt was made.",
     ),
     "pay": Text(
-        "Подивіться на сліп термінала і скажіть, чим закінчилася операція.",
-        "Look at the terminal's slip and say how the operation ended.",
+        "Перевірте сліп термінала й укажіть, чим закінчилася операція.",
+        "Check the terminal's slip and say how the operation ended.",
     ),
     "doc": Text(
-        "Подивіться, чи вийшов друк, і надрукуйте ще раз, якщо ні.",
-        "Look whether it came out, and print it again if it did not.",
+        "Перевірте, чи документ надруковано; якщо ні, надрукуйте ще раз.",
+        "Check whether the paper came out; if not, print it again.",
     ),
     "pkg": Text(
         "Повторіть запит із тим самим tag, сервіс продовжить із того самого кроку. Якщо покупець уже пішов, "
         "поверніть гроші на терміналі й закрийте операцію: settle, refused.",
-        "Repeat the request with the same tag, and the service goes on from where it stands. If the customer has "
-        "left, give the money back at the terminal and close the operation: settle, refused.",
+        "Repeat the request with the same tag: the service continues from the same step. If the customer has left, "
+        "refund the payment at the terminal and close the operation: settle, refused.",
     ),
 }
 _USUAL_ADVICE = Text(
-    "Нічого робити не треба: сервіс з’ясує підсумок перед наступним завданням цього пристрою.",
-    "There is nothing to do: the service finds out before the next task of this device.",
+    "Нічого робити не треба: сервіс з’ясує результат перед наступним завданням цього пристрою.",
+    "Nothing to do: the service finds out before the next task of this device.",
 )
 
 
 class OperationRecord(msgspec.Struct, omit_defaults=True):
-    """One operation of the journal; `answer` is what its caller was told, `advice` what a person does about it.
+    """One operation of the journal; `answer` is what its caller got, `advice` what a person can do.
 
-    `online_copy` stands in a refused one whose document was made again offline under the same key.
+    A refused operation has `online_copy` when its document was issued again offline under the same key.
     """
 
     id: int
@@ -89,7 +89,7 @@ class OperationList(msgspec.Struct):
 
 
 class JobRecord(msgspec.Struct):
-    """One print job; `advice` stands in one whose fate nobody knows yet."""
+    """One print job; it has `advice` while its outcome is unknown."""
 
     id: int
     device: str
@@ -139,38 +139,30 @@ class JournalApi:
 
     @app.route("/dm/api/v3/jobs/<int:n>/reprint", methods=["POST"])
     async def reprint(self, request: IRequest, n: int) -> bytes:
-        """Print a job anew; the new one names it."""
+        """Print a job again; the new job refers to it."""
         row = await self._row(n, JOB)
         device = self._device(row, PRINTER)
-        language = language_of(request, self.default_language)
 
-        async def again() -> Any:
+        async def again() -> Told:
             async with device.turns.owned():
                 return await (await service_of(self._device(row, PRINTER))).reprint(n)
 
-        told = await lasting(again())
-        if not told.on_paper:
-            raise told.refused()
-        return json_answer(request, 200, self._job(await self._row(told.n, JOB), language))
+        return await self._printed(request, await lasting(again()))
 
     @app.route("/dm/api/v3/operations/<int:n>/slip", methods=["POST"])
     async def slip(self, request: IRequest, n: int) -> bytes:
-        """Print the slip of a stored payment on a printer of ours, as the terminal wrote it."""
+        """Print the slip of a stored payment on a printer of the service, as the terminal sent it."""
         asked = read_object(request, SlipPrint)
-        language = language_of(request, self.default_language)
         text = slip_of(await self._row(n, "pay"))
         if not text:
             raise Refused(Res.OPERATION_NOT_FOUND, note="no slip is stored with this operation")
-        told = await lasting(self._papers.slip(text, asked.printer))
-        if not told.on_paper:
-            raise told.refused()
-        return json_answer(request, 200, self._job(await self._row(told.n, JOB), language))
+        return await self._printed(request, await lasting(self._papers.slip(text, asked.printer)))
 
     @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
     async def settle(self, request: IRequest, n: int) -> bytes:
-        """Say how a payment ended that the terminal cannot be asked about (design 10), or give up a batch.
+        """Say how a payment ended when the terminal cannot answer, or close a batch.
 
-        A batch is only ever refused: its money was given back by hand, or none was taken.
+        A batch can only be refused: its money was refunded by hand, or none was taken.
         """
         asked = read_object(request, Settlement)
         if asked.outcome not in ("approved", "refused"):
@@ -179,17 +171,27 @@ class JournalApi:
         language = language_of(request, self.default_language)
         if row.kind == SAGA:
             if asked.outcome != "refused":
-                raise BadSettings("outcome", "refused is expected; a receipt comes of repeating the same tag")
+                raise BadSettings("outcome", "refused is expected; to get a receipt, repeat the same tag")
             await lasting(self._batch.settle(n))
             return json_answer(request, 200, self._operation(await self._row(n, SAGA), language))
         device = self._device(row, TERMINAL)
 
-        async def said() -> None:
+        async def settled() -> None:
             async with device.turns.owned():
                 await self._device(row, TERMINAL).built.settle(await self._row(n, "pay"), asked.outcome == "approved")
 
-        await lasting(said())
+        await lasting(settled())
         return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))
+
+    async def _printed(self, request: IRequest, job: Told) -> bytes:
+        """The record of a job that is on paper.
+
+        :raises Refused: when it is not.
+        """
+        if not job.on_paper:
+            raise job.refused()
+        language = language_of(request, self.default_language)
+        return json_answer(request, 200, self._job(await self._row(job.n, JOB), language))
 
     async def _found(self, request: IRequest, kind: str = "") -> tuple[Sequence[OperationRow], PageOf]:
         query, page = _query(request, self._devices, kind)
@@ -207,7 +209,7 @@ class JournalApi:
         for device in self._devices:
             if device.row.n == row.device_n and device.kind == kind:
                 return device
-        raise Refused(Res.UNKNOWN_DEVICE, note="its device is gone")
+        raise Refused(Res.UNKNOWN_DEVICE, note="its device was deleted")
 
     def _name(self, row: OperationRow) -> str:
         return next((device.name for device in self._devices if device.row.n == row.device_n), "")
@@ -247,18 +249,18 @@ class JournalApi:
 
 
 def _advice(row: OperationRow, language: str) -> str:
-    """What a person does about an operation; empty when it has ended."""
+    """What a person can do about an operation; empty when it has ended."""
     return _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language) if row.state in UNFINISHED else ""
 
 
 class SlipPrint(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a wish for a slip."""
+    """The body of an order to print a slip."""
 
     printer: str = DEFAULT_PRINTER
 
 
 class _Answered(msgspec.Struct):
-    """What a slip takes of a stored answer."""
+    """The part of a stored answer that has the slip."""
 
     info: dict[str, Any] = {}
 
@@ -272,15 +274,15 @@ def slip_of(row: OperationRow) -> str:
 
 
 class Settlement(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a person's word on an operation."""
+    """The body that says how an operation ended."""
 
     outcome: str
 
 
 def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQuery, int]:
-    """What a request asks the journal for, and which page of it.
+    """The query of a request for the journal, and the number of its page.
 
-    :param kind: the only kind that the list shows; empty shows all.
+    :param kind: the only kind of the list; empty for all kinds.
     :raises BadSettings: with the name of the first filter that does not fit.
     """
     given = given_in(request, FILTERS)

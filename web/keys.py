@@ -1,4 +1,4 @@
-"""``POST /dm/main/api/v1/prro/sign``: the key with which a register signs (http-api 6.4, design 10)."""
+"""The upload of a register's signing key (docs/reference/http-interface.md#register-keys)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
 from protocols.members import explain
-from web.answers import Done, language_of
+from web.answers import Done
 from web.management import answer_errors, lasting
 from web.prro import answer_in_body, register_of
 from web.uploads import Form, bytes_of, is_form, read_body, read_form
 
 
 class KeyUpload(msgspec.Struct, frozen=True):
-    """A key as it was uploaded: the file, its password, files of certificates."""
+    """An uploaded key: the file, its password, files of certificates."""
 
     key: bytes
     password: str = ""
@@ -28,13 +28,13 @@ class KeyUpload(msgspec.Struct, frozen=True):
 
 
 class KeyLoaded(Done, kw_only=True):
-    """`signinfo` tells of the key that signs from now on."""
+    """`signinfo` describes the key that signs from now on."""
 
     signinfo: str
 
 
 class KeyApi:
-    """Keys come in here; none ever goes out."""
+    """Takes keys in; none ever leaves the service."""
 
     app = Klein()
     answer_errors(app)
@@ -44,9 +44,8 @@ class KeyApi:
 
     @app.route("/dm/main/api/v1/prro/sign", methods=["POST"])
     async def load(self, request: IRequest) -> bytes:
-        """Load or replace a register's key; HTTP 200 whatever comes of it, ``res`` tells (design 10)."""
-        language = language_of(request, self.default_language)
-        return await lasting(answer_in_body(request, language, self._load(request)))
+        """Load or replace the key of a register; always HTTP 200: see `res`."""
+        return await lasting(answer_in_body(request, self.default_language, self._load(request)))
 
     async def _load(self, request: IRequest) -> msgspec.Struct:
         device = register_of(self._core, request)
@@ -56,7 +55,7 @@ class KeyApi:
 
 
 async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
-    """Load the key in the device's turn; what may be told of it.
+    """Load the key in the device's turn; its description.
 
     :raises Refused: 2009 while a task runs, 2013 while the register is offline, and as the register refuses.
     """
@@ -71,7 +70,7 @@ async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
         built = devices.by_id(dev_id).built
         state = await built.state()
         if state.get("online_status") and not state.get("shift_status") and (state.get("key_days_left") or 0) > 0:
-            # What was made offline is handed in by the key that still can; afterwards another one may come.
+            # The old key has to send what was made offline; only then it may be replaced.
             raise Refused(Res.REGISTER_OFFLINE, dev_id)
         await built.load_key(upload.key, upload.password, upload.certificate)
         return str((await built.state()).get("signinfo") or "")
@@ -104,15 +103,15 @@ class _JsonUpload(msgspec.Struct):
 
 def _of_json(body: bytes) -> KeyUpload:
     try:
-        told = msgspec.json.decode(body, type=_JsonUpload)
+        upload = msgspec.json.decode(body, type=_JsonUpload)
     except msgspec.ValidationError as error:
         raise BadSettings(*explain(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
-    given: Any = told.certificate or []
+    given: Any = upload.certificate or []
     certificates = [given] if isinstance(given, str) else given
     return KeyUpload(
-        key=bytes_of("key", told.key),
-        password=told.password,
+        key=bytes_of("key", upload.key),
+        password=upload.password,
         certificate=tuple(bytes_of("certificate", text) for text in certificates),
     )

@@ -1,4 +1,4 @@
-"""The login page: one form, whole in itself, so that it opens before anything else is let out."""
+"""The login page: one form without other files, because nothing else is open before a login."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ input{width:100%;min-height:2.75rem;box-sizing:border-box;padding:.5rem .6rem;fo
 button{width:100%;min-height:2.75rem;padding:.5rem;font:inherit;font-weight:600;border:0;border-radius:.5rem;background:var(--accent);color:var(--on);margin-top:.75rem;cursor:pointer}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 p{margin:0 0 .5rem;color:var(--bad);font-weight:600}
-"""  # noqa: E501 - a sheet is no code
+"""  # noqa: E501 - a style sheet
 
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="$language">
@@ -56,11 +56,11 @@ _PASSWORD = Text("Пароль", "Password")
 _ENTER = Text("Увійти", "Log in")
 
 HOME = "/dm/main/"
-"""Where somebody goes who came from nowhere."""
+"""The page after a login without another target."""
 
 
 def policy() -> bytes:
-    """What the page may load: nothing but its own style; and nobody may frame it."""
+    """What the page may load: nothing but its own style; no other page may frame it."""
     digest = hashlib.sha256(STYLE.encode()).digest()
     style = base64.b64encode(digest).decode()
     return (
@@ -69,7 +69,7 @@ def policy() -> bytes:
 
 
 def login_page(language: str, csrf: str, next: str, trouble: str = "") -> bytes:
-    """The page, with what went wrong at the last try above the form."""
+    """The page, with the trouble of the last attempt above the form."""
     return _PAGE.substitute(
         language="en" if language == "en" else "uk",
         style=STYLE,
@@ -84,25 +84,25 @@ def login_page(language: str, csrf: str, next: str, trouble: str = "") -> bytes:
 
 
 def safe_next(wanted: str) -> str:
-    """Where to go after the login: a page of ours, whatever somebody wrote into a link."""
+    """The page after the login: always one of this service, whatever a link says."""
     plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted and "//" not in wanted
     return wanted if plain and wanted.startswith("/dm/") else HOME
 
 
 class FormTokens:
-    """Tokens that tie a form to the browser that asked for it, so that no other page can log somebody in."""
+    """Tokens that tie a form to the browser that loaded it, so that no other page can send the form."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def new_seed(self) -> str:
-        """What the browser keeps in a cookie."""
+        """The value of the browser's cookie."""
         return secrets.token_urlsafe(24)
 
     def token(self, seed: str) -> str:
-        """What the form carries for that cookie."""
+        """The token in the form for that cookie."""
         return hmac.new(self._key, seed.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
 
     def fits(self, seed: str, token: str) -> bool:
-        """Whether the form was made for that cookie."""
+        """Whether the form belongs to that cookie."""
         return bool(seed) and hmac.compare_digest(self.token(seed).encode(), token.encode("utf-8", "replace"))

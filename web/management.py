@@ -1,7 +1,7 @@
-"""What the management interfaces share: bodies read strictly, errors answered in one shape (design 6).
+"""What the management interfaces share: strict bodies, and errors in one shape.
 
-Programs written for one task endpoint need tolerance; whoever sets devices up wants to hear of each mistake. So
-here HTTP statuses speak, and an error names the member that it is about.
+Task endpoints are tolerant, because tills are. A person who sets up devices needs to see each mistake: here an
+error has an HTTP status and names its member (docs/reference/http-interface.md#management-errors).
 """
 
 from __future__ import annotations
@@ -35,13 +35,21 @@ _STATUS = {
     Res.MALFORMED: 400,
     Res.STORE_FAILED: 503,
 }
-"""HTTP statuses of results that name the resource or the body; any other refusal is a conflict."""
+"""HTTP statuses of results about the resource or the body; any other refusal is a conflict."""
+
+
+class HttpRefusal(Exception):
+    """A request that cannot be served, with its HTTP status and the reason."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 def read_object(request: IRequest, kind: type[T]) -> T:
     """The body as ``kind``.
 
-    :raises Refused: 2000 when it is no JSON.
+    :raises Refused: 2000 when it is not JSON.
     :raises BadSettings: with its path when a member does not fit.
     """
     body = read_body(request)
@@ -54,14 +62,14 @@ def read_object(request: IRequest, kind: type[T]) -> T:
 
 
 def lasting(work: Coroutine[Any, Any, T]) -> Deferred[T]:
-    """``work`` as a Deferred that goes on when its caller hangs up and Klein cancels the route."""
-    told: Deferred[T] = Deferred()
-    Deferred.fromCoroutine(work).addCallbacks(told.callback, told.errback)
-    return told
+    """``work`` as a Deferred that goes on when the client disconnects and Klein cancels the route."""
+    result: Deferred[T] = Deferred()
+    Deferred.fromCoroutine(work).addCallbacks(result.callback, result.errback)
+    return result
 
 
 def answer_errors(app: Klein) -> None:
-    """Let ``app`` answer whatever its routes raise; its instance has a `default_language`."""
+    """Let ``app`` answer all errors of its routes; its instance has a `default_language`."""
 
     @app.handle_errors(HTTPException)
     def no_such_thing(self: Any, request: IRequest, failure: Failure) -> bytes:
@@ -80,7 +88,9 @@ def answer_errors(app: Klein) -> None:
         if isinstance(error, BadSettings | ScenarioError):
             refused = Refused(Res.MALFORMED, str(error))
             return error_answer(request, 422, refused, language, [(error.path, error.text)])
+        if isinstance(error, HttpRefusal):
+            return error_answer(request, error.status, Refused(Res.MALFORMED, str(error)), language)
         if isinstance(error, StoreFailed):
             return error_answer(request, 503, Refused(Res.STORE_FAILED, note=str(error)), language)
-        log.failure("a fault of ours at {path}", failure, path=request.path)
+        log.failure("internal error at {path}", failure, path=request.path)
         return error_answer(request, 500, Refused(Res.INTERNAL, type(error).__name__), language)

@@ -1,25 +1,24 @@
-"""``/metrics``: the service in figures, for Prometheus and whatever reads its format."""
+"""``/metrics``: the figures of the service in the text format of Prometheus."""
 
 from __future__ import annotations
 
 from twisted.internet.defer import Deferred
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Request
+from twisted.web.server import Request
 
 from dmtwisted.core import Core
-from web.answers import not_allowed, plain_answer
+from dmtwisted.metrics import TYPE, told
+from web.answers import answer_later, not_allowed
 
 FRESH = 2.0
-"""Seconds for which an answer is given again: who asks more often does not ask the store more often."""
+"""Seconds for which an answer is sent again, so that frequent callers do not load the store."""
 
 
 class MetricsPage(Resource):
-    """The figures of now."""
+    """The current figures."""
 
     isLeaf = True
-    log = Logger()
 
     def __init__(self, core: Core, default_language: str) -> None:
         super().__init__()
@@ -28,25 +27,20 @@ class MetricsPage(Resource):
         self._waiting: list[Deferred[bytes]] = []
 
     def render(self, request: Request) -> int | bytes:
-        """Tell them."""
+        """The figures as text."""
         if request.method not in (b"GET", b"HEAD"):
             return not_allowed(request, b"GET, HEAD", self._default_language)
-        Deferred.fromCoroutine(self._figures()).addCallbacks(
-            self._send, self._failed, callbackArgs=(request,), errbackArgs=(request,)
-        )
-        return NOT_DONE_YET
+        headers = {b"content-type": [TYPE], b"cache-control": [b"no-store"]}
+        return answer_later(request, Deferred.fromCoroutine(self._figures()), headers)
 
     async def _figures(self) -> bytes:
-        """The answer, made once for all who ask at the same time."""
+        """The answer, made once for all concurrent callers."""
         now = float(self._core.reactor.seconds())
         if now - self._at < FRESH:
             return self._text
         mine: Deferred[bytes] = Deferred()
         self._waiting.append(mine)
         if len(self._waiting) == 1:
-            # Imported when somebody looks: the idle service does not carry it.
-            from dmtwisted.metrics import told
-
             Deferred.fromCoroutine(told(self._core)).addBoth(self._made_now)
         return await mine
 
@@ -56,20 +50,3 @@ class MetricsPage(Resource):
             self._text, self._at = made, float(self._core.reactor.seconds())
         for one in waiting:
             one.callback(made) if isinstance(made, bytes) else one.errback(made)
-
-    def _send(self, text: bytes, request: Request) -> None:
-        if request.channel is None:
-            return
-        from dmtwisted.metrics import TYPE
-
-        body = plain_answer(request, TYPE, text)
-        request.setHeader(b"content-length", b"%d" % len(body))
-        if request.method != b"HEAD":
-            request.write(body)
-        request.finish()
-
-    def _failed(self, failure: Failure, request: Request) -> None:
-        self.log.failure("the figures could not be told", failure)
-        if request.channel is not None:
-            request.setResponseCode(500)
-            request.finish()

@@ -1,8 +1,8 @@
-"""``/dm/main/api/v1/prro``: registers read, made and changed by programs that know this interface (http-api 6.4).
+"""``/dm/main/api/v1/prro``: registers for programs (docs/reference/http-interface.md#registers-by-program).
 
-The bodies of the original are not known, so whatever `GET` tells is taken back: the name, the fiscal number, the
-print forms by the names of the service's settings, and every setting of the driver, beside the others or under
-``settings``. Every answer is HTTP 200; ``res`` and ``errortxt`` tell what came of it (design 6).
+The bodies of the original interface are not known. So a `POST` takes all that a `GET` answers: the name, the fiscal
+number, the print forms by the names of the service's settings, and every setting of the driver, beside the others or
+under ``settings``. Every answer is HTTP 200, with ``res`` and ``errortxt``.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ REAL, TRAINING = "prro", "training"
 """The drivers that ``prro_type`` 1 and 0 stand for."""
 
 PRINT_FORMS = {"pf_charcount": "pf_charcount", "pf_astext": "pf_text", "pf_asimage": "pf_image", "pf_aspdf": "pf_pdf"}
-"""Print forms by the names that clients know, and by those of a register's settings."""
+"""Print forms: their names in this interface, and in a register's settings."""
 
 SAME = {"fisid": "fiscal_number"}
-"""Members that tell a setting under a name of their own."""
+"""Members that have another name than their setting."""
 
 _FLAGS: dict[object, bool] = {"1": True, "true": True, "0": False, "false": False, 1: True, 0: False}
 
 
 class DashboardRow(msgspec.Struct):
-    """How one register stands."""
+    """The state of one register."""
 
     device: str
     dev_id: str
@@ -58,7 +58,7 @@ class DashboardRow(msgspec.Struct):
 
 
 class PrintForms(msgspec.Struct):
-    """Which print forms a register's answers carry, and how wide they are."""
+    """The print forms in a register's answers, and their width."""
 
     pf_charcount: int
     pf_charwidth: int
@@ -87,13 +87,13 @@ class GroupRecord(msgspec.Struct):
 
 
 class Groups(Done, kw_only=True):
-    """The tax groups that are enabled."""
+    """The enabled tax groups."""
 
     fis_groups: list[GroupRecord]
 
 
-async def answer_in_body(request: IRequest, language: str, work: Awaitable[msgspec.Struct]) -> bytes:
-    """The answer of ``work``, or why it could not be done, as programs know it: HTTP 200, ``res``, ``errortxt``."""
+async def answer_in_body(request: IRequest, default_language: str, work: Awaitable[msgspec.Struct]) -> bytes:
+    """The answer of ``work``, or its refusal, with HTTP 200, ``res`` and ``errortxt``."""
     try:
         return json_answer(request, 200, await work)
     except BadSettings as error:
@@ -104,11 +104,11 @@ async def answer_in_body(request: IRequest, language: str, work: Awaitable[msgsp
         refused = Refused(Res.STORE_FAILED, note=str(error))
     except Refused as error:
         refused = error
-    return json_answer(request, 200, refused_in_body(refused, language))
+    return json_answer(request, 200, refused_in_body(refused, language_of(request, default_language)))
 
 
 def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
-    """The register that ``dev_id`` names, of the body or else of the address.
+    """The register with the ``dev_id`` of the body, or else of the query.
 
     :raises Refused: 2007 when there is none.
     """
@@ -123,7 +123,7 @@ def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
 
 
 async def row_of(core: Core, device: Device) -> DashboardRow:
-    """A register as the dashboard shows it (http-api 6.1)."""
+    """The dashboard's row of a register (docs/reference/http-interface.md#dashboard)."""
     now = core.clock.now()
     try:
         state = await device.built.state()
@@ -149,7 +149,7 @@ async def row_of(core: Core, device: Device) -> DashboardRow:
 
 
 class PrroApi:
-    """Registers for programs."""
+    """Reads, creates and changes registers."""
 
     app = Klein()
     answer_errors(app)
@@ -159,24 +159,21 @@ class PrroApi:
 
     @app.route("/dm/main/api/v1/prro", methods=["GET"])
     async def read(self, request: IRequest) -> bytes:
-        """One register: how it stands, its print forms, its settings without secrets."""
-        language = language_of(request, self.default_language)
-        return await answer_in_body(request, language, self._read(request))
+        """One register: its state, print forms, and settings without secrets."""
+        return await answer_in_body(request, self.default_language, self._read(request))
 
     async def _read(self, request: IRequest) -> msgspec.Struct:
         return await self._record(register_of(self._core, request))
 
     @app.route("/dm/main/api/v1/prro", methods=["POST"])
     async def write(self, request: IRequest) -> bytes:
-        """A new register, or with ``dev_id`` another name or other settings of one; what is not named stays."""
-        language = language_of(request, self.default_language)
-        return await lasting(answer_in_body(request, language, self._write(request)))
+        """Create a register, or with ``dev_id`` change its name or settings; what is not sent stays."""
+        return await lasting(answer_in_body(request, self.default_language, self._write(request)))
 
     @app.route("/dm/main/api/v1/prro/groups", methods=["GET"])
     async def groups(self, request: IRequest) -> bytes:
-        """The tax groups of one register that are enabled."""
-        language = language_of(request, self.default_language)
-        return await answer_in_body(request, language, self._groups(request))
+        """The enabled tax groups of one register."""
+        return await answer_in_body(request, self.default_language, self._groups(request))
 
     async def _groups(self, request: IRequest) -> msgspec.Struct:
         groups = getattr(register_of(self._core, request).settings, "tax_groups", ())
@@ -198,7 +195,7 @@ class PrroApi:
         return made
 
     async def _write(self, request: IRequest) -> msgspec.Struct:
-        # Known clients spell members in more than one way (http-api 6.3).
+        # Known clients spell members in more than one way.
         members = {name.lower(): value for name, value in read_object(request, dict[str, Any]).items()}
         named = members.get("dev_id") or request.args.get(b"dev_id", [b""])[-1]
         _check_token(members)
@@ -257,9 +254,9 @@ def _name(members: Mapping[str, Any]) -> str | None:
 
 
 def _check_token(members: Mapping[str, Any]) -> None:
-    """See that the token of a cloud cabinet could be one; nothing here has a use for it, and it is not kept.
+    """Check the form of a cloud cabinet's token; the service does not use or keep it.
 
-    :raises Refused: 2001 when it could not.
+    :raises Refused: 2001 when it cannot be a token.
     """
     token = members.get("token")
     if token is None:
@@ -269,7 +266,7 @@ def _check_token(members: Mapping[str, Any]) -> None:
 
 
 def _check_configured(driver: Driver, settings: Mapping[str, Any]) -> None:
-    """See that a register with ``settings`` could make a receipt.
+    """Check that a register with ``settings`` could issue a receipt.
 
     :raises BadSettings: when a setting does not fit.
     :raises Refused: 2014 when no tax group or no payment type would be enabled.
@@ -281,7 +278,7 @@ def _check_configured(driver: Driver, settings: Mapping[str, Any]) -> None:
 
 
 def _changes(members: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
-    """The settings that ``members`` name, by the driver's own names; what nobody knows is passed over.
+    """The settings among ``members``, by the driver's names; unknown members are ignored.
 
     :raises BadSettings: when a member does not fit.
     """
@@ -294,7 +291,7 @@ def _changes(members: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
         if name in PRINT_FORMS:
             given[PRINT_FORMS[name]] = (f"printforms.{name}", value)
     for name, value in members.items():
-        # `name` is the register's here, while a setting of that name is the taxpayer's.
+        # `name` is the register's name here; the setting `name` is the taxpayer's.
         own = SAME.get(name, name)
         if name != "name" and own in known:
             given[own] = (name, value)
@@ -310,7 +307,7 @@ def _changes(members: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
 
 
 def _spelled(path: str, value: Any, default: object) -> Any:
-    """``value`` as the kind of value that ``default`` is: numbers and booleans may be spelled as text."""
+    """``value`` with the type of ``default``: numbers and booleans may be texts."""
     if isinstance(default, bool):
         return value if isinstance(value, bool) else _flag(value, path)
     if isinstance(default, int | float) and isinstance(value, str):

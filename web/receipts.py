@@ -1,6 +1,6 @@
-"""``/dm/api/v3/receipts``: fiscal documents page by page, and one of them whole (design 10).
+"""``/dm/api/v3/receipts``: fiscal documents in pages, and single documents (docs/reference/http-interface.md#lists).
 
-They come from the journal: no register is asked, so no till has to wait.
+They come from the journal: no register is involved, so no till has to wait.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KINDS = (
     *(documents.INCOME, documents.EXPENSE, documents.STORNO, documents.Z, documents.CLOSE),
     *(documents.OFFLINE_BEGIN, documents.OFFLINE_END),
 )
-"""What a document can be."""
+"""The kinds of documents."""
 
 FILTERS = ("device", "key", "kind", "number", "fiscal_number", "search", "from", "to", "page", "page_size")
-"""What narrows the list."""
+"""The filters of the list."""
 
 
 class DocumentRecord(msgspec.Struct):
-    """A fiscal document: what it was, when, under which numbers."""
+    """A fiscal document: its kind, time and numbers."""
 
     device: str
     dev_id: str
@@ -57,7 +57,7 @@ class DocumentList(msgspec.Struct):
 
 
 class WholeDocument(DocumentRecord, kw_only=True):
-    """A fiscal document with the answer that its till got."""
+    """A fiscal document with the answer that the till got."""
 
     answer: StoredAnswer
 
@@ -73,7 +73,7 @@ class ReceiptApi:
 
     @app.route("/dm/api/v3/receipts", methods=["GET"])
     async def documents(self, request: IRequest) -> bytes:
-        """Fiscal documents of every register, newest first."""
+        """Fiscal documents of all registers, newest first."""
         given = given_in(request, FILTERS)
         page, size = page_of(given)
         registers = self._registers(given.get("device", ""))
@@ -104,7 +104,7 @@ class ReceiptApi:
 
     @app.route("/dm/api/v3/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def read(self, request: IRequest, dev_id: str, number: int) -> bytes:
-        """One document by its local number, with the answer that its till got."""
+        """One document by its local number, with the answer that the till got."""
         device = self._devices.by_id(dev_id)
         query = DocumentQuery(devices=[device.row.n], number=min(number, LARGEST_NUMBER), limit=1)
         found = await self._store.find_documents(query)
@@ -154,7 +154,7 @@ class ReceiptApi:
 
 
 MOST = 1000
-"""Documents that a search looks at."""
+"""The most documents that a search reads."""
 
 
 def _number(given: dict[str, str]) -> int | None:

@@ -1,4 +1,4 @@
-"""``/login`` and ``/logout``: from login and password to the cookie of a session (specification 5.5.1)."""
+"""``/login`` and ``/logout``: from login and password to the cookie of a session (specification 5.5a)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from web.management import answer_errors, lasting
 from web.pages.rendering import page_language
 
 LARGEST_LOGIN = 16 * 1024
-"""Bytes of a body that can be a login."""
+"""The most bytes of a login's body."""
 
 SEED = b"DMLoginForm"
 """The cookie that a login form is tied to."""
@@ -28,10 +28,10 @@ SEED = b"DMLoginForm"
 FORM = b"application/x-www-form-urlencoded"
 
 _WRONG = Text("Неправильний логін або пароль", "Wrong login or password")
-_LATER = Text("Забагато спроб, повторіть через %d с", "Too many tries, repeat in %d s")
-_STALE = Text("Сторінка застаріла, спробуйте ще раз", "The page has grown old, try again")
+_LATER = Text("Забагато спроб, повторіть через %d с", "Too many attempts, try again in %d s")
+_STALE = Text("Сторінка застаріла, спробуйте ще раз", "The page has expired, try again")
 _TYPE = Text("очікується application/json", "application/json is expected")
-_LONG = Text("це задовго для логіна", "this is too long for a login")
+_LONG = Text("запит задовгий для входу", "the request is too long for a login")
 
 
 class Credentials(msgspec.Struct):
@@ -59,10 +59,10 @@ class SessionApi:
 
     @app.route("/login", methods=["POST"])
     async def log_in(self, request: IRequest) -> bytes:
-        """A session for whoever knows login and password: as JSON from programs, as a form from the page.
+        """Open a session with login and password: as JSON from programs, as a form from the page.
 
-        Wrong ones are answered 401, too many tries 429. While no login is asked for, everybody is let in without a
-        cookie: there is nothing that it would open.
+        A wrong login gets 401, too many attempts 429. While the login is switched off, every login succeeds without
+        a cookie, because none is needed.
         """
         kind = (request.getHeader(b"content-type") or b"").split(b";")[0].strip().lower()
         language = language_of(request, self.default_language)
@@ -74,7 +74,7 @@ class SessionApi:
         if kind == FORM:
             return await self._log_in_by_form(request, body, language)
         if kind not in (b"", b"application/json"):
-            # What a form of a foreign page can send without asking is not taken for JSON.
+            # Forms of foreign pages can send other media types without a preflight, so those are not read as JSON.
             return _refused(request, 415, _TYPE, language)
         try:
             asked = msgspec.json.decode(body, type=Credentials)
@@ -85,9 +85,9 @@ class SessionApi:
         try:
             await self._begin(request, asked.login, asked.password)
         except WrongLogin:
-            return _told(request, 401, _WRONG.for_language(language))
+            return _failed(request, 401, _WRONG.for_language(language))
         except TryLater as later:
-            return _told(request, 429, _later(request, later, language))
+            return _failed(request, 429, _later(request, later, language))
         return json_answer(request, 200, Done())
 
     async def _log_in_by_form(self, request: IRequest, body: bytes, language: str) -> bytes:
@@ -111,7 +111,7 @@ class SessionApi:
 
     @app.route("/logout", methods=["POST"])
     def log_out(self, request: IRequest) -> bytes:
-        """End the session; whoever has none is told the same."""
+        """End the session; the answer is the same without one."""
         token = request.getCookie(COOKIE)
         if token:
             self._access.sessions.end(token.decode("latin-1"))
@@ -121,10 +121,10 @@ class SessionApi:
         return json_answer(request, 200, Done())
 
     async def _begin(self, request: IRequest, login: str, password: str) -> None:
-        """Set the cookie of a new session; one that the caller brought along ends.
+        """Set the cookie of a new session; a session of the same caller ends.
 
-        :raises WrongLogin: when they are wrong.
-        :raises TryLater: when there were too many tries.
+        :raises WrongLogin: when login or password is wrong.
+        :raises TryLater: after too many attempts.
         """
         address = str(getattr(request.getClientAddress(), "host", ""))
         token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
@@ -134,7 +134,7 @@ class SessionApi:
         _set_cookie(request, COOKIE, token)
 
     def _page(self, request: IRequest, status: int, target: str, trouble: str = "") -> bytes:
-        # As the pages behind it: who chose a language is not asked in another one.
+        # In the language that the person chose for the other pages.
         language = page_language(request, self.default_language)
         seed = (request.getCookie(SEED) or b"").decode("latin-1")
         if not (seed.isascii() and seed.replace("-", "").replace("_", "").isalnum() and len(seed) < 100):
@@ -148,7 +148,7 @@ class SessionApi:
 
 
 def _set_cookie(request: Any, name: bytes, value: str, more: str = "") -> None:
-    """A cookie that scripts do not see and foreign pages do not send; with HTTPS never in the clear."""
+    """A cookie that scripts cannot read and foreign pages cannot send; over HTTPS it is never sent unencrypted."""
     secure = "; Secure" if request.isSecure() else ""
     text = f"{name.decode()}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}"
     request.responseHeaders.addRawHeader(b"set-cookie", text.encode())
@@ -166,8 +166,8 @@ def _later(request: IRequest, later: TryLater, language: str) -> str:
     return _LATER.for_language(language) % seconds
 
 
-def _told(request: IRequest, status: int, text: str) -> bytes:
-    """``{res, errortxt}`` of a login that failed (design 6)."""
+def _failed(request: IRequest, status: int, text: str) -> bytes:
+    """``{res, errortxt}`` of a login that failed."""
     return json_answer(request, status, Done(Res.MALFORMED.code, text))
 
 

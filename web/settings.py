@@ -1,4 +1,4 @@
-"""The management interface that programs know by heart: settings, dashboard, the service itself (http-api 6)."""
+"""Settings, dashboard and system information (docs/reference/http-interface.md#management)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.drivers import REGISTER, BadSettings
 from dmtwisted.service_settings import Settings
-from web.answers import Done, json_answer, language_of
+from web.answers import Done, json_answer
 from web.management import answer_errors, lasting, read_object
 from web.prro import PRINT_FORMS, DashboardRow, answer_in_body, row_of
 
@@ -30,8 +30,8 @@ class SettingsRecord(Settings, frozen=True, kw_only=True):
     """The settings of the service, by the names that clients of the interface know."""
 
     pf_del_custom: bool
-    pf_is_custom: Annotated[bool, Meta(description="Whether there is a print form of the shop's own.")]
-    usr_uiauth: Annotated[bool, Meta(description="Whether a login is asked for.")]
+    pf_is_custom: Annotated[bool, Meta(description="Whether the shop has its own lines around receipts.")]
+    usr_uiauth: Annotated[bool, Meta(description="Whether a login is required.")]
     usr_chuser: bool
     usr_login: str
     usr_pass: Annotated[str, Meta(description="Always empty in answers.")]
@@ -39,7 +39,7 @@ class SettingsRecord(Settings, frozen=True, kw_only=True):
 
 
 class Dashboard(msgspec.Struct):
-    """How every register stands."""
+    """The state of every register."""
 
     devices: list[DashboardRow]
     dfs_metr: int
@@ -72,7 +72,7 @@ class SettingsApi:
 
     @app.route("/dm/main/api/v1/settings", methods=["GET"])
     def settings(self, request: IRequest) -> bytes:
-        """Every setting, numbers as numbers and booleans as booleans (http-api 6.2); secrets are empty."""
+        """All settings, numbers as numbers and booleans as booleans; secrets are empty."""
         settings, access = self._core.settings.now, self._core.access
         record = SettingsRecord(
             **{**msgspec.structs.asdict(settings), "token": ""},
@@ -88,13 +88,12 @@ class SettingsApi:
 
     @app.route("/dm/main/api/v1/settings", methods=["POST"])
     async def change(self, request: IRequest) -> bytes:
-        """Change what is named, the login included; HTTP 200 whatever comes of it, ``errortxt`` tells (design 10)."""
-        language = language_of(request, self.default_language)
-        return await lasting(answer_in_body(request, language, self._change(request)))
+        """Change the settings that are sent, the login included; always HTTP 200: see `errortxt`."""
+        return await lasting(answer_in_body(request, self.default_language, self._change(request)))
 
     async def _change(self, request: IRequest) -> Done:
         core, members = self._core, read_object(request, dict[str, Any])
-        # All of it is looked at before any of it is done.
+        # Everything is checked before anything is changed.
         forms = _forms(core.settings.now, core.settings.check(members))
         for register in self._registers() if forms else ():
             _check_forms(register, forms)
@@ -112,7 +111,7 @@ class SettingsApi:
         return Done()
 
     def _registers(self) -> list[Device]:
-        """Registers that have print forms; one that cannot be used keeps what it has."""
+        """Registers with print forms; a register that cannot be used keeps its settings."""
         return [
             device
             for device in self._core.devices
@@ -121,13 +120,13 @@ class SettingsApi:
 
     @app.route("/dm/main/api/v1/dashboard", methods=["GET"])
     async def dashboard(self, request: IRequest) -> bytes:
-        """How every register stands (http-api 6.1)."""
+        """The state of every register."""
         rows = [await row_of(self._core, device) for device in self._core.devices if device.kind == REGISTER]
         return json_answer(request, 200, Dashboard(rows, dfs_metr=0, need_upd=0, server_v=__version__))
 
     @app.route("/dm/api/v1/sys_info", methods=["GET"])
     def sys_info(self, request: IRequest) -> bytes:
-        """The service itself: database, version, how long it runs in seconds (http-api 6.4)."""
+        """The service itself: database, version, seconds since its start."""
         core = self._core
         now = core.clock.now()
         database = _DATABASES.get(core.config.database.url.partition("://")[0], "SQLite")
@@ -146,7 +145,7 @@ class SettingsApi:
 
 
 FORMS = {**PRINT_FORMS, "pf_custom": "template"}
-"""Print forms of the whole service by the names that clients know, and by those of a register's settings."""
+"""Print forms of the whole service: their names in this interface, and in a register's settings."""
 
 
 def _forms(before: Settings, after: Settings) -> dict[str, Any]:
@@ -157,9 +156,9 @@ def _forms(before: Settings, after: Settings) -> dict[str, Any]:
 
 
 def _check_forms(register: Device, forms: Mapping[str, Any]) -> None:
-    """See that ``register`` could have these print forms.
+    """Check that ``register`` can take these print forms.
 
-    :raises BadSettings: with the name that clients know.
+    :raises BadSettings: with the name in this interface.
     """
     try:
         register.driver.read({**msgspec.to_builtins(register.settings), **forms})

@@ -1,4 +1,4 @@
-"""``/dm/api/v3/log``, ``/diagnostics`` and ``/database``: what whoever looks after the service wants to see of it."""
+"""``/dm/api/v3/log``, ``/diagnostics`` and ``/database``: what support needs to see of the service."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from web.answers import json_answer, plain_answer
 from web.management import answer_errors, lasting
 
 LINES = 200
-"""Lines of the log that are told at a time."""
+"""Lines of the log in one answer."""
 
 LARGEST_LOG = 8 * 1024 * 1024
-"""Bytes of a log file that are handed out, from its end."""
+"""Bytes of a log file that are sent, from its end."""
 
 
 class LogLines(msgspec.Struct):
-    """The last lines of the log, and its file when it has one."""
+    """The last lines of the log; `file` is empty when it has no file."""
 
     lines: list[str]
     file: str
 
 
 class DatabaseVerdict(msgspec.Struct):
-    """What a look at the whole file found."""
+    """What a check of the whole file found."""
 
     dt: str
     ok: bool
@@ -39,13 +39,13 @@ class DatabaseVerdict(msgspec.Struct):
 
 
 class DatabaseChecked(msgspec.Struct):
-    """What a look found; `null` for a database that looks after itself."""
+    """What a check found; `null` for a database server, which checks itself."""
 
     check: DatabaseVerdict | None
 
 
 class DatabaseRecord(msgspec.Struct):
-    """The database: which one, its size in bytes, how much is in it, what the last look found."""
+    """The database: which one, its size in bytes, how much it contains, what the last check found."""
 
     database: str
     place: str
@@ -59,7 +59,7 @@ class DatabaseRecord(msgspec.Struct):
 
 
 class Database:
-    """The database as people see it, with what the last look at it found."""
+    """Facts about the database, and the result of the last check."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -67,19 +67,19 @@ class Database:
         self.busy = False
 
     async def facts(self) -> Facts:
-        """Which one, how large, how much is in it.
+        """Which one, how large, how much it contains.
 
-        :raises StoreFailed: when it cannot tell.
+        :raises StoreFailed: when the database does not answer.
         """
         return await facts_of(self._core.config, self._core.store, self._core.clock)
 
     async def check(self) -> FileCheck | None:
-        """Look at all of it; `None` for a database that looks after itself.
+        """Check all of it; `None` for a database server, which checks itself.
 
-        :raises Refused: when somebody does so already.
+        :raises Refused: when a check is already running.
         """
         if self.busy:
-            raise Refused(Res.DEVICE_BUSY, note="it is being looked at")
+            raise Refused(Res.DEVICE_BUSY, note="a check is already running")
         self.busy = True
         try:
             self.verdict = await check_file(self._core.config, self._core.clock)
@@ -99,7 +99,7 @@ class SupportApi:
 
     @app.route("/dm/api/v3/log", methods=["GET"])
     async def log(self, request: IRequest) -> bytes:
-        """The last lines of the log; ``format=text`` is all that there is, as a file."""
+        """The last lines of the log; with ``format=text`` the whole log as a file."""
         core = self._core
         if request.args.get(b"format", [b""])[-1] != b"text":
             return json_answer(request, 200, LogLines(tail(core.log_lines), core.config.log.file))
@@ -110,8 +110,8 @@ class SupportApi:
 
     @app.route("/dm/api/v3/diagnostics", methods=["GET"])
     async def diagnostics(self, request: IRequest) -> bytes:
-        """The bundle for whoever helps; see `dmtwisted.diagnostics` for what is in it, and what never is."""
-        # A help for one who needs it; the idle service does not carry it in memory.
+        """The bundle for support; `dmtwisted.diagnostics` lists what it contains and what it never does."""
+        # Imported on demand: it would cost the idle service a third of a megabyte.
         from dmtwisted.diagnostics import gather, pack
 
         files = await gather(self._core, self._database.verdict)
@@ -124,7 +124,7 @@ class SupportApi:
 
     @app.route("/dm/api/v3/database", methods=["GET"])
     async def database(self, request: IRequest) -> bytes:
-        """Which one, how large, how much is in it, and what the last look at it found."""
+        """Which one, how large, how much it contains, and what the last check found."""
         facts = await self._database.facts()
         record = DatabaseRecord(
             database=facts.kind,
@@ -141,12 +141,12 @@ class SupportApi:
 
     @app.route("/dm/api/v3/database/check", methods=["POST"])
     async def check(self, request: IRequest) -> bytes:
-        """Look at every page of the file; sales go on meanwhile."""
+        """Check every page of the file; sales go on meanwhile."""
         return json_answer(request, 200, DatabaseChecked(_verdict(await lasting(self._database.check()))))
 
 
 def tail(lines: Iterable[str]) -> list[str]:
-    """The last lines, without their ends."""
+    """The last lines, without line ends."""
     return [line.rstrip("\n") for line in list(lines)[-LINES:]]
 
 
@@ -157,7 +157,7 @@ def _verdict(verdict: FileCheck | None) -> DatabaseVerdict | None:
 
 
 def _end_of(name: str) -> bytes:
-    """The end of a log file, from the beginning of a line; empty when it cannot be read."""
+    """The end of a log file, from the start of a line; empty when it cannot be read."""
     try:
         with open(name, "rb") as file:
             size = file.seek(0, os.SEEK_END)

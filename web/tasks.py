@@ -1,7 +1,8 @@
-"""``/dm/execute`` and its neighbours: plain resources, for they are on the way of every sale.
+"""``/dm/execute`` and its neighbours: plain resources, because every sale passes them.
 
-Klein's routing and the form parser of a POST together cost two thirds of a small request, so these paths stand in
-front of both (docs/performance.md). An answer is HTTP 200 and JSON whatever its ``res`` (http-api 0.3.1).
+Klein's routing and the form parser of a POST together cost two thirds of a small request, so these paths use
+neither (docs/performance.md). An answer is HTTP 200 and JSON whatever its ``res``
+(docs/reference/http-interface.md#transport).
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Execute = Callable[..., Coroutine[Any, Any, bytes]]
 
 
 class TaskResource(Resource):
-    """One task endpoint; ``execute`` makes the answer out of the body and the language.
+    """One task endpoint; ``execute`` makes the answer from the body and the language.
 
-    :param prints: whether the paper goes to the printer that ``dev_id`` names, and ``execute`` is told which.
+    :param prints: whether ``execute`` also gets the printer that ``dev_id`` names.
     """
 
     isLeaf = True
@@ -38,7 +39,7 @@ class TaskResource(Resource):
         self._execute, self._default_language, self._prints = execute, default_language, prints
 
     def render(self, request: Request) -> int | bytes:
-        """A task, a pre-flight of a browser, or a method that is not there."""
+        """Execute a task, answer a preflight of a browser, or refuse another HTTP method."""
         allow_any_origin(request)
         if request.method == b"POST":
             return self._task(request)
@@ -51,17 +52,17 @@ class TaskResource(Resource):
         name = clean_request_id(request.getHeader(b"x-request-id")) or new_request_id()
         content = request.content
         assert content is not None
-        # One byte more than is taken tells a body that is too long from one that is just not.
+        # One byte more than is accepted shows that a body is too long.
         body = content.read(MAX_BODY + 1)
         language = language_of(request, self._default_language)
-        # The task runs in a copy of this context, so its log lines carry the name and nobody else's do.
+        # The task runs in a copy of this context, so only its own log lines carry the name.
         before = request_id.set(name)
         more = (_printer(request),) if self._prints else ()
         answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
 
         def send(answer: bytes) -> None:
-            # The caller may have hung up: the task went on, only its answer has nobody to go to.
+            # The client may have disconnected; the task was done all the same.
             if request.channel is None:
                 return
             headers = request.responseHeaders
@@ -72,7 +73,7 @@ class TaskResource(Resource):
             request.finish()
 
         def broken(reason: Failure) -> None:
-            # Tasks are answered whatever happens to them; this is a fault in answering itself.
+            # A task is answered whatever happens to it; this is an error of the answering itself.
             log.failure("a task could not be answered", reason)
             if request.channel is not None:
                 request.setResponseCode(500)
@@ -83,6 +84,6 @@ class TaskResource(Resource):
 
 
 def _printer(request: Request) -> str:
-    """The printer that the query names (http-api 4)."""
+    """The printer that the query names (docs/reference/http-interface.md#printing-after-a-task)."""
     named: list[bytes] = request.args.get(b"dev_id", [])
     return named[-1].decode("utf-8", "replace") if named and named[-1] else DEFAULT_PRINTER

@@ -1,4 +1,6 @@
-"""``/dm/api/v3/training/clock``: time travel, for a service that was started with ``--training`` (design 10)."""
+"""``/dm/api/v3/training/clock``: moves the clock of a service in training mode
+(docs/reference/http-interface.md#training-mode).
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,24 @@ from web.answers import json_answer
 from web.management import answer_errors, read_object
 
 LONGEST_JOURNEY = 20 * 366 * 86400
-"""Seconds that the clock may be moved either way: twenty years."""
+"""Seconds that the clock may be moved forward or back: twenty years."""
 
 
 class ClockMove(msgspec.Struct, forbid_unknown_fields=True):
-    """How far the service's clock is ahead of the machine's, in seconds."""
+    """Seconds that the service's clock is to be ahead of the machine's."""
 
     offset_s: Annotated[float, Meta(ge=-LONGEST_JOURNEY, le=LONGEST_JOURNEY)]
 
 
 class ClockState(msgspec.Struct):
-    """How far the service's clock is ahead of the machine's, in seconds, and what it shows."""
+    """Seconds that the service's clock is ahead of the machine's, and its time."""
 
     offset_s: float
     dt: str
 
 
 class TrainingApi:
-    """What only a service in training mode lets one do.
+    """The clock of a service in training mode.
 
     :param moved: called after each move of the clock.
     """
@@ -45,14 +47,14 @@ class TrainingApi:
 
     @app.route("/dm/api/v3/training/clock", methods=["PUT"])
     def move(self, request: IRequest) -> bytes:
-        """Move the clock that shifts, limits, sessions and retention go by."""
+        """Move the clock of shifts, limits, sessions and retention."""
         self._clock.offset = read_object(request, ClockMove).offset_s
         self._moved()
         return self._answer(request)
 
     @app.route("/dm/api/v3/training/clock", methods=["GET"])
     def read(self, request: IRequest) -> bytes:
-        """Where the clock stands."""
+        """The time of the clock."""
         return self._answer(request)
 
     def _answer(self, request: IRequest) -> bytes:

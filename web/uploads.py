@@ -1,4 +1,4 @@
-"""Files that come in: forms as pages send them, base64 or PEM in JSON as programs do."""
+"""Uploaded files: forms from pages, base64 or PEM in JSON from programs."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from dataclasses import dataclass, field
 from io import BytesIO
 
 from twisted.web.iweb import IRequest
+from werkzeug.formparser import FormDataParser
+from werkzeug.http import parse_options_header
 
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 
 MOST_PARTS = 20
-"""Parts of a form; each costs more than its bytes."""
+"""The most parts of a form; each costs more than its bytes."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form taken apart; what it does not hold is empty."""
+    """The parts of a form; a missing part is empty."""
 
     files: dict[str, list[bytes]] = field(default_factory=dict, repr=False)
     texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def file(self, name: str) -> bytes:
-        """The first file of that name."""
+        """The first file with that name."""
         return next(iter(self.files.get(name, ())), b"")
 
     def text(self, name: str) -> str:
-        """The text of that name."""
+        """The text with that name."""
         return self.texts.get(name, "")
 
 
 def read_body(request: IRequest) -> bytes:
     """The whole body.
 
-    :raises Refused: 2000 when it is longer than any that can be meant.
+    :raises Refused: 2000 when it is too long.
     """
     body: bytes = request.content.read(MAX_BODY + 1)
     if len(body) > MAX_BODY:
@@ -54,16 +56,13 @@ def read_form(request: IRequest) -> Form:
 
     :raises Refused: 2000 when it cannot be read.
     """
-    from werkzeug.formparser import FormDataParser
-    from werkzeug.http import parse_options_header
-
     body = read_body(request)
     mime, options = parse_options_header(_kind(request))
     try:
         parser = FormDataParser(silent=False, max_form_parts=MOST_PARTS)
         _, texts, files = parser.parse(BytesIO(body), mime, len(body), options)
     except Exception as error:
-        # The parser names its errors in several ways; none of them may reach the log with what was sent.
+        # The parser raises several kinds of errors; none of them may reach the log with the uploaded data.
         raise Refused(Res.MALFORMED, f"the form cannot be read ({type(error).__name__})") from None
     return Form({name: [one.read() for one in found] for name, found in files.lists()}, texts.to_dict())
 
