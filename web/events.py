@@ -1,29 +1,14 @@
-"""``GET /dm/api/v3/events``: what happens in the service as server-sent events.
+"""``GET /dm/api/v3/events``: events of the service as server-sent events.
 
-The wire is the one that browsers read by themselves (`EventSource`): each event has an id, a kind and JSON::
+Browsers read this format by themselves (`EventSource`): each event has an id, a kind and JSON::
 
     id: 19e1b2c3d4-17
     event: task_ended
     data: {"device":"test","type":1,"task":1,"tag":"...","res":0,"errortxt":""}
 
-============== =========================================== =============================================
-kind           when                                        data
-============== =========================================== =============================================
-hello          first of every connection                   service, missed
-task_begun     a task came in                              device, type, task, tag
-task_ended     a task was answered                         the same, res, errortxt
-shift          a shift was opened or closed                device, open
-warning        an answer carried a warning                 device, code, text
-device         a device stands otherwise, came or went     device, dev_id, kind, state; or dev_id, gone
-job            a print job began, or its fate is known     device, dev_id, job
-offline        a register went offline, or came back       device, dev_id, offline
-progress       a terminal does something else              device, dev_id, state, text
-unfinished     a batch stays open until a person acts        operation, tag, why
-changed        somebody changed what the service keeps     method, path
-============== =========================================== =============================================
-
-``missed`` in a ``hello`` says that events may have been lost since the id that the client named: it then looks at
-everything anew. A comment is sent every `HEARTBEAT` seconds, so that a line that broke is noticed at both ends.
+docs/web-interface.md#events lists the kinds. ``missed`` in a ``hello`` says that events may have been lost since the
+id that the client sent; the client then loads everything again. A comment is sent every `HEARTBEAT` seconds, so that
+both ends notice a broken connection.
 """
 
 from __future__ import annotations
@@ -43,17 +28,17 @@ from dmtwisted.watching import Watching
 from web.answers import error_answer, language_of, not_allowed
 
 HEARTBEAT = 15.0
-"""Seconds between two signs of life."""
+"""Seconds between two comments."""
 
 RETRY = 2000
-"""Milliseconds after which a browser connects anew."""
+"""Milliseconds after which a browser connects again."""
 
 MOST_LISTENERS = 64
-"""Connections at a time; one more is told to come later, so that forgotten pages cannot use up the service."""
+"""The most connections at a time, so that forgotten pages cannot exhaust the service."""
 
 
 class EventStream(Resource):
-    """Every listener's connection, and the looking at devices while there is one."""
+    """The connections of all listeners; devices are watched while there is one."""
 
     isLeaf = True
 
@@ -65,7 +50,7 @@ class EventStream(Resource):
         self._connections: set[Connection] = set()
 
     def render(self, request: Request) -> int | bytes:
-        """Begin to tell."""
+        """Start to send events."""
         if request.method != b"GET":
             return not_allowed(request, b"GET", self._default_language)
         if len(self._connections) >= MOST_LISTENERS:
@@ -87,7 +72,7 @@ class EventStream(Resource):
 
 @implementer(IPushProducer)
 class Connection:
-    """One listener. What comes while it does not keep up is left out, and it is told so afterwards."""
+    """One listener. It misses events while it is too slow, and gets a ``hello`` with ``missed`` afterwards."""
 
     def __init__(self, request: Request, events: Events, clock: ServiceClock) -> None:
         self._request, self._events, self._clock = request, events, clock
@@ -96,41 +81,41 @@ class Connection:
         self._service = ""
 
     def begin(self, service: str) -> None:
-        """Greet, tell what was missed, and tell on.
+        """Send ``hello``, the missed events, and then each new one.
 
-        :param service: a name of this run of the service: another one means that it was started anew.
+        :param service: a name of this run of the service; another name means a restart.
         """
         request, self._service = self._request, service
         request.setHeader(b"content-type", b"text/event-stream; charset=utf-8")
         request.setHeader(b"cache-control", b"no-store")
-        # What stands between us and the browser shall not collect events until there are many of them.
+        # A proxy must not buffer events.
         request.setHeader(b"x-accel-buffering", b"no")
         since = (request.getHeader(b"last-event-id") or b"").decode("latin-1")
         request.registerProducer(self, True)
-        before, missed = self._events.listen(self._told, since)
+        before, missed = self._events.listen(self._send, since)
         request.write(b"retry: %d\n" % RETRY)
         self._hello(missed)
         for event in before:
-            self._told(event)
-        self._beat = self._clock.callLater(HEARTBEAT, self._sign_of_life)
+            self._send(event)
+        self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
 
     def end(self) -> None:
-        """The line is gone."""
-        self._events.leave(self._told)
+        """The connection is closed."""
+        self._events.leave(self._send)
         if self._beat is not None and self._beat.active():
             self._beat.cancel()
 
     def _hello(self, missed: bool) -> None:
         self._write(b"event: hello\ndata: %b\n\n" % _encode({"service": self._service, "missed": missed}))
 
-    def _told(self, event: Event) -> None:
+    def _send(self, event: Event) -> None:
         self._write(
             b"id: %b\nevent: %b\ndata: %b\n\n" % (event.name.encode(), event.kind.encode(), _encode(event.data))
         )
 
-    def _sign_of_life(self) -> None:
+    def _heartbeat(self) -> None:
         self._write(b": still here\n\n")
-        self._beat = self._clock.callLater(HEARTBEAT, self._sign_of_life)
+        self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
 
     def _write(self, data: bytes) -> None:
         if self._paused:
@@ -138,21 +123,21 @@ class Connection:
         else:
             self._request.write(data)
 
-    # The listener's line (IPushProducer)
+    # The listener's connection (IPushProducer)
 
     def pauseProducing(self) -> None:
-        """It does not keep up."""
+        """The client is too slow."""
         self._paused = True
 
     def resumeProducing(self) -> None:
-        """It is ready again."""
+        """The client is ready again."""
         self._paused = False
         if self._lost:
             self._lost = False
             self._hello(missed=True)
 
     def stopProducing(self) -> None:
-        """It is gone."""
+        """The client has disconnected."""
         self.end()
 
 
@@ -160,7 +145,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Announcing(Resource):
-    """A resource whose successful changes are told to listeners: devices made and deleted, operations settled."""
+    """A resource whose successful changes are published: devices created and deleted, operations settled."""
 
     isLeaf = True
 
@@ -169,7 +154,7 @@ class Announcing(Resource):
         self._inner, self._events = inner, events
 
     def render(self, request: Request) -> int | bytes:
-        """Let the request through, and tell when it has changed something."""
+        """Pass the request on, and publish an event when it has changed something."""
         if request.method not in (b"GET", b"HEAD", b"OPTIONS") and self._events.watched:
             method, path = request.method.decode("latin-1"), request.path.decode("latin-1")
 

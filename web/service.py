@@ -1,4 +1,4 @@
-"""The service as twistd runs it: opened before it listens, stopped without dropping a task."""
+"""The service as twistd runs it: opens everything before it listens, finishes running tasks before it stops."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from dmtwisted.system.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_
 from web.site import Door
 
 BACKLOG = 512
-"""Connections that may wait to be taken."""
+"""The most connections that wait to be accepted."""
 
 
 class CannotListen(Exception):
-    """The address cannot be listened on; the text is one line for whoever starts the service."""
+    """The service cannot listen on its address; the text is one line for the operator."""
 
 
 def bind(server: ServerConfig) -> socket.socket:
-    """A socket that listens where ``server`` says, taken before anything else is begun.
+    """A socket that listens on the address of ``server``; the first thing at start.
 
-    :raises CannotListen: when the port is taken or the address is not ours.
+    :raises CannotListen: when the port is taken or the address is not one of this machine.
     """
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # On Windows SO_REUSEADDR would let another program take the port from under us; this keeps it out.
+        # On Windows SO_REUSEADDR would let another program take the port as well; this prevents it.
         exclusive: int | None = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR if exclusive is None else exclusive, 1)
         listening.bind((server.host, server.port))
@@ -57,7 +57,7 @@ def bind(server: ServerConfig) -> socket.socket:
 
 
 def log_observer(log: LogConfig, twistd: Mapping[str, Any], reactor: Any) -> LineObserver:
-    """The log of the service; a ``--logfile`` of twistd counts where the configuration names no file.
+    """The log of the service; ``--logfile`` of twistd is used when the configuration has no file.
 
     :raises ConfigError: when the file cannot be opened.
     """
@@ -68,15 +68,15 @@ def log_observer(log: LogConfig, twistd: Mapping[str, Any], reactor: Any) -> Lin
 
 
 class WholeService(Service):
-    """Core and door on one listening socket."""
+    """The core and the site on one listening socket."""
 
     log = Logger()
 
     supervised = False
-    """Whether a supervisor holds our standard input (`dmtwisted.system.supervised`)."""
+    """Whether a supervisor holds the standard input (`dmtwisted.system.supervised`)."""
 
     pid_file = ""
-    """The file of twistd with our number; goes with us where twistd cannot take it away itself."""
+    """The PID file of twistd; removed here when twistd cannot."""
 
     def __init__(self, core: Core, listening: socket.socket, reactor: Any, observer: LineObserver) -> None:
         self._core, self._listening, self._reactor = core, listening, reactor
@@ -92,15 +92,15 @@ class WholeService(Service):
         self._failed = False
 
     def setServiceParent(self, parent: Any) -> None:
-        """Become a part of twistd's application, which shall log as our configuration says."""
+        """Become a part of twistd's application, which logs as the configuration says."""
         if isinstance(parent, Componentized):
             parent.setComponent(ILogObserver, self._observer)
         super().setServiceParent(parent)
 
     def startService(self) -> None:
-        """Open the store and the devices, then take requests."""
+        """Open the store and the devices, then accept requests."""
         super().startService()
-        # Not before the reactor runs: only then it can be stopped again when something is in the way.
+        # Only a running reactor can be stopped again when the start fails.
         self._reactor.callWhenRunning(self._begin)
 
     def _begin(self) -> None:
@@ -116,25 +116,25 @@ class WholeService(Service):
         address = port.getHost()
         scheme = "http" if self._core.certificate is None else "https"
         self.log.info("serving on {scheme}://{host}:{port}/", scheme=scheme, host=address.host, port=address.port)
-        self._tell_manager(f"serving on {scheme}://{address.host}:{address.port}/")
+        self._notify_manager(f"serving on {scheme}://{address.host}:{address.port}/")
         if self.supervised:
             print(SERVING, file=sys.__stdout__, flush=True)
         elif self._core.config.service.training:
-            # Past the log, which takes over the standard output: this is to be read and pasted by a person.
+            # The log takes over the standard output; this text is for a person to read and paste.
             sale = FIRST_SALE.format(scheme=scheme, port=address.port, device=TRAINING_REGISTER)
             print(sale, file=sys.__stdout__, flush=True)
 
-    def _tell_manager(self, status: str) -> None:
-        """Tell the service manager when tasks are taken; that it has to be looked at counts as well."""
+    def _notify_manager(self, status: str) -> None:
+        """Report to the service manager that the service is ready; a damaged database counts as ready too."""
         if self._core.store.damage:
-            self._notifier.ready("the database is damaged, and is only read: see /dm/main/")
+            self._notifier.ready("the database is damaged and read-only: see /dm/main/")
         elif self._core.ready:
             self._notifier.ready(status)
         else:
             self._core.when_ready = lambda: self._notifier.ready(status)
 
     def _listen(self) -> Any:
-        """Take over the socket; where the reactor cannot, give it up and listen on its address."""
+        """Adopt the socket; if the reactor cannot, close it and listen on its address."""
         listening = self._listening
         if IReactorSocket.providedBy(self._reactor):
             port: Any = self._reactor.adoptStreamPort(listening.fileno(), listening.family, self._site)
@@ -145,8 +145,8 @@ class WholeService(Service):
         return self._reactor.listenTCP(number, self._site, BACKLOG, host)
 
     def _take_signals(self) -> None:
-        """Being asked to stop is no failure: end with status 0, where twistd would die by the signal."""
-        # Ctrl+Break is a signal of Windows alone.
+        """Exit with status 0 when asked to stop; twistd itself would die by the signal."""
+        # SIGBREAK (Ctrl+Break) exists on Windows only.
         for asked in ("SIGTERM", "SIGINT", "SIGBREAK"):
             if hasattr(signal, asked):
                 number = getattr(signal, asked)
@@ -158,9 +158,9 @@ class WholeService(Service):
             signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self._hung_up, outlives))
 
     def _hung_up(self, outlives: bool) -> None:
-        """By custom of daemons: look at log file and certificate anew.
+        """Reopen the log file and reload the certificate, as daemons do.
 
-        A terminal that closes ends a service that has neither, unless it was told to outlive that.
+        A service with neither stops with its terminal, unless it was started with nohup.
         """
         if self._core.certificate is None and self._log_files is None and not outlives and _has_terminal():
             self._stop_once()
@@ -181,9 +181,9 @@ class WholeService(Service):
         self._failed = True
         why = reason.getErrorMessage()
         self.log.critical("cannot start: {why}", why=why)
-        # Past the log, which takes over the standard error.
+        # The log takes over the standard error.
         print(f"{COMPLAINT}{why}", file=sys.__stderr__, flush=True)
-        # twistd has no way to end with a status of ours once the reactor runs.
+        # twistd cannot exit with another status once the reactor runs.
         self._reactor.addSystemEventTrigger("after", "shutdown", self._exit)
         self._reactor.stop()
 
@@ -195,7 +195,7 @@ class WholeService(Service):
         os._exit(1)
 
     def stopService(self) -> Deferred[None]:
-        """Take no more connections, let running tasks end and be answered, close the store."""
+        """Accept no more connections, let running tasks finish, close the store."""
         super().stopService()
         self._notifier.stopping()
         return Deferred.fromCoroutine(self._stop())
@@ -212,7 +212,7 @@ class WholeService(Service):
 
 
 def _has_terminal() -> bool:
-    """Whether a terminal started us and ends us when it closes."""
+    """Whether a terminal started the service and stops it when it closes."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -221,9 +221,9 @@ def _has_terminal() -> bool:
 
 
 def _settle_memory() -> None:
-    """Let the collector look at what requests make, not again and again at all that was made at start.
+    """Exclude the objects of the start from garbage collection, and collect the rest rarely.
 
-    Tasks leave few cycles; looking for them seldom keeps its pauses out of the sales (docs/performance.md).
+    Tasks leave few cycles, so rare collections keep pauses out of sales (docs/performance.md).
     """
     gc.collect()
     gc.freeze()

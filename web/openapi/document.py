@@ -23,26 +23,26 @@ Document = dict[str, Any]
 
 STATUSES = {
     200: "Done.",
-    201: "Made.",
-    202: "Begun; it goes on in the background.",
-    204: "Done; there is nothing to tell.",
-    302: "Elsewhere: the address is in `Location`.",
-    303: "Done; the page to go on with is in `Location`.",
-    304: "The caller has it already.",
+    201: "Created.",
+    202: "Started; it goes on in the background.",
+    204: "Done; there is no body.",
+    302: "Redirect: see `Location`.",
+    303: "Done; the next page is in `Location`.",
+    304: "Not changed since the caller loaded it.",
     400: "The body is not JSON, or too long.",
-    401: "Wrong login; or the service is hardened and wants a right `x-api-key`.",
-    403: "Pages of this origin, or callers of this address, are not let in.",
-    404: "There is no such thing.",
-    405: "Not with this method; `Allow` names those that can be.",
-    409: "It cannot be done now: `res` says why.",
+    401: "Wrong login; or the service is hardened and requires a valid `x-api-key`.",
+    403: "Pages of this origin, or callers from this address, are not allowed.",
+    404: "Not found.",
+    405: "Wrong method: see `Allow`.",
+    409: "It cannot be done now: `res` has the reason.",
     413: "The body is too long.",
-    415: "Not this media type.",
+    415: "Wrong media type.",
     422: "A member does not fit: `errors` names it.",
-    429: "Too many tries; `Retry-After` says when to come back.",
-    500: "A fault of the service.",
-    503: "Not now: the store does not answer, or there are too many listeners.",
+    429: "Too many attempts: see `Retry-After`.",
+    500: "Internal error of the service.",
+    503: "Not available now: the store does not answer, or there are too many listeners.",
 }
-"""What each status means."""
+"""The meaning of each status."""
 
 JSON = "application/json"
 BINARY: Schema = {"type": "string", "format": "binary"}
@@ -75,13 +75,13 @@ def make_document(routes: Iterable[Route]) -> Document:
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "DMUIToken",
-                    "description": "Set by POST /login; lasts 15 minutes without requests.",
+                    "description": "Set by POST /login; expires after 15 minutes without requests.",
                 },
                 "key": {
                     "type": "apiKey",
                     "in": "header",
                     "name": "x-api-key",
-                    "description": "Made by POST /dm/api/v3/api-keys or on the settings page.",
+                    "description": "Created by POST /dm/api/v3/api-keys or on the settings page.",
                 },
             },
         },
@@ -89,9 +89,9 @@ def make_document(routes: Iterable[Route]) -> Document:
 
 
 def executed() -> dict[str, tuple[Any, Any]]:
-    """Request and answer of every example, as they were on the day of the tests."""
-    told = json.loads((files("web.openapi") / "examples.json").read_text("utf-8"))
-    return {key: (request, answer) for key, request, answer in told}
+    """Request and answer of every example."""
+    examples = json.loads((files("web.openapi") / "examples.json").read_text("utf-8"))
+    return {key: (request, answer) for key, request, answer in examples}
 
 
 def _structs(shapes: Iterable[Any]) -> list[type[msgspec.Struct]]:
@@ -121,7 +121,7 @@ def _operation(route: Route, entry: Entry) -> dict[str, Any]:
 
 def _id_of(route: Route) -> str:
     words = route.path.replace("{", "").replace("}", "").replace(".", "_").replace("-", "_").split("/")
-    # Some pages are found with a slash at the end and without.
+    # Some pages have two addresses, with a slash at the end and without.
     end = ["index"] if route.path.endswith("/") else []
     return "_".join([route.method.lower(), *filter(None, words), *end])
 
@@ -163,11 +163,14 @@ def _body(route: Route, entry: Entry) -> dict[str, Any]:
         elif media == JSON and entry.example is not None:
             content[media]["example"] = entry.example
     if entry.body == "AnyTask":
-        told = executed()
-        content[JSON]["examples"] = {
-            task.key: {"summary": task.title, "value": told[task.key][0]} for task in of_path(route.path)
-        }
+        content[JSON]["examples"] = _examples(route, 0)
     return {"required": True, "content": content}
+
+
+def _examples(route: Route, which: int) -> dict[str, Any]:
+    """The requests (0) or answers (1) of a path's examples."""
+    done = executed()
+    return {task.key: {"summary": task.title, "value": done[task.key][which]} for task in of_path(route.path)}
 
 
 _FILE_FORM: Schema = {
@@ -178,7 +181,7 @@ _FILE_FORM: Schema = {
 
 
 def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
-    """The entry's own answers, and those that every path of its kind can give."""
+    """The answers of the entry, and those that every path of its kind can give."""
     rule = rule_of(route.path.encode())
     reads = route.method == "GET"
     common: dict[int, Any] = {405: Error, 403: Error}
@@ -198,7 +201,7 @@ def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
 
 
 def _response(route: Route, status: int, shape: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"description": STATUSES[status]}
+    response: dict[str, Any] = {"description": STATUSES[status]}
     content: dict[str, Any] = {}
     ways = []
     for each in shape if isinstance(shape, tuple) else (shape,):
@@ -209,20 +212,19 @@ def _response(route: Route, status: int, shape: Any) -> dict[str, Any]:
     if ways:
         content[JSON] = {"schema": ways[0] if len(ways) == 1 else {"anyOf": ways}}
     if content:
-        told["content"] = content
+        response["content"] = content
     if status in (302, 303):
-        told["headers"] = {"Location": {"description": "Where to.", "schema": {"type": "string"}}}
+        response["headers"] = {"Location": {"description": "The next address.", "schema": {"type": "string"}}}
     if status == 200 and shape == "TaskAnswer":
-        told["headers"] = {"X-Request-Id": {"description": "The name in the log.", "schema": {"type": "string"}}}
-        answered = executed()
-        content[JSON]["examples"] = {
-            task.key: {"summary": task.title, "value": answered[task.key][1]} for task in of_path(route.path)
+        response["headers"] = {
+            "X-Request-Id": {"description": "The name of the request in the log.", "schema": {"type": "string"}}
         }
-    return told
+        content[JSON]["examples"] = _examples(route, 1)
+    return response
 
 
 def _security(route: Route) -> list[Mapping[str, list[str]]]:
-    """What a caller may have to show: nothing while no login is switched on."""
+    """What a caller has to send: nothing while the login is switched off."""
     rule = rule_of(route.path.encode())
     if rule in (Rule.API, Rule.TASK):
         return [{}, {"session": []}, {"key": []}]

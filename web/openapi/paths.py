@@ -1,11 +1,11 @@
 """What the document adds to each path: the shapes of body and answer, the query, an example.
 
-Which paths there are, their methods and their first words come from the routes themselves (`web.openapi.routes`);
-a test fails for a route without a line here, and for a line without a route. A new route gets one line::
+Paths, methods and descriptions come from the routes themselves (`web.openapi.routes`). A test fails for a route
+without a line here, and for a line without a route. A new route gets one line::
 
     "GET /dm/api/v3/things": Entry("devices", {200: ThingList}),
 
-Errors that every route of its kind can answer are added by `web.openapi.document`. Pages for people need no line.
+`web.openapi.document` adds the errors that every route of a kind can answer. Pages for people need no line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dmtwisted.store.values import State
 from web.answers import Done, Error
 from web.api_keys import KeyList, KeyMade, NewKey
 from web.backups import BackupList, BackupStatus
-from web.certificate import CertificateChanged, CertificateStatus, NewCertificate
+from web.certificate import CertificateChanged, CertificateGiven, CertificateStatus, NewCertificate
 from web.devices import (
     DeviceChange,
     DeviceList,
@@ -45,7 +45,7 @@ from web.terminals import Interrupted
 from web.training import ClockMove, ClockState
 
 Shape = Any
-"""A struct, or several; or a text: a media type, the name of a component, or nothing for an answer without a body."""
+"""One struct or several; or a text: a media type, the name of a component, or empty for an answer without a body."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Entry:
     query: tuple[Query, ...] = ()
     example: Any = None
     text: str = ""
-    """What the path does, where no docstring of a route says so."""
+    """What the path does, if no route has a docstring for it."""
     media: tuple[str, ...] = ("application/json",)
     """Media types of the body."""
 
@@ -83,11 +83,11 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 FILTERS = (
     Query("device", "Name or id of a device."),
-    Query("key", "The tag, transaction_id or name of the job."),
+    Query("key", "The tag, transaction_id or name of a job."),
     Query("kind", "Kind of operation.", {"enum": ["fiscal", "untagged", "pay", "doc", "pkg"]}),
-    Query("state", "State; `unfinished` is everything that a person may have to look at.",
+    Query("state", "State; `unfinished` is everything that may need a person.",
           {"enum": ["unfinished", *(str(state) for state in State)]}),
-    Query("from", "Begin of the period: any beginning of yyyyMMddHHmmss."),
+    Query("from", "Start of the period: any beginning of yyyyMMddHHmmss."),
     Query("to", "End of the period, included."),
     Query("page", "Page, from 1.", _NUMBER),
     Query("page_size", "Operations on a page: 50 when absent.", {**_NUMBER, "maximum": 1000}),
@@ -97,7 +97,7 @@ JOB_FILTERS = tuple(
 )
 RECEIPT_FILTERS = (
     *(query for query in FILTERS if query.name not in ("state", "kind", "key")),
-    Query("key", "The tag of the task that made it."),
+    Query("key", "The tag of the task that issued it."),
     Query("kind", "Kind of document.", {"enum": list(DOCUMENTS)}),
     Query("number", "Local number."),
     Query("fiscal_number", "Fiscal number."),
@@ -123,29 +123,29 @@ DEVICE = f"{V3}/devices/{{dev_id}}"
 ENTRIES: dict[str, Entry] = {
     "POST /dm/execute": _task("A task of a register, printer or terminal."),
     "POST /dm/execute-prn": _task(
-        "The same, and its paper goes to a printer: `prn`, or the one that `dev_id` names. A printer that fails "
-        "never fails the task; `info.isprint` tells.",
+        "The same, and the document is printed on `prn` or on the printer in `dev_id`. A printer error never fails "
+        "the task: see `info.isprint`.",
         (Query("dev_id", "Name or id of the printer; `prn` when absent."),),
     ),
     "POST /dm/execute-pkg": _task(
-        "Batch mode: card, receipt and paper as one act. The terminal that the register's settings name takes the "
-        "money, then the receipt is made. One `tag` for all of it."
+        "Batch mode: card, receipt and paper in one request. The terminal in the register's settings takes the "
+        "payment, then the receipt is issued. One `tag` covers all of it."
     ),
-    "GET /dm/bankping": _service("Is the terminal there, idle and ready?"),
-    "GET /dm/getmerchantlist": _service("The merchants in the terminal: `info.merchListValue`."),
-    "GET /dm/getmasklist": _service("Masks of the merchants: `info.maskListValue`."),
-    "GET /dm/getgetmasklist": _service("The same; the interface has been described with both spellings."),
-    "GET /dm/bankecho": _service("Does the terminal reach its bank?"),
-    "GET /dm/transaction-status": _service("What the terminal is doing, and for which operation."),
+    "GET /dm/bankping": _service("Whether the terminal answers, idle and ready."),
+    "GET /dm/getmerchantlist": _service("The merchants of the terminal: `info.merchListValue`."),
+    "GET /dm/getmasklist": _service("The masks of the merchants: `info.maskListValue`."),
+    "GET /dm/getgetmasklist": _service("The same; descriptions of the interface have both spellings."),
+    "GET /dm/bankecho": _service("Whether the terminal reaches its bank."),
+    "GET /dm/transaction-status": _service("What the terminal does now, and for which operation."),
     "GET /dm/lasttransaction": _service("The stored answer of the last operation."),
     "GET /health/live": _probe("Whether the process runs."),
-    "GET /health/ready": _probe("Whether it can take tasks; 503 when not."),
+    "GET /health/ready": _probe("Whether the service can take tasks; 503 when it cannot."),
     "GET /metrics": Entry(
         "watching",
         {200: PLAIN},
-        text="The service in figures, in Prometheus' text format; docs/operating.md lists them.",
+        text="Figures of the service in the text format of Prometheus; docs/operating.md lists them.",
     ),
-    "GET /login": Entry("login", {200: HTML}, query=(Query("next", "The page to go on to."),)),
+    "GET /login": Entry("login", {200: HTML}, query=(Query("next", "The page after the login."),)),
     "POST /login": Entry(
         "login",
         {
@@ -200,7 +200,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     f"GET {DEVICE}/ledger": Entry("training", {200: LedgerEntries}),
     f"GET {DEVICE}/strip": Entry(
-        "training", {200: (PLAIN, PNG)}, query=(Query("format", "What to answer.", {"enum": ["text", "png"]}),)
+        "training", {200: (PLAIN, PNG)}, query=(Query("format", "Format of the answer.", {"enum": ["text", "png"]}),)
     ),
     f"GET {V3}/training/clock": Entry("training", {200: ClockState}),
     f"PUT {V3}/training/clock": Entry("training", {200: ClockState}, ClockMove, example={"offset_s": 3600}),
@@ -216,13 +216,13 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/events": Entry(
         "watching",
         {200: EVENTS, 503: Error},
-        text="What happens just now, as server-sent events; docs/web-interface.md lists them.",
+        text="Events of the service as server-sent events; docs/web-interface.md lists them.",
     ),
     f"GET {V3}/tls": Entry("watching", {200: CertificateStatus}),
     f"POST {V3}/tls": Entry(
         "watching",
         {200: CertificateChanged},
-        "CertificateGiven",
+        CertificateGiven,
         media=("application/json", "multipart/form-data"),
     ),
     f"DELETE {V3}/tls": Entry("watching", {204: ""}),
@@ -234,7 +234,7 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/log": Entry(
         "watching",
         {200: (LogLines, PLAIN)},
-        query=(Query("format", "`text` is all that there is, as a file.", {"enum": ["text", "json"]}),),
+        query=(Query("format", "`text` for the whole log as a file.", {"enum": ["text", "json"]}),),
     ),
     f"GET {V3}/doctor": Entry("watching", {200: FindingList}),
     f"POST {V3}/doctor": Entry("watching", {200: FindingList}),
@@ -253,7 +253,7 @@ ENTRIES: dict[str, Entry] = {
         "settings",
         {200: (RegisterRow, Done)},
         "RegisterGiven",
-        (Query("dev_id", "Id of the register to change; a new one is made without it."),),
+        (Query("dev_id", "Id of the register to change; without it a register is created."),),
         example={"device": "till 2", "prro_type": 0, "printforms": {"pf_charcount": 42}},
     ),
     f"GET {V1}/prro/groups": Entry("settings", {200: (Groups, Done)}, query=DEV_ID),
@@ -279,7 +279,7 @@ ENTRIES: dict[str, Entry] = {
 """Every route of the interface: method and path."""
 
 PAGE = Entry("pages", {200: HTML})
-"""What goes for every page."""
+"""The entry of every page."""
 
 MOVED = Entry("pages", {302: ""})
-"""What goes for another address of a page."""
+"""The entry of another address of a page."""

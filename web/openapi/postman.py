@@ -1,4 +1,4 @@
-"""A Postman collection (format 2.1) made from the document, with every example as a request to send."""
+"""A Postman collection (format 2.1) made from the document; every example is a request."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The shape of a request, learned from the very functions that read requests.
+"""The shape of a request, recorded from the functions that read requests.
 
-`Recorder` stands in for the members of a JSON object. A reader asks it for texts, amounts, arrays; it gives the
-usual value for each and remembers what it was asked for. So the document cannot name a member that nobody reads, nor
-miss one that somebody does.
+`Recorder` replaces the members of a JSON object. A reader asks it for texts, amounts, arrays; it returns the usual
+value of each and records the question. So the document names exactly the members that are read.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ REF = "#/components/schemas/"
 
 
 def ref(name: str) -> Schema:
-    """The schema that stands among the components by ``name``."""
+    """A reference to the component ``name``."""
     return {"$ref": REF + name}
 
 
 KINDS: dict[str, Schema] = {
     "Text": {
         "type": ["string", "number", "null"],
-        "description": "A text; a number is taken as it is spelled, null is nothing.",
+        "description": "A text; a number is taken as it is written, null is empty.",
     },
     "Code": {
         "type": ["integer", "string", "null"],
@@ -39,30 +38,40 @@ KINDS: dict[str, Schema] = {
     },
     "Whole": {
         "type": ["integer", "string", "null"],
-        "description": "A whole number, also spelled as a text; an empty text or null is nothing.",
+        "description": "A whole number, also as a text; an empty text or null is no value.",
     },
     "Amount": {
         "type": ["number", "string", "null"],
-        "description": 'Hryvnias with at most two digits behind the point, also spelled as a text: 125.5, "125.50".',
+        "description": 'Hryvnias with at most two decimal places, also as a text: 125.5, "125.50".',
     },
     "Quantity": {
         "type": ["number", "string", "null"],
-        "description": "A quantity with at most three digits behind the point, also spelled as a text: 1, 0.125.",
+        "description": "A quantity with at most three decimal places, also as a text: 1, 0.125.",
     },
     "Flag": {
         "type": ["boolean", "integer", "string", "null"],
         "description": 'true, 1, "1" and "true" are yes; false, 0, an empty text and null are no.',
     },
 }
-"""What a member of a request can be, and what of it is taken (specification 2.2, "Value typing")."""
+"""The types that members of requests may have (specification 2.2, "Value typing")."""
+
+
+def _asks(kind: str, usual: Any) -> Any:
+    """A method of `Recorder` that records a member of a kind and returns its usual value."""
+
+    def asked(self: Recorder, name: str) -> Any:
+        self._ask(name, kind)
+        return usual
+
+    return asked
 
 
 class Recorder(Members):
-    """Members that are asked for and not there.
+    """Members without values, which record what a reader asks for.
 
-    :param found: where the objects are collected that lie in this one, by their names among the components.
-    :param numbers: what whole numbers shall be, for readers that go by one.
-    :param absent: members that shall not be there.
+    :param found: collects nested objects, by their names among the components.
+    :param numbers: values of whole numbers on which readers depend.
+    :param absent: members that readers must not find.
     """
 
     __slots__ = ("_absent", "_found", "_numbers", "asked")
@@ -78,55 +87,32 @@ class Recorder(Members):
         self.asked.setdefault(name, ref(kind))
 
     def has_none_of(self, names: frozenset[str]) -> bool:
-        """Never: whoever asks goes on to read them, and is heard then."""
+        """Never, so that the reader goes on and asks for each."""
         return False
 
     def has(self, name: str) -> bool:
-        """Everything is there, so that readers look at everything."""
+        """Every member is there, so that readers ask for everything."""
         return name not in self._absent
 
-    def text(self, name: str) -> str:
-        """See `Members`."""
-        self._ask(name, "Text")
-        return ""
-
-    def code(self, name: str) -> str:
-        """See `Members`."""
-        self._ask(name, "Code")
-        return ""
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """See `Members`."""
-        self._ask(name, "Texts")
-        return ()
+    text = _asks("Text", "")
+    code = _asks("Code", "")
+    texts = _asks("Texts", ())
+    amount = _asks("Amount", 0)
+    amount_or_none = _asks("Amount", None)
+    quantity = _asks("Quantity", 0)
 
     def integer(self, name: str, default: int = 0) -> int:
         """See `Members`."""
         self._ask(name, "Whole")
         return self._numbers.get(name, default)
 
-    def amount(self, name: str) -> int:
-        """See `Members`."""
-        self._ask(name, "Amount")
-        return 0
-
-    def amount_or_none(self, name: str) -> int | None:
-        """See `Members`."""
-        self._ask(name, "Amount")
-        return None
-
-    def quantity(self, name: str) -> int:
-        """See `Members`."""
-        self._ask(name, "Quantity")
-        return 0
-
     def flag(self, name: str) -> bool:
-        """Yes, so that readers look at what comes with it."""
+        """True, so that readers ask for what depends on it."""
         self._ask(name, "Flag")
         return True
 
     def object(self, name: str) -> Members | None:
-        """An object whose reader is elsewhere."""
+        """An object that is read elsewhere."""
         self.asked.setdefault(name, {"type": ["object", "null"]})
         return None
 

@@ -1,6 +1,6 @@
-"""``/dm/api/v3/openapi.json`` and ``/dm/api/v3/postman.json``: the document, made when somebody asks for it.
+"""``/dm/api/v3/openapi.json`` and ``/dm/api/v3/postman.json``: the document, made on demand.
 
-A service that nobody asks keeps neither the document nor what makes it in memory.
+Until the first request the service has neither the document nor the code that makes it in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Paths = Callable[[], Mapping[bytes, Klein | None]]
 
 
 class DocumentApi:
-    """The interface, told to machines.
+    """The description of the interface for programs.
 
     :param paths: every path of the service, with the routes of those that have some.
     """
@@ -47,7 +47,7 @@ class DocumentApi:
     async def _document(self, request: IRequest, which: bytes) -> bytes:
         made = self._made.get(which)
         if made is None:
-            # It takes a while the first time, and tills do not wait for it.
+            # The first time takes a while; tills must not wait for it.
             made = self._made[which] = await self._clock.aside(_made, which, self._paths)
         return json_answer(request, 200, msgspec.Raw(made))
 

@@ -1,4 +1,4 @@
-"""Every route of a site, from the paths that it has mounted: nothing is listed by hand."""
+"""The routes of a site, from the paths that it has mounted; none is listed by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READING = ("HEAD", "OPTIONS")
 
 @dataclass(frozen=True)
 class Route:
-    """One method of one path; ``numbers`` are the parts of the path that are whole numbers."""
+    """One method of one path; ``numbers`` are the parts that are whole numbers."""
 
     method: str
     path: str
@@ -28,12 +28,12 @@ class Route:
 
     @property
     def key(self) -> str:
-        """How the table of entries names it."""
+        """Its key in the table of entries."""
         return f"{self.method} {self.path}"
 
 
 def routes_of(paths: Mapping[bytes, Klein | None]) -> list[Route]:
-    """The routes of a site with these paths: those of a Klein app, or of a plain resource where there is none."""
+    """The routes of a site with these paths; a path without a Klein app belongs to a plain resource."""
     found: dict[str, Route] = {}
     for path, app in paths.items():
         for route in _of_plain(path.decode()) if app is None else _of_klein(app):
@@ -58,7 +58,7 @@ def _of_klein(app: Klein) -> Iterator[Route]:
 
 
 def _of_page(path: str) -> Entry | None:
-    """What goes for a page that has no line of its own."""
+    """The entry of a page, which needs no line in the table."""
     if path.encode() in pages.MOVED:
         return MOVED
     return PAGE if "/api/" not in path else None
@@ -79,5 +79,4 @@ def _is_below(path: str, start: str) -> bool:
 
 
 def _first_sentence(docstring: str) -> str:
-    text = " ".join(docstring.split("\n\n")[0].split()).replace("``", "`")
-    return text
+    return " ".join(docstring.split("\n\n")[0].split()).replace("``", "`")

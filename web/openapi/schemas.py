@@ -1,4 +1,4 @@
-"""The components of the document: schemas of requests and answers, made from the types and readers of the code."""
+"""The components of the document: schemas of requests and answers, from the types and readers of the code."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from web.answers import Error
 from web.openapi.recorder import KINDS, REF, Recorder, Schema, recorded, ref
 from web.openapi.tasks import ALL, Task
 from web.openapi.words import MEMBERS
+from web.pages.site import CodeRecord
 from web.settings import SettingsRecord
 
 INFOS: dict[str, type[msgspec.Struct]] = {
@@ -37,11 +38,11 @@ INFOS: dict[str, type[msgspec.Struct]] = {
 """The shapes of ``info``."""
 
 FORMS = ("pf_text", "pf_image", "pf_pdf", "pf_doccmd")
-"""Members of an answer that carry print forms, as data URIs (http-api 2.21)."""
+"""Members of an answer with print forms, as data URIs (docs/reference/http-interface.md#print-forms)."""
 
 _SERVICE_INFO: Schema = {
     "type": "object",
-    "description": "What was asked for; each service method has members of its own.",
+    "description": "The result; each service method has its own members.",
     "properties": {
         "state": {"type": "string"},
         "text": {"type": "string"},
@@ -58,13 +59,12 @@ def components(answers: Iterable[type[msgspec.Struct]], bodies: Iterable[type[ms
     made: dict[str, Schema] = {name: dict(kind) for name, kind in KINDS.items()}
     made |= _requests()
     made |= struct_schemas(bodies)
-    made |= answer_schemas([Answer, Error, *INFOS.values(), SettingsRecord, *answers])
+    made |= answer_schemas([Answer, Error, *INFOS.values(), SettingsRecord, CodeRecord, *answers])
     made["ResultCode"] = result_codes()
     made |= _task_answers(made.pop("Answer"))
     made["SettingsChange"] = _settings_change(made["SettingsRecord"])
     made["ScenarioGiven"] = _scenario_given()
     made["RegisterGiven"] = _REGISTER_GIVEN
-    made["CertificateGiven"] = _CERTIFICATE_GIVEN
     made["SigningKey"] = _SIGNING_KEY
     made["Document"] = {"type": "object", "description": "A document of its own format."}
     made["Codes"] = _CODES
@@ -138,7 +138,7 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
     label = {"transaction_id": {"type": "string", "description": "Label of a terminal's operation."}}
     forms = {name: {"type": "string", "description": "Print form, a data URI."} for name in FORMS}
 
-    def told(text: str, members: Mapping[str, Any], more: Mapping[str, Any], required: tuple[str, ...]) -> Schema:
+    def answered(text: str, members: Mapping[str, Any], more: Mapping[str, Any], required: tuple[str, ...]) -> Schema:
         return {
             "type": "object",
             "description": text,
@@ -147,8 +147,8 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
             "additionalProperties": False,
         }
 
-    refusal = told(
-        "The task was not done, or nobody knows yet: see res and res_action.",
+    refusal = answered(
+        "The task failed, or its outcome is unknown: see res and res_action.",
         {"res": {"$ref": REF + "ResultCode"}, "info": {"type": "object", "maxProperties": 0}},
         label,
         (),
@@ -159,24 +159,24 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
     for name in INFOS:
         terminal = name == "TerminalInfo"
         kind = TYPE_PAY if terminal else 2 if name == "PrinterInfo" else 1
-        made[name.removesuffix("Info") + "Answer"] = told(
-            f"A task that was done; info is {name}.",
+        made[name.removesuffix("Info") + "Answer"] = answered(
+            f"A successful task; info is {name}.",
             {"res": success, "type": {"const": kind}, "info": ref(name)},
             label if terminal else forms,
             ("transaction_id",) if terminal else (),
         )
     made["TaskAnswer"] = {
-        "description": "What every task is answered, with HTTP 200.",
+        "description": "The answer to every task, with HTTP 200.",
         "anyOf": [ref(name) for name in made],
     }
-    done = told("A service method that was done.", {"res": success, "info": _SERVICE_INFO}, label, ())
+    done = answered("A successful service method.", {"res": success, "info": _SERVICE_INFO}, label, ())
     made["ServiceDone"] = done
     made["ServiceAnswer"] = {"anyOf": [ref("ServiceDone"), ref("TerminalAnswer"), ref("Refusal")]}
     return made
 
 
 def answer_name(task: Task) -> str:
-    """The schema of what a task is answered."""
+    """The schema of the answer to a task."""
     return "Refusal" if task.res else task.info.removesuffix("Info") + "Answer"
 
 
@@ -186,7 +186,7 @@ def answer_name(task: Task) -> str:
 def _requests() -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     root: dict[str, Schema] = {"ver": ref("Whole")}
-    # Each kind of task has a reader that looks at other members; a number that no task has looks at all of them.
+    # Each kind of task has a reader for its own members; with an unknown number it reads all of them.
     for kind, batch in ((TYPE_FISCAL, True), (TYPE_PAY, False), (2, False)):
         root |= recorded(partial(read_task, batch=batch), Recorder(found, {"type": kind, "task": 99}))
     root["doc"] = {"anyOf": [ref("Doc"), {"type": "null"}]}
@@ -196,31 +196,31 @@ def _requests() -> dict[str, Schema]:
             member: _described(kind, MEMBERS[name][member]) for member, kind in schema["properties"].items()
         }
     found["TaskRequest"]["properties"]["tag"] |= {"maxLength": 200}
-    found["TaskRequest"]["description"] = "Any task. Members that a task does not know are passed over."
+    found["TaskRequest"]["description"] = "Any task. Unknown members are ignored."
     for name, text in _OF_OBJECTS.items():
         found[name]["description"] = text
     found["Doc"] = _DOC
     for task in ALL:
         found[request_name(task)] = _request_of(task, found)
     found["AnyTask"] = {
-        "description": "A task of one of these kinds; whatever else is an object is answered too, with its res.",
+        "description": "A task of one of these kinds; any other object is answered too, with its res.",
         "anyOf": [*(ref(request_name(task)) for task in ALL), ref("TaskRequest")],
     }
     return found
 
 
 def request_name(task: Task) -> str:
-    """The name among the components of a task's request."""
+    """The component of a task's request."""
     return "Ask" + "".join(word.capitalize() for word in task.key.split("-"))
 
 
 def _described(kind: Schema, text: str) -> Schema:
-    # In OpenAPI 3.1 words may stand beside a reference.
+    # OpenAPI 3.1 allows a description beside a reference.
     return {**kind, "description": text}
 
 
 def _request_of(task: Task, found: Mapping[str, Schema]) -> Schema:
-    """The request of one task: what it needs and what it minds."""
+    """The request of one task: its required and optional members."""
     wanted = {*task.needs, *task.may, "ver", "source", *(["tag"] if task.tagged else [])}
     if task.type == 1 and task.task is not None:
         wanted |= {"need_pf_txt", "need_pf_img", "need_pf_pdf", "need_pf_doccmd"}
@@ -251,26 +251,26 @@ def _request_of(task: Task, found: Mapping[str, Schema]) -> Schema:
 
 def _words_of(task: Task) -> str:
     number = "" if task.task is None else f", task {task.task}"
-    tagged = " Done once for its `tag`." if task.tagged else ""
+    tagged = " Done once for each `tag`." if task.tagged else ""
     return f"`type` {task.type}{number}, at `{task.path}`.{tagged}"
 
 
 _OF_OBJECTS = {
-    "Fiscal": "What a register is asked for.",
+    "Fiscal": "The task of a register.",
     "Receipt": "A receipt.",
     "Row": "One item of a receipt.",
     "Discount": "A named discount.",
     "Pay": "A payment, or the amount of cash in, cash out and withdrawal.",
     "Line": "A line of a service report.",
-    "PayTask": "What a terminal is asked for.",
+    "PayTask": "The task of a terminal.",
 }
 
 _DOC: Schema = {
     "type": "object",
-    "description": "What a printer is asked for: exactly one of these.",
+    "description": "The task of a printer: exactly one of these.",
     "properties": {
         "opendrawer": {**ref("Flag"), "description": "Open the drawer."},
-        "test": {**ref("Whole"), "description": "1 a page of what the printer can do, 2 its code tables."},
+        "test": {**ref("Whole"), "description": "1 a page with the abilities of the printer, 2 its code tables."},
         "lines": {
             "type": ["array", "null"],
             "description": "Lines as in a service report, with a style.",
@@ -279,7 +279,7 @@ _DOC: Schema = {
                 "properties": {
                     "t": {**ref("Text"), "description": MEMBERS["Line"]["t"]},
                     "qr_type": {**ref("Whole"), "description": MEMBERS["Line"]["qr_type"]},
-                    "bold": {**ref("Flag"), "description": "Bold letters."},
+                    "bold": {**ref("Flag"), "description": "Bold text."},
                     "align": {**ref("Text"), "description": "left, center or right."},
                     "size": {**ref("Whole"), "description": "1 or 2."},
                 },
@@ -287,28 +287,28 @@ _DOC: Schema = {
         },
         "doccmd": {
             "type": ["array", "null"],
-            "description": "A document in the document language: docs/doccmd.md.",
+            "description": "A document in the document language.",
             "items": {"type": "object", "properties": {"cmd": {"type": "string"}}},
         },
     },
 }
 
 
-# Settings and what else has no struct of its own
+# Settings and other bodies without a struct
 
 
 def _settings_change(settings: Schema) -> Schema:
-    """What ``POST settings`` takes: any of them, also as texts."""
+    """The body of ``POST settings``: any settings, also as texts."""
     schema = {
         "type": "object",
-        "description": "What shall be changed; what is not named stays. Numbers and truth values may be texts.",
+        "description": "The settings to change; the others stay. Numbers and booleans may be texts.",
         "properties": {
             name: {**member, "type": _lenient(member["type"])} for name, member in settings["properties"].items()
         },
     }
     for member in schema["properties"].values():  # type: ignore[attr-defined]
         for bound in ("minimum", "maximum"):
-            # A bound does not hold for the same number as a text, and the service says which one was broken.
+            # A bound does not apply to a number as a text; the service says which bound was broken.
             member.pop(bound, None)
     return schema
 
@@ -325,7 +325,7 @@ def _scenario_given() -> Schema:
     rule["properties"]["then"] = struct_schemas([Rule])["Then"]
     return {
         "type": "object",
-        "description": "Rules for a simulated far end: the first that matches is used up; none clears them.",
+        "description": "Rules of a simulated device: the first that matches is used up; an empty list clears them.",
         "properties": {"rules": {"type": "array", "items": rule}},
         "required": ["rules"],
         "additionalProperties": False,
@@ -334,10 +334,10 @@ def _scenario_given() -> Schema:
 
 _REGISTER_GIVEN: Schema = {
     "type": "object",
-    "description": "A register: whatever GET tells is taken back, settings beside the others or under `settings`.",
+    "description": "A register: all members of the GET answer, with settings beside them or under `settings`.",
     "properties": {
-        "dev_id": {"type": ["string", "null"], "description": "Which register to change."},
-        "device": {"type": ["string", "null"], "description": "Name; `name` is the same."},
+        "dev_id": {"type": ["string", "null"], "description": "The register to change."},
+        "device": {"type": ["string", "null"], "description": "Name; `name` means the same."},
         "driver": {"type": ["string", "null"]},
         "prro_type": {"type": ["integer", "string", "null"], "description": "1 real, 0 training; or `driver`."},
         "fisid": {"type": ["string", "null"], "description": "Fiscal number."},
@@ -359,26 +359,8 @@ _SIGNING_KEY: Schema = {
     "required": ["key"],
 }
 
-_CERTIFICATE_GIVEN: Schema = {
-    "type": "object",
-    "description": "PEM with its key (or the key in `key`), or PKCS#12 in base64; in a form the files themselves.",
-    "properties": {"file": {"type": "string"}, "key": {"type": "string"}, "password": {"type": "string"}},
-    "required": ["file"],
-    "additionalProperties": False,
-}
-
 _CODES: Schema = {
     "type": "object",
     "description": "Every result code by its number, in the language of the page.",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {
-            "text": {"type": "string"},
-            "action": {"type": "integer"},
-            "caller": {"type": "string"},
-            "cashier": {"type": "string"},
-        },
-        "required": ["text", "action", "caller", "cashier"],
-        "additionalProperties": False,
-    },
+    "additionalProperties": ref("CodeRecord"),
 }

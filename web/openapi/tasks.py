@@ -1,7 +1,7 @@
-"""Every task of every kind: what it needs, what it may have, an example, and the shape of its answer.
+"""Every task: required and optional members, an example, and the shape of its answer.
 
-The examples are one day at a training service, in this order; `tests/test_openapi.py` lives that day, and what was
-answered stands in `examples.json` beside this module.
+The examples are one day at a training service, in this order. `tests/test_openapi.py` executes them; the answers are
+in `examples.json` beside this module.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 from dmtwisted.terminals.orders import NEEDED
 
 REGISTER, PRINTER, TERMINAL = "test", "prn", "pos"
-"""The devices of a training service (design 7)."""
+"""The devices of a training service (docs/reference/http-interface.md#training-mode)."""
 
 EXECUTE, EXECUTE_PRN, EXECUTE_PKG = "/dm/execute", "/dm/execute-prn", "/dm/execute-pkg"
 
 LABELS = "4c1a7d0e-5b7e-5a53-8d6c-0a1f2b3c4d%02d"
-"""Labels of the terminal's operations: each has one of its own."""
+"""The pattern of `transaction_id`; each operation has its own number."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task, or one way to ask for it.
+    """One task, or one variant of it.
 
-    ``needs`` are paths of members without which it is refused; ``may`` others that it minds. ``info`` names the shape
-    of ``info`` in its answer; ``res`` is what a training service answers.
+    ``needs`` are paths of required members, ``may`` paths of optional ones. ``info`` names the shape of ``info`` in
+    the answer; ``res`` is the result at a training service.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Task:
     res: int = 0
     tagged: bool = False
     fills: dict[str, str] = field(default_factory=dict)
-    """Members that come from an earlier answer: path here, and `key:path` there."""
+    """Members that come from an earlier answer: their path, and `key:path` of the answer."""
 
 
 ROW = {"code": "1", "name": "Кава", "cnt": 1, "price": 125.5, "taxgrp": 1}
@@ -91,7 +91,7 @@ def _cash(amount: float, kind: int = 0, **more: Any) -> dict[str, Any]:
 
 FISCAL = (
     _fiscal("open", "Open the shift", 0, "ReceiptInfo", tag="open-1"),
-    _fiscal("cash-in", "Cash put into the drawer", 3, "ReceiptInfo", _cash(500), tag="cash-in-1",
+    _fiscal("cash-in", "Cash in", 3, "ReceiptInfo", _cash(500), tag="cash-in-1",
             needs=("fiscal.cash",), may=("fiscal.receipt",)),
     _fiscal("sale", "Sale", 1, "ReceiptInfo", _receipt([ROW], [{"type": 0, "sum": 200}], 125.5), tag="sale-1",
             needs=("fiscal.receipt",)),
@@ -100,9 +100,9 @@ FISCAL = (
             needs=("fiscal.receipt",)),
     _fiscal("return", "Return", 2, "ReceiptInfo", _receipt([ROW], [{"type": 0, "sum": 125.5}], 125.5), tag="return-1",
             needs=("fiscal.receipt",)),
-    _fiscal("cash-out", "Cash taken out of the drawer", 4, "ReceiptInfo", _cash(100), tag="cash-out-1",
+    _fiscal("cash-out", "Cash out", 4, "ReceiptInfo", _cash(100), tag="cash-out-1",
             needs=("fiscal.cash",), may=("fiscal.receipt",)),
-    _fiscal("withdrawal", "Cash handed out to the holder of a card", 14, "ReceiptInfo", _cash(50, 2, **CARD),
+    _fiscal("withdrawal", "Cash withdrawal with a card", 14, "ReceiptInfo", _cash(50, 2, **CARD),
             tag="withdrawal-1", needs=("fiscal.cash",)),
     _fiscal("income", "Income", 15, "ReceiptInfo", _receipt([], [{"type": 0, "sum": 30}], 30), tag="income-1",
             needs=("fiscal.receipt",)),
@@ -112,13 +112,13 @@ FISCAL = (
             {"lines": [{"t": "Працюємо до 21:00"}, {"t": "https://example.com/", "qr_type": 100}]},
             needs=("fiscal.lines",)),
     _fiscal("x", "X-report", 10, "ReportInfo"),
-    _fiscal("status", "How the register stands", 18, "StatusInfo"),
+    _fiscal("status", "State of the register", 18, "StatusInfo"),
     _fiscal("number", "Fiscal number of the register", 20, "NumberInfo"),
     _fiscal("last-numbers", "Numbers of the last receipts", 21, "LastNumbersInfo"),
     _fiscal("last-copy", "Copy of the last document", 22, "ReceiptInfo"),
     _fiscal("copy", "Copy of a receipt by its fiscal number", 23, "ReceiptInfo", {"fiscal_number": ""},
             needs=("fiscal.fiscal_number",), fills={"fiscal.fiscal_number": "sale:info.doccode"}),
-    _fiscal("storno", "Take the last receipt back", 17, "ReceiptInfo"),
+    _fiscal("storno", "Cancel the last receipt (storno)", 17, "ReceiptInfo"),
     Task("list", "List of receipts", 1, None,
          {"ver": 6, "device": REGISTER, "type": 1, "fiscal": {"get_receipts": True, "pg_no": 1, "pg_cnt": 2}},
          "ReceiptList", ("device", "type", "fiscal.get_receipts"),
@@ -130,12 +130,12 @@ FISCAL = (
          {"ver": 6, "device": REGISTER, "tag": "sale-3", "type": 1,
           "fiscal": {"task": 1, "cashier": CASHIER, **_receipt([ROW], [{"type": 0, "sum": 125.5}], 125.5)}},
          "ReceiptInfo", ("device", "type", "fiscal.receipt"), ("fiscal.cashier",), path=EXECUTE_PRN, tagged=True),
-    Task("batch-sale", "Card, receipt and paper as one act", 1, 1,
+    Task("batch-sale", "Card, receipt and paper in one request", 1, 1,
          {"ver": 6, "device": REGISTER, "tag": "sale-4", "type": 1,
           "fiscal": {"task": 1, "cashier": CASHIER, **_receipt([ROW], [{"type": 2, "sum": 125.5}], 125.5)}},
          "ReceiptInfo", ("device", "type", "fiscal.receipt"), ("fiscal.cashier", "skipprint"), path=EXECUTE_PKG,
          tagged=True),
-    Task("batch-return", "Return of the same, to the card", 1, 2,
+    Task("batch-return", "Return of it, to the card", 1, 2,
          {"ver": 6, "device": REGISTER, "tag": "return-2", "type": 1,
           "fiscal": {"task": 2, "cashier": CASHIER, **_receipt([ROW], [{"type": 2, "sum": 125.5}], 125.5)},
           "pay": {"task": 2, "refundid": ""}},
@@ -169,15 +169,15 @@ def _pay(number: int, key: str, title: str, task: int, may: tuple[str, ...] = ()
 
 PAY = (
     _pay(1, "payment", "Payment", 1, ("merch",), sum=125.5),
-    _pay(1, "stored", "A stored operation; without transaction_id the last one", 17),
+    _pay(1, "stored", "A stored operation; the last one without transaction_id", 17),
     _pay(2, "refund", "Refund", 2, ("merch",), sum=125.5, refundid="",
          fills={"pay.refundid": "payment:info.refundid"}),
     _pay(3, "payment-2", "Payment", 1, ("merch",), sum=10),
     _pay(4, "cancel", "Cancel", 3, ("sum",), cancelid="", fills={"pay.cancelid": "payment-2:info.cancelid"}),
-    _pay(5, "transfer", "Transfer from card to card (not at this terminal: 5029)", 4, sum=10, res=5029),
+    _pay(5, "transfer", "Transfer from card to card (5029: this terminal cannot)", 4, sum=10, res=5029),
     _pay(6, "bank-service", "A service of the bank", 5, ("param", "sum", "merch"), srvnum="046", param="6", sum=3),
-    _pay(7, "read-card", "Payment that stops when the card is read", 6, ("merch",), sum=80),
-    _pay(8, "finish", "Go on with it, with another sum", 7, ("sum", "oper_action"), sum=72),
+    _pay(7, "read-card", "Payment that stops after the card was read", 6, ("merch",), sum=80),
+    _pay(8, "finish", "Continue it with another sum", 7, ("sum", "oper_action"), sum=72),
     _pay(9, "discount-card", "Read a discount card", 8),
     _pay(10, "cash-issue", "Goods and cash", 14, ("sum", "merch"), sum=100, cash=200),
     _pay(11, "instalments", "Instalments", 15, ("merch",), sum=1200, parts=3),
@@ -208,14 +208,3 @@ ALL: tuple[Task, ...] = (*FISCAL, *PAY, *DOC)
 def of_path(path: str) -> Iterator[Task]:
     """The tasks whose examples are sent to ``path``."""
     return (task for task in ALL if task.path == path)
-
-
-def by_key(key: str) -> Task:
-    """The task with this name.
-
-    :raises KeyError: when there is none.
-    """
-    return _BY_KEY[key]
-
-
-_BY_KEY = {task.key: task for task in ALL}

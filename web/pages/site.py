@@ -70,6 +70,15 @@ MOVED = {
 """Addresses that people type, and where they lead."""
 
 
+class CodeRecord(msgspec.Struct):
+    """A result code: its text, its action, and advice for the calling program and the cashier."""
+
+    text: str
+    action: int
+    caller: str
+    cashier: str
+
+
 class PageSite:
     """Every page."""
 
@@ -233,16 +242,7 @@ class PageSite:
     def codes_json(self, request: IRequest) -> bytes:
         """The catalogue for scripts, in the language of the page."""
         language = self._pages.language(request)
-        told = {
-            str(res.code): {
-                "text": res.text.for_language(language),
-                "action": int(res.action),
-                "caller": res.caller.for_language(language),
-                "cashier": res.cashier.for_language(language),
-            }
-            for res in _CODES
-        }
-        return json_answer(request, 200, told)
+        return json_answer(request, 200, {str(res.code): _code_record(res, language) for res in _CODES})
 
     @app.route("/dm/main/settings", methods=["GET"])
     async def settings(self, request: IRequest) -> bytes:
@@ -413,6 +413,11 @@ def _level(driver: Driver, state: Path | None) -> str:
 def _settings_of(device: Device) -> dict[str, Any]:
     settings = msgspec.to_builtins(device.settings)
     return settings if isinstance(settings, dict) else {}
+
+
+def _code_record(res: Res, language: str) -> CodeRecord:
+    text, caller, cashier = (text.for_language(language) for text in (res.text, res.caller, res.cashier))
+    return CodeRecord(text, int(res.action), caller, cashier)
 
 
 _CODES = sorted(Res, key=lambda res: res.code)
