@@ -5,6 +5,9 @@ They come from the journal: no register is involved, so no till has to wait.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
@@ -14,7 +17,6 @@ from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER, BadSettings
 from dmtwisted.documents import documents
-from dmtwisted.documents.documents import Document
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
@@ -99,8 +101,8 @@ class ReceiptApi:
             total, rows = found.total, found.documents
         else:
             total, rows = 0, []
-        listed = [_record(row, registers[row.device_n]) for row in rows]
-        return json_answer(request, 200, DocumentList(PageOf(page, size, total), listed))
+        records = [_record(row, registers[row.device_n]) for row in rows]
+        return json_answer(request, 200, DocumentList(PageOf(page, size, total), records))
 
     @app.route("/dm/api/v3/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def read(self, request: IRequest, dev_id: str, number: int) -> bytes:
@@ -136,21 +138,11 @@ class ReceiptApi:
                 rows = (await self._store.find_documents(asked)).documents
                 found |= {(row.device_n, row.number): row for row in rows}
         for tag in {key, search} - {""}:
-            for row in await self._by_tag(every, registers, tag):
+            for row in await with_tag(self._store, every, registers, tag):
                 found[row.device_n, row.number] = row
         if key and search:
-            found = {place: row for place, row in found.items() if _tag_of(row) == key}
+            found = {place: row for place, row in found.items() if listed(row, registers[row.device_n]).tag == key}
         return sorted(found.values(), key=lambda row: (row.at, row.number), reverse=True)
-
-    async def _by_tag(self, query: DocumentQuery, registers: dict[int, Device], tag: str) -> list[FoundDocument]:
-        rows: list[FoundDocument] = []
-        for n in registers:
-            operation = await self._store.find(n, "fiscal", tag)
-            for paper in operation.documents if operation is not None else ():
-                if query.number in (None, paper.number):
-                    asked = msgspec.structs.replace(query, devices=[n], number=paper.number)
-                    rows += (await self._store.find_documents(asked)).documents
-        return rows
 
 
 MOST = 1000
@@ -166,30 +158,58 @@ def _number(given: dict[str, str]) -> int | None:
     return min(int(text[:30]), LARGEST_NUMBER)
 
 
-def _value(row: FoundDocument) -> Document | None:
+@dataclass(frozen=True)
+class ListedDocument:
+    """A stored document for a list; ``sum`` in kopecks, ``at`` in milliseconds since 1970."""
+
+    device: str
+    dev_id: str
+    number: int
+    kind: str
+    at: int
+    fiscal_number: str
+    sum: int = 0
+    tag: str = ""
+    cashier: str = ""
+    shift: int = 0
+    offline: bool = False
+
+
+def listed(row: FoundDocument, device: Device) -> ListedDocument:
+    """A stored document; of one that cannot be read, what the store knows of it."""
+    known = (device.name, device.row.dev_id, row.number, row.kind, row.at, row.fiscal_number)
     try:
-        return documents.decode(row.value)
+        value = documents.decode(row.value)
     except msgspec.MsgspecError:
-        return None
-
-
-def _tag_of(row: FoundDocument) -> str:
-    value = _value(row)
-    return value.caller.tag if value is not None else ""
+        return ListedDocument(*known)
+    kopecks = value.report.calc_p if value.report is not None else value.sum
+    return ListedDocument(*known, kopecks, value.caller.tag, value.cashier, value.shift, value.offline is not None)
 
 
 def _record(row: FoundDocument, device: Device) -> DocumentRecord:
-    """A document for the list; of one that cannot be read, what the store knows of it."""
-    value = _value(row)
-    known = (device.name, device.row.dev_id, row.number, row.kind, stamp17(row.at), row.fiscal_number)
-    if value is None:
-        return DocumentRecord(*known, sum=amount(0), tag="", cashier="", shift=0, offline=False)
-    kopecks = value.report.calc_p if value.report is not None else value.sum
+    found = listed(row, device)
     return DocumentRecord(
-        *known,
-        sum=amount(kopecks),
-        tag=value.caller.tag,
-        cashier=value.cashier,
-        shift=value.shift,
-        offline=value.offline is not None,
+        device=found.device,
+        dev_id=found.dev_id,
+        number=found.number,
+        kind=found.kind,
+        dt=stamp17(found.at),
+        fiscal_number=found.fiscal_number,
+        sum=amount(found.sum),
+        tag=found.tag,
+        cashier=found.cashier,
+        shift=found.shift,
+        offline=found.offline,
     )
+
+
+async def with_tag(store: IStore, query: DocumentQuery, registers: Iterable[int], tag: str) -> list[FoundDocument]:
+    """The documents with ``tag`` of ``registers`` that ``query`` allows."""
+    rows: list[FoundDocument] = []
+    for n in registers:
+        operation = await store.find(n, "fiscal", tag)
+        for document in operation.documents if operation is not None else ():
+            if query.number in (None, document.number):
+                asked = msgspec.structs.replace(query, devices=[n], number=document.number)
+                rows += (await store.find_documents(asked)).documents
+    return rows

@@ -1,4 +1,4 @@
-"""A bar chart as plain geometry: the template draws it as SVG, so no script is needed to see it."""
+"""A bar chart as geometry; the template draws it as SVG, without scripts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 720, 190
-"""The drawing, in its own units; the page scales it."""
+"""Size of the drawing in its own units; the page scales it."""
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 14, 26
-"""Room around the bars for the scale and the hours."""
+"""Space around the bars for the scale and the hours."""
 
 GAP = 4
 """Between two bars."""
@@ -28,12 +28,12 @@ class Bar:
 
     @property
     def middle(self) -> float:
-        """Where its hour is written."""
+        """The place of its hour."""
         return round(self.x + self.width / 2, 1)
 
 
 @dataclass(frozen=True)
-class Line:
+class ScaleLine:
     """One line of the scale; ``value`` in kopecks."""
 
     value: int
@@ -45,7 +45,7 @@ class Chart:
     """A drawn day."""
 
     bars: tuple[Bar, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ScaleLine, ...]
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -67,12 +67,12 @@ def chart(sales: Sequence[int]) -> Chart:
         height = round(room * max(sales[hour], 0) / top, 1)
         x = round(LEFT + (hour - first) * step + GAP / 2, 1)
         bars.append(Bar(hour, sales[hour], x, round(TOP + room - height, 1), round(step - GAP, 1), height))
-    lines = tuple(Line(top * part // 4, round(TOP + room * (4 - part) / 4, 1)) for part in (0, 2, 4))
+    lines = tuple(ScaleLine(top * part // 4, round(TOP + room * (4 - part) / 4, 1)) for part in (0, 2, 4))
     return Chart(tuple(bars), lines)
 
 
 def scale_of(largest: int) -> int:
-    """The end of a scale that ``largest`` kopecks fit on: 1, 2 or 5 with noughts, and 100 hryvnias at least."""
+    """The end of a scale for ``largest`` kopecks: 1, 2 or 5 times a power of ten, and at least 100 hryvnias."""
     end = 10_000
     while True:
         for factor in (1, 2, 5):

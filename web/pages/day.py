@@ -1,7 +1,7 @@
-"""Today's sales by the hour, kept up to date without reading the whole day again for every look.
+"""Today's sales by the hour, without reading the whole day for each page.
 
-The day is read once, page by page, and then only its last minutes: documents come in the order of their time, but for
-one whose outcome was unknown for a while. Once in an hour the whole day is read anew, so that such a one shows too.
+The day is read once, then only its last minutes, because documents come in the order of their time. The exception is
+a document whose outcome was unknown for a while; for its sake the whole day is read again once an hour.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
 
 PAGE = 200
-"""Documents read at a time: tills wait for the same store."""
+"""Documents read at a time, because tills wait for the same store."""
 
 MOST = 4000
-"""Documents of a day that are looked at; beyond that the chart says that it has not all."""
+"""The most documents that are read of a day; with more the chart says that it is incomplete."""
 
 OVERLAP = 15 * 60_000
 """Milliseconds before the newest document that are read again."""
@@ -29,7 +29,7 @@ AFRESH = 3_600_000
 
 @dataclass(frozen=True)
 class Hours:
-    """What a day came to, in kopecks; ``sales`` has 24 members."""
+    """The figures of a day in kopecks; ``sales`` has 24 members."""
 
     sales: tuple[int, ...]
     sold: int
@@ -41,7 +41,7 @@ class Hours:
 
 @dataclass
 class _Read:
-    """What was read of a day: hour, kind and sum of each document by register and number."""
+    """The documents of a day: hour, kind and sum by register and number."""
 
     day: str
     since: int
@@ -61,7 +61,7 @@ class DaySales:
     async def until(self, now: int) -> Hours:
         """The sales of the day of ``now``, up to now.
 
-        :raises StoreFailed: when the store cannot tell.
+        :raises StoreFailed: when the store does not answer.
         """
         day = f"{kyiv(now):%Y%m%d}"
         first, last = span(day)

@@ -1,7 +1,6 @@
-"""``POST /dm/api/v3/check``: whether settings would work, tried before anything is kept.
+"""``POST /dm/api/v3/check``: checks settings before anything is stored.
 
-The device is built as it would be, tried without effect, and let go of. It has no row in the store and no file of its
-own, so nothing of it stays.
+The device is built, checked without effect, and closed. It has no row in the store and no file, so nothing remains.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from web.management import answer_errors, lasting, read_object
 
 
 class NotYet(msgspec.Struct, forbid_unknown_fields=True):
-    """The body: a device that somebody thinks of adding."""
+    """A device that is not stored yet."""
 
     kind: str
     driver: str
@@ -30,7 +29,7 @@ class NotYet(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DryCheck:
-    """Tries devices that do not exist yet."""
+    """Checks devices that do not exist yet."""
 
     app = Klein()
     answer_errors(app)
@@ -41,7 +40,7 @@ class DryCheck:
 
     @app.route("/dm/api/v3/check", methods=["POST"])
     async def check(self, request: IRequest) -> bytes:
-        """Try it; HTTP 200 also when it does not work, ``res`` tells, and 422 when the settings do not fit."""
+        """Check settings without effect; HTTP 200 also when it does not work: see `res`; 422 when they do not fit."""
         asked = read_object(request, NotYet)
         language = language_of(request, self.default_language)
         try:
@@ -57,7 +56,7 @@ class DryCheck:
         if driver is None:
             raise BadSettings("driver", f"there is no such driver for a {asked.kind}")
         settings = driver.read(asked.settings)
-        # No device has this number, so whatever it reads of the store is empty.
+        # No device has this number, so the store has nothing for it.
         row = DeviceRow(0, "", asked.device, asked.kind, asked.driver, msgspec.json.encode(asked.settings))
         try:
             built = driver.build(row, settings, self._around)

@@ -1,4 +1,4 @@
-"""Requests to try in the console: what a till sends, with the names of this service's own devices in it."""
+"""Example requests for the console, with the names of this service's devices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
 
 TAG = "{tag}"
-"""Stands for a fresh key, which the page puts in: the same one until somebody asks for another."""
+"""Placeholder for a key, which the page replaces: the same key until the person wants a new one."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One request: the key of its title, the path that it is sent to, and its body."""
+    """One request: the key of its title, its path, its body."""
 
     word: str
     path: str
@@ -22,9 +22,9 @@ class Example:
 
 
 def examples(devices: Devices, coffee: str) -> list[Example]:
-    """Examples for the devices that there are; for a kind that is missing, with the names that are usual.
+    """Examples with the names of existing devices, or the usual name of a missing kind.
 
-    :param coffee: what is sold.
+    :param coffee: the name of the item.
     """
     names = {REGISTER: "test", PRINTER: "prn", TERMINAL: "pos"}
     for kind in names:
@@ -76,4 +76,4 @@ def examples(devices: Devices, coffee: str) -> list[Example]:
 
 
 PATHS = ("/dm/execute", "/dm/execute-prn", "/dm/execute-pkg")
-"""Where the console may send a request."""
+"""The paths of the console's requests."""

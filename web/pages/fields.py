@@ -1,8 +1,8 @@
-"""From a driver's JSON Schema to the fields of a form: what to ask first, and what to fold away.
+"""The form of a driver's settings, made from its JSON Schema.
 
-A driver describes its settings once, by the types and texts of its struct; the form follows from that, so that a new
-driver has its page at once. What is required comes first, then what tells where the device is, and no more than
-`VISIBLE` fields are seen before somebody unfolds the rest.
+A driver describes its settings once, by the types and texts of its struct, so a new driver has its page at once.
+Required fields come first, then those that say where the device is. At most `VISIBLE` fields are shown before the
+person unfolds the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 VISIBLE = 5
-"""Fields that are seen at first."""
+"""The most fields that are shown at first."""
 
 FIRST = (
     "interface",
@@ -32,10 +32,10 @@ FIRST = (
     "merchant",
     "wait_s",
 )
-"""Settings that most people have to give, in this order: where the device is, then what it is called (design 10)."""
+"""Settings that most people need, in this order: where the device is, then its names."""
 
 LONGEST_LINE = 1000
-"""Characters; a text that may be longer has lines."""
+"""Characters; a longer text gets a field with several lines."""
 
 ONLY_WITH = {
     "host": ("tcp", "cups"),
@@ -46,7 +46,7 @@ ONLY_WITH = {
     "device_file": ("usb",),
     "queue": ("cups", "windows"),
 }
-"""Settings that mean something only with some values of ``interface`` (printers.md 1)."""
+"""Settings that apply only with some values of ``interface``."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Field:
     """One field of a form.
 
     ``control`` is ``text``, ``long`` (a text of lines), ``password``, ``number``, ``choice``, ``flag``, ``lines``
-    (texts, one a line), ``numbers`` (numbers, one a line), ``switches`` (things that can be enabled), ``group``
-    (settings of their own, in ``parts``) or ``json`` (anything else).
+    (one text a line), ``numbers`` (one number a line), ``switches`` (items that can be enabled), ``group`` (nested
+    settings, in ``parts``) or ``json`` (anything else).
     """
 
     name: str
@@ -81,7 +81,7 @@ PARTS = {
     "paper": ("name", "shopname", "shopad", "vat_code", "fis_code", "header", "footer", "template", "pf_*"),
     "tax": ("server_*", "trusted_certificates", "fiscal_number", "local_number", "testing", "connect_s", "retry_s"),
 }
-"""What the many settings of a register are about, part by part; what stands in none of them is the rest."""
+"""The parts of a register's many settings; all others are in the rest."""
 
 
 @dataclass(frozen=True)
@@ -94,28 +94,28 @@ class Part:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a driver: those that are seen at first, and those that are folded away, part by part."""
+    """The fields of a driver: those that are shown at first, and the folded ones in parts."""
 
     seen: tuple[Field, ...]
     parts: tuple[Part, ...]
 
     @property
     def folded(self) -> tuple[Field, ...]:
-        """Every field that is folded away."""
+        """All folded fields."""
         return tuple(field for part in self.parts for field in part.fields)
 
 
 def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
     """The form of a driver's settings.
 
-    :param secrets: settings that never leave the service; they are asked for and never shown.
+    :param secrets: settings that never leave the service; the form never shows them.
     """
     found = _fields(_resolved(schema, schema), schema, frozenset(secrets))
     if not any(field.name == "interface" for field in found):
         found = [replace(field, only_with=()) for field in found]
     order = {name: place for place, name in enumerate(FIRST)}
     found.sort(key=lambda field: (not field.required, order.get(field.name, len(order))))
-    # Of fields that exclude each other only one group is seen at a time, and counts.
+    # Fields that exclude each other are never shown together, so only one group counts.
     seen: list[Field] = []
     for field in found:
         if field.control in ("group", "json", "switches") and not field.required:
@@ -126,7 +126,7 @@ def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
 
 
 def _in_parts(fields: list[Field]) -> tuple[Part, ...]:
-    """``fields`` by what they are about; a device with few settings has them all in one part."""
+    """``fields`` in parts; a device with few settings has one part."""
     names = PARTS if any(field.name == "tax_groups" for field in fields) else {}
     found: dict[str, list[Field]] = {part: [] for part in (*names, "rest")}
     for field in fields:
@@ -136,7 +136,7 @@ def _in_parts(fields: list[Field]) -> tuple[Part, ...]:
 
 
 def _widest(fields: list[Field]) -> int:
-    """How many of ``fields`` are seen at once, at most."""
+    """The most of ``fields`` that are shown at once."""
     always = sum(not field.only_with for field in fields)
     ways = {way for field in fields for way in field.only_with}
     return always + max((sum(way in field.only_with for field in fields) for way in ways), default=0)
@@ -187,13 +187,13 @@ def _field(name: str, member: Mapping[str, Any], whole: Mapping[str, Any], requi
 
 
 def _has_lines(member: Mapping[str, Any], kind: Mapping[str, Any]) -> bool:
-    """Whether a text may have several lines: in a field of one line a browser would join them."""
+    """Whether a text may have several lines; a browser would join them in a field with one line."""
     about = f"{member.get('description', '')} {kind.get('description', '')}"
     return "PEM" in about or int(kind.get("maxLength") or 0) > LONGEST_LINE
 
 
 def _kind_of(member: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """What a member is when it is there, and whether it may be nothing."""
+    """The schema of a member's value, and whether it may be null."""
     member = _resolved(member, whole)
     ways = member.get("anyOf")
     if not ways:

@@ -1,15 +1,12 @@
-"""What people see of the service at a glance: how every device stands, and what waits for them."""
+"""The service at a glance: the state of every device, and what needs a person."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import PRINTER, TERMINAL
-from dmtwisted.documents import documents
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED
@@ -21,6 +18,7 @@ from dmtwisted.terminals.interface import NAMES
 from dmtwisted.watching import state_of
 from web.journal import UNFINISHED
 from web.pages.words import speaker
+from web.receipts import ListedDocument, listed
 
 LAST = 3
 """Documents that a register's card shows."""
@@ -35,27 +33,12 @@ MINUTE = 60_000
 """In milliseconds."""
 
 PRINTS_COUNT = 86_400_000
-"""Milliseconds after which nobody looks for a print any more whose end is not known."""
-
-
-@dataclass(frozen=True)
-class ShownDocument:
-    """One document of a list; ``sum`` in kopecks, ``at`` in milliseconds since 1970."""
-
-    device: str
-    dev_id: str
-    number: int
-    kind: str
-    at: int
-    sum: int
-    fiscal_number: str
-    tag: str
-    offline: bool
+"""Milliseconds after which a print with an unknown outcome is no longer listed."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A device and how it stands; ``trouble`` is why it does not work, empty when it does."""
+    """A device and its state; ``trouble`` is why it does not work, empty when it does."""
 
     dev_id: str
     name: str
@@ -66,7 +49,7 @@ class Standing:
     trouble: str
 
     now: int = 0
-    """The moment of the look, in milliseconds since 1970."""
+    """The time of the state, in milliseconds since 1970."""
 
     @property
     def busy(self) -> bool:
@@ -82,10 +65,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """An operation whose end nobody knows, and what a person can do about it.
+    """An operation with an unknown outcome, and what a person can do about it.
 
     ``way`` is one of ``ask`` (any task makes the service find out), ``settle`` (a person says what the slip shows),
-    ``reprint``, ``give_up`` (a receipt with a card that nobody repeats), or empty when there is nothing to do.
+    ``reprint``, ``give_up`` (a receipt with a card that is not repeated), or empty when there is nothing to do.
     """
 
     n: int
@@ -97,17 +80,17 @@ class Unfinished:
     advice: str
     way: str
     number: int = 0
-    """The fiscal document that it is about; 0 when it is about none."""
+    """The number of its fiscal document; 0 without one."""
 
 
 async def standing(device: Device, now: int = 0) -> Standing:
-    """How ``device`` stands at ``now``; never raises."""
+    """The state of ``device`` at ``now``; never raises."""
     try:
         state = await state_of(device)
     except StoreFailed:
         state = {"error": Refused(Res.STORE_FAILED).errortxt("en")}
     except Exception as error:
-        # A device of which nothing can be said is still to be seen, or nobody could mend it.
+        # A broken device is still listed; otherwise nobody could repair it.
         state = {"error": f"{type(error).__name__}: {error}"}
     return Standing(
         device.row.dev_id,
@@ -123,7 +106,7 @@ async def standing(device: Device, now: int = 0) -> Standing:
 
 @dataclass(frozen=True)
 class LastPayment:
-    """The last operation of a terminal: what it was by a word, what became of it, when it began."""
+    """The last operation of a terminal: the key of its name, its state, its start."""
 
     word: str
     state: str
@@ -133,47 +116,34 @@ class LastPayment:
 async def last_payment(store: IStore, device: Device) -> LastPayment | None:
     """The last operation of a terminal; `None` when there was none.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     row = await store.latest(device.row.n, "pay", "")
     return None if row is None else LastPayment(NAMES.get(row.task, "other"), str(row.state), row.at)
 
 
-async def last_documents(store: IStore, device: Device, limit: int = LAST) -> list[ShownDocument]:
+async def last_documents(store: IStore, device: Device, limit: int = LAST) -> list[ListedDocument]:
     """The newest documents of a register.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     found = await store.find_documents(DocumentQuery(devices=[device.row.n], limit=limit))
-    return [shown(row, device.name, device.row.dev_id) for row in found.documents]
-
-
-def shown(row: Any, device: str, dev_id: str) -> ShownDocument:
-    """A stored document as a list shows it; one that cannot be read shows what the store knows of it."""
-    try:
-        value = documents.decode(row.value)
-    except msgspec.MsgspecError:
-        return ShownDocument(device, dev_id, row.number, row.kind, row.at, 0, row.fiscal_number, "", False)
-    amount = value.report.calc_p if value.report is not None else value.sum
-    offline = value.offline is not None
-    return ShownDocument(
-        device, dev_id, row.number, row.kind, row.at, amount, row.fiscal_number, value.caller.tag, offline
-    )
+    return [listed(row, device) for row in found.documents]
 
 
 async def unfinished(store: IStore, devices: Devices, now: int, language: str) -> list[Unfinished]:
-    """Operations whose end nobody knows, newest first.
+    """Operations with an unknown outcome, newest first.
 
-    What a device does just now is none of them; neither is a print that was made anew, or is long forgotten.
+    Left out are operations of a busy device, prints that were printed again, and old prints.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     found = await store.find_operations(OperationQuery(states=list(UNFINISHED), limit=MOST_UNFINISHED))
     by_n = {device.row.n: device for device in devices}
     replaced = await _replaced(store, now) if any(row.kind == JOB for row in found.operations) else set()
     say = speaker(language)
     numbers = await _numbers(store) if any(row.kind in FISCAL for row in found.operations) else {}
-    told = []
+    waiting = []
     for row in found.operations:
         device = by_n.get(row.device_n)
         if device is not None and device.turns.busy:
@@ -181,7 +151,7 @@ async def unfinished(store: IStore, devices: Devices, now: int, language: str) -
         if row.kind == JOB and (row.n in replaced or now - row.at > PRINTS_COUNT):
             continue
         way = _way(row, device)
-        told.append(
+        waiting.append(
             Unfinished(
                 row.n,
                 device.name if device else "",
@@ -194,7 +164,7 @@ async def unfinished(store: IStore, devices: Devices, now: int, language: str) -
                 numbers.get(row.n, 0),
             )
         )
-    return told
+    return waiting
 
 
 async def _numbers(store: IStore) -> dict[int, int]:
@@ -205,7 +175,7 @@ async def _numbers(store: IStore) -> dict[int, int]:
 
 
 async def _replaced(store: IStore, now: int) -> set[int]:
-    """The jobs that were printed anew."""
+    """The jobs that were printed again."""
     query = OperationQuery(kinds=[JOB], at_from=now - PRINTS_COUNT, limit=500)
     return {decode_job(row.request).replaces for row in (await store.find_operations(query)).operations}
 

@@ -1,11 +1,11 @@
-"""Receipts for people: found by date, number, tag or sum, and looked at one by one."""
+"""Receipts for pages: searched by date, number, tag or sum, and shown one by one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import msgspec
 
@@ -15,21 +15,25 @@ from dmtwisted.devices.drivers import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.money import NotANumber, kopecks
+from dmtwisted.printing import image
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
+from dmtwisted.printing.text import render_text
 from dmtwisted.printing.told import why
 from dmtwisted.registers import moments
 from dmtwisted.registers.bookkeeping import KIND
 from dmtwisted.registers.moments import Moments
+from dmtwisted.registers.paper import DocumentPaper
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
-from web.pages.overview import FISCAL, ShownDocument, shown
+from web.pages.overview import FISCAL
+from web.receipts import ListedDocument, listed, with_tag
 
 PAGE_SIZE = 25
-"""Documents of a page."""
+"""Documents on a page."""
 
 BATCH, MOST = 200, 2000
-"""For what the store cannot look for (a sum): how many documents are read at a time, and in all."""
+"""For a search by sum, which the store cannot do: documents read at a time, and in all."""
 
 FILTERS = ("device", "from", "to", "number", "tag", "sum")
 """Fields of the search form."""
@@ -37,7 +41,7 @@ FILTERS = ("device", "from", "to", "number", "tag", "sum")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A search as a person filled it in, and what of it could not be understood."""
+    """A search as a person filled it in, and its mistakes."""
 
     given: dict[str, str]
     mistakes: tuple[tuple[str, str], ...]
@@ -48,15 +52,15 @@ class Wanted:
 
     @property
     def has_mistakes(self) -> bool:
-        """Whether nothing can be looked for yet."""
+        """Whether the search cannot be made."""
         return bool(self.mistakes)
 
 
 @dataclass(frozen=True)
 class Found:
-    """One page of what was found; ``partly`` when only the newest documents were looked through."""
+    """One page of found documents; ``partly`` when only the newest documents were read."""
 
-    documents: tuple[ShownDocument, ...] = ()
+    documents: tuple[ListedDocument, ...] = ()
     total: int = 0
     page: int = 1
     pages: int = 1
@@ -65,7 +69,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a document's way: a key of the words, when it was (0: not known), and more of it in words."""
+    """One step in a document's history: a key of the words, its time (0: not known), and details."""
 
     word: str
     at: int
@@ -74,7 +78,7 @@ class Step:
 
 
 def wanted(given: dict[str, str]) -> Wanted:
-    """The search that the fields ``given`` spell."""
+    """The search in the fields ``given``."""
     given = {name: given.get(name, "").strip() for name in (*FILTERS, "page")}
     mistakes: list[tuple[str, str]] = []
     moments: dict[str, int | None] = {"from": None, "to": None}
@@ -95,9 +99,9 @@ def wanted(given: dict[str, str]) -> Wanted:
 
 
 async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
-    """The documents that ``asked`` describes, newest first.
+    """The documents that match ``asked``, newest first.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     registers = {device.row.n: device for device in devices if device.kind == REGISTER}
     named = asked.given["device"]
@@ -114,42 +118,31 @@ async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
         rows = (await store.find_documents(by_fiscal)).documents
         if not rows and number.isascii() and number.isdigit() and len(number) < 19:
             rows = (await store.find_documents(msgspec.structs.replace(query, number=int(number)))).documents
-        return _listed([row for row in rows if _fits(row, asked)], registers)
+        return _found([row for row in rows if _fits(row, registers[row.device_n], asked)], registers)
     if tag:
-        return _listed(await _by_tag(store, registers, asked, tag), registers)
+        tagged = await with_tag(store, query, registers, tag)
+        return _found([row for row in tagged if _fits(row, registers[row.device_n], asked)], registers)
     if asked.sum is not None:
         return await _by_sum(store, registers, asked, query)
     paged = msgspec.structs.replace(query, offset=(asked.page - 1) * PAGE_SIZE)
     found = await store.find_documents(paged)
     return Found(
-        tuple(_shown(row, registers) for row in found.documents),
+        tuple(listed(row, registers[row.device_n]) for row in found.documents),
         found.total,
         asked.page,
         max(1, -(-found.total // PAGE_SIZE)),
     )
 
 
-def _fits(row: FoundDocument, asked: Wanted) -> bool:
-    """Whether a row that was found in another way has the tag and the sum that are asked for as well."""
+def _fits(row: FoundDocument, device: Device, asked: Wanted) -> bool:
+    """Whether a row that was found by its number or tag has the wanted tag and sum."""
     try:
         value = documents.decode(row.value)
     except msgspec.MsgspecError:
         return False
     if asked.given["tag"] and value.caller.tag != asked.given["tag"]:
         return False
-    return asked.sum is None or asked.sum == shown(row, "", "").sum
-
-
-async def _by_tag(store: IStore, registers: dict[int, Device], asked: Wanted, tag: str) -> list[FoundDocument]:
-    rows: list[FoundDocument] = []
-    for n in registers:
-        operation = await store.find(n, "fiscal", tag)
-        for paper in operation.documents if operation is not None else ():
-            found = await store.find_documents(
-                DocumentQuery(devices=[n], number=paper.number, at_from=asked.at_from, at_to=asked.at_to, limit=1)
-            )
-            rows += [row for row in found.documents if _fits(row, asked)]
-    return rows
+    return asked.sum is None or asked.sum == listed(row, device).sum
 
 
 async def _by_sum(store: IStore, registers: dict[int, Device], asked: Wanted, query: DocumentQuery) -> Found:
@@ -157,28 +150,23 @@ async def _by_sum(store: IStore, registers: dict[int, Device], asked: Wanted, qu
     offset = 0
     while True:
         found = await store.find_documents(msgspec.structs.replace(query, limit=BATCH, offset=offset))
-        rows += [row for row in found.documents if _fits(row, asked)]
+        rows += [row for row in found.documents if _fits(row, registers[row.device_n], asked)]
         offset += len(found.documents)
         if len(found.documents) < BATCH or offset >= MOST:
             break
     first = (asked.page - 1) * PAGE_SIZE
-    listed = tuple(_shown(row, registers) for row in rows[first : first + PAGE_SIZE])
-    return Found(listed, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
+    page = tuple(listed(row, registers[row.device_n]) for row in rows[first : first + PAGE_SIZE])
+    return Found(page, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
 
 
-def _listed(rows: list[FoundDocument], registers: dict[int, Device]) -> Found:
-    return Found(tuple(_shown(row, registers) for row in rows), len(rows))
-
-
-def _shown(row: FoundDocument, registers: dict[int, Device]) -> ShownDocument:
-    device = registers[row.device_n]
-    return shown(row, device.name, device.row.dev_id)
+def _found(rows: list[FoundDocument], registers: dict[int, Device]) -> Found:
+    return Found(tuple(listed(row, registers[row.device_n]) for row in rows), len(rows))
 
 
 async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument, Document] | None:
-    """The document ``number`` of a register, accepted or with its outcome open; `None` when none can be shown.
+    """The document ``number`` of a register, accepted or with an unknown outcome; `None` when it cannot be shown.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     found = await store.find_documents(DocumentQuery(devices=[device.row.n], number=number, limit=1))
     row = found.documents[0] if found.documents else await _open_one(store, device, number)
@@ -191,7 +179,7 @@ async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument
 
 
 async def _open_one(store: IStore, device: Device, number: int) -> FoundDocument | None:
-    """The document ``number`` of an operation of which nobody knows what became."""
+    """The document ``number`` of an operation with an unknown outcome."""
     for operation in await store.unresolved(device.row.n):
         for paper in operation.documents:
             if paper.number == number and operation.kind in FISCAL:
@@ -202,13 +190,12 @@ async def _open_one(store: IStore, device: Device, number: int) -> FoundDocument
 
 
 async def way_of(store: IStore, device: Device, row: FoundDocument, value: Document, language: str) -> list[Step]:
-    """What happened to a document, step by step, as far as the journal knows; what comes next when it is open.
+    """The steps of a document as far as the journal knows them, and the next one while its outcome is unknown.
 
-    Where there is a far end the journal keeps the moments of signing, sending and the answer
-    (`dmtwisted.registers.moments`); for a register without one, and for documents of earlier versions, all of that
-    shares the time of the operation.
+    With a tax service the journal has the times of signing, sending and the answer (`dmtwisted.registers.moments`).
+    Without one, and in documents of earlier versions, these steps have no time of their own.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store does not answer.
     """
     operation = await _operation_of(store, device, row, value)
     known = moments.decode(operation.request).get(row.number) if operation is not None else None
@@ -238,7 +225,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
 
 
 async def _offline_steps(store: IStore, device: Device, row: FoundDocument, way: Moments) -> list[Step]:
-    """A document that the register numbered itself: kept, then handed in with the others of its session."""
+    """A document that the register numbered itself: stored, then sent with the others of its session."""
     steps = [Step("step_offline", way.signed, row.fiscal_number)]
     ends = DocumentQuery(
         devices=[row.device_n], kinds=[documents.OFFLINE_END], at_from=row.at, newest_first=False, limit=1
@@ -247,13 +234,13 @@ async def _offline_steps(store: IStore, device: Device, row: FoundDocument, way:
     waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)
     if waits:
         return [*steps, Step("step_waits", 0)]
-    # The packages go before the end of the session; when each of them went nobody keeps.
+    # The packages are sent before the session ends; their own times are not stored.
     found = (await store.find_documents(ends)).documents
     return [*steps, Step("step_handed_in", found[0].at if found else 0)]
 
 
 def shares_time(steps: list[Step]) -> bool:
-    """Whether steps that happened have no time of their own."""
+    """Whether steps of the past have no time of their own."""
     return any(not step.at for step in steps if step.word in _TIMED)
 
 
@@ -261,12 +248,12 @@ _TIMED = ("step_signed", "step_stored", "step_offline", "step_sent", "step_confi
 
 
 def was_printed(steps: list[Step]) -> bool:
-    """Whether anything of a document's way was on a printer."""
+    """Whether a printer was among the steps."""
     return any(step.word.startswith("print:") for step in steps)
 
 
 async def _operation_of(store: IStore, device: Device, row: FoundDocument, value: Document) -> OperationRow | None:
-    """The operation that made a document: by its tag, else by the moment at which both began."""
+    """The operation of a document: by its tag, else by the time at which both began."""
     if value.caller.tag:
         done = await store.find(device.row.n, KIND, value.caller.tag)
         return done or await store.latest(device.row.n, KIND, value.caller.tag)
@@ -276,29 +263,23 @@ async def _operation_of(store: IStore, device: Device, row: FoundDocument, value
 
 
 def pretty(answer: bytes) -> str:
-    """A stored answer as people read JSON; as it is when it is none."""
+    """A stored answer as indented JSON; unchanged when it is not JSON."""
     try:
         return msgspec.json.format(answer, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return answer.decode("utf-8", "replace")
 
 
-def picture_of(device: Device, row: FoundDocument, value: Document) -> Any:
-    """What draws the document as it was printed, with the shop's own template: a function that takes long."""
-    from dmtwisted.printing import image
-    from dmtwisted.registers.paper import DocumentPaper
-
-    settings = device.settings
-    paper = DocumentPaper(value, row.fiscal_number, getattr(settings, "template", ""), copy=True)
-    dots = getattr(settings, "pf_dots", 576)
+def picture_of(device: Device, row: FoundDocument, value: Document) -> Callable[[], bytes]:
+    """What draws the document as PNG, with the shop's own template; the function takes long."""
+    paper, dots = _copy(device, row, value), getattr(device.settings, "pf_dots", 576)
     return lambda: image.draw(paper(), dots).png
 
 
 def text_of(device: Device, row: FoundDocument, value: Document) -> str:
     """The document as lines of text."""
-    from dmtwisted.printing.text import render_text
-    from dmtwisted.registers.paper import DocumentPaper
+    return render_text(_copy(device, row, value)(), getattr(device.settings, "pf_charcount", 48))
 
-    settings = device.settings
-    paper = DocumentPaper(value, row.fiscal_number, getattr(settings, "template", ""), copy=True)
-    return render_text(paper(), getattr(settings, "pf_charcount", 48))
+
+def _copy(device: Device, row: FoundDocument, value: Document) -> DocumentPaper:
+    return DocumentPaper(value, row.fiscal_number, getattr(device.settings, "template", ""), copy=True)

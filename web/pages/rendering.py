@@ -1,7 +1,6 @@
-"""How a page is made: the language it speaks, the template, and the headers that keep other people's code out.
+"""Renders pages: language, template, and headers that keep foreign code out.
 
-Everything that a page shows or loads comes from this service; nothing is written into the page as script or style,
-and every value is escaped by the templates.
+A page loads everything from this service. It has no inline scripts or styles, and templates escape every value.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 LANGUAGE_COOKIE = b"dm_lang"
-"""Where a browser keeps the language that a person chose."""
+"""The cookie with the language that a person chose."""
 
 LANGUAGES = ("uk", "en")
 
@@ -33,7 +32,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may load, and from where; pictures of receipts come in answers as data."""
+"""What a page may load, and from where; pictures of receipts come as data URIs."""
 
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
@@ -45,7 +44,7 @@ HEADERS = (
 
 
 def page_language(request: IRequest, default: str) -> str:
-    """The language of a page: what ``lang`` in the address says, else the person's choice, else the browser's."""
+    """The language of a page: ``lang`` in the address, else the person's choice, else the browser's."""
     asked: bytes = request.args.get(b"lang", [b""])[-1]
     chosen: bytes = request.getCookie(LANGUAGE_COOKIE) or b""
     for wish in (asked, chosen):
@@ -56,12 +55,12 @@ def page_language(request: IRequest, default: str) -> str:
 
 
 class Pages:
-    """Makes pages out of templates.
+    """Renders pages from templates.
 
-    :param default_language: for browsers that want none of ours.
+    :param default_language: for browsers without a known language.
     :param training: whether every page says that nothing leaves the machine.
-    :param login_on: whether people have to log in, so that pages offer to log out.
-    :param exposed: whether every page warns that anybody on the network gets in.
+    :param login_on: whether a login is required, so that pages offer to log out.
+    :param exposed: whether every page warns that the network has access without a login.
     """
 
     def __init__(
@@ -70,13 +69,12 @@ class Pages:
         self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
 
     def language(self, request: IRequest) -> str:
-        """The language in which ``request`` is answered."""
+        """The language of the answer to ``request``."""
         return page_language(request, self._default)
 
     def page(self, request: IRequest, template: str, status: int = 200, **values: Any) -> bytes:
-        """The page that ``template`` makes of ``values``."""
+        """The page from ``template`` with ``values``."""
         language = self.language(request)
-        # A machine's script asks for no page, and needs no library of templates in memory until somebody does.
         body = self._environment.get_template(template).render(
             {
                 "t": speaker(language),
@@ -100,6 +98,7 @@ class Pages:
 
     @cached_property
     def _environment(self) -> Environment:
+        # Imported on demand: it would cost a service without open pages 4 MB.
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         environment = Environment(
@@ -111,33 +110,33 @@ class Pages:
         )
         environment.filters.update(FILTERS)
         environment.globals.update(title_of=title_of, help_of=help_of)
-        # Members stay in the order in which they are written, as people compare them.
+        # Members keep their order, because people compare them.
         environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
         return environment
 
 
 def moment(at: int) -> str:
-    """A moment in milliseconds since 1970 as people in Kyiv read it: ``21.09.2026 09:00:00``."""
+    """A moment in milliseconds since 1970 as Kyiv time: ``21.09.2026 09:00:00``."""
     return f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
 
 
 def exact(at: int) -> str:
-    """The same with its milliseconds: ``21.09.2026 09:00:00.000``."""
+    """The same with milliseconds: ``21.09.2026 09:00:00.000``."""
     return f"{moment(at)}.{at % 1000:03d}"
 
 
 def hour(at: int) -> str:
-    """Its hour and minute alone: ``09:00``."""
+    """Its hour and minute: ``09:00``."""
     return f"{kyiv(at):%H:%M}"
 
 
 def iso(at: int) -> str:
-    """The same for machines, as ``<time datetime>`` wants it."""
+    """The same for ``<time datetime>``."""
     return kyiv(at).isoformat()
 
 
 def money(value: object) -> str:
-    """Hryvnias with two digits; ``value`` is a number, or the JSON text of one."""
+    """Hryvnias with two decimal places; ``value`` is a number or the JSON text of one."""
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
     return f"{Decimal(text):,.2f}".replace(",", " ")
 
@@ -150,4 +149,4 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "money": money,
     "kopecks": hryvnias,
 }
-"""What templates write values with."""
+"""The filters of templates."""

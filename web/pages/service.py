@@ -1,4 +1,4 @@
-"""What the pages about the service itself show: who gets in, the certificate, the database, the log."""
+"""What the settings pages show about the service: access, certificate, sizes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TRUST = (
     ("Java", "keytool -importcert -cacerts -alias dmtwisted -file authority.pem"),
     ("curl, Python", 'curl --cacert authority.pem; verify="authority.pem"'),
 )
-"""How the authority comes to be trusted: the system, and what is done there."""
+"""How to trust the authority: the system, and the command or menu there."""
 
 KIBI = 1024
 
 
 @dataclass(frozen=True)
 class Protection:
-    """Who gets in, at a glance."""
+    """Who has access, at a glance."""
 
     address: str
     local: bool
@@ -39,7 +39,7 @@ class Protection:
 
 
 def protection(core: Core) -> Protection:
-    """How the service is guarded now."""
+    """The current protection of the service."""
     server = core.config.server
     return Protection(
         address=f"{server.host}:{server.port}",
@@ -52,13 +52,13 @@ def protection(core: Core) -> Protection:
 
 
 def is_exposed(core: Core) -> bool:
-    """Whether anybody on the network may change settings: no login and no hardened profile stands before them."""
+    """Whether the network may change settings, without a login and a hardened profile."""
     server = core.config.server
     return not (is_local(server) or server.hardened or core.access.on)
 
 
 def is_local(server: ServerConfig) -> bool:
-    """Whether the service listens on an address that only this machine has."""
+    """Whether the service listens on a loopback address."""
     try:
         return ip_address(server.host).is_loopback
     except ValueError:
@@ -66,7 +66,7 @@ def is_local(server: ServerConfig) -> bool:
 
 
 def bytes_in_words(size: int | None) -> str:
-    """A size as people read it: ``12.5 MB``; a dash when nobody knows."""
+    """A size for people: ``12.5 MB``; a dash when it is not known."""
     if size is None:
         return "—"
     value = float(size)

@@ -1,7 +1,7 @@
-"""What people call the settings of devices.
+"""Titles and descriptions of device settings on pages.
 
-A driver describes its settings in English, for programs. Here are the words for the fields of a form: a title in both
-languages, and the description in Ukrainian. A setting that is new here is shown by its own name and description.
+A driver describes its settings in English, for programs. This module has the words for the fields of a form: titles
+in both languages, and descriptions in Ukrainian. A setting without words here is shown by its name and description.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from web.pages.fields import Field
 
 
 class SettingWords(NamedTuple):
-    """The title of a field, and what stands below it in Ukrainian."""
+    """The title of a field, and its description in Ukrainian."""
 
     title: Text
     help_uk: str = ""
@@ -109,13 +109,13 @@ SETTINGS: dict[str, SettingWords] = {
 
 
 def title_of(field: Field, language: str) -> str:
-    """What ``field`` is called; its own name when nobody has written down another."""
+    """The title of ``field``; its name when it has no words."""
     words = SETTINGS.get(field.name)
     return words.title.for_language(language) if words is not None else field.name
 
 
 def help_of(field: Field, language: str) -> str:
-    """What stands below ``field``: in English the driver's own description."""
+    """The text below ``field``: in English the driver's own description."""
     words = SETTINGS.get(field.name)
     if language == "en" or words is None:
         return field.title

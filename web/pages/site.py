@@ -1,24 +1,6 @@
-"""``/dm/main/`` and ``/dm/``: which page is where (specification 1.6, http-api 8).
+"""``/dm/main/`` and ``/dm/``: the pages (specification 1.6, docs/reference/http-interface.md#web-interface).
 
-================================================ ==========================================================
-path                                             page
-================================================ ==========================================================
-/dm/main/                                        every device at a glance, today's sales, what needs a person
-/dm/main/first                                   the way to the first receipt
-/dm/main/registers/{dev_id}                      what a cashier does with a register
-/dm/main/receipts                                receipts found by date, number, tag, sum
-/dm/main/receipts/{dev_id}/{number}              one receipt; with ``/picture`` its picture alone
-/dm/main/console                                 requests to try
-/dm/main/codes                                   result codes; ``codes.json`` is the same for scripts
-/dm/main/settings                                settings of the service; ``/certificate``, ``/database``, ``/log``
-/dm/main/settings/doctor                         everything looked at, and mended where that can be done
-/dm/                                             devices
-/dm/devices/new, /dm/devices/{dev_id}            a device added; looked at, tried, changed
-/dm/api                                          the interface for programs
-================================================ ==========================================================
-
-A page only reads. Whatever changes something is asked of the JSON interfaces by the page's scripts, under the rules
-of origin that hold there.
+A page only reads. Its scripts change things through the JSON interfaces, under the rules of origin of those.
 """
 
 from __future__ import annotations
@@ -46,16 +28,18 @@ from web.answers import json_answer, plain_answer
 from web.backups import why_kept
 from web.certificate import CertificateStatus
 from web.doctor import Examination
+from web.filters import LARGEST_NUMBER, query_of
 from web.gate import base_of
 from web.pages import receipts
 from web.pages.chart import chart
 from web.pages.day import DaySales
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
-from web.pages.overview import last_documents, last_payment, shown, standing, unfinished
+from web.pages.overview import last_documents, last_payment, standing, unfinished
 from web.pages.rendering import Pages
 from web.pages.service import TRUST, bytes_in_words, is_exposed, protection
 from web.pages.words import speaker
+from web.receipts import listed
 from web.support import Database, tail
 
 MOVED = {
@@ -67,7 +51,7 @@ MOVED = {
     b"/dm/devices": b"/dm/",
     b"/dm/devices/": b"/dm/",
 }
-"""Addresses that people type, and where they lead."""
+"""Other addresses of pages, which people type."""
 
 
 class CodeRecord(msgspec.Struct):
@@ -146,7 +130,7 @@ class PageSite:
 
     @app.route("/dm/main/first", methods=["GET"])
     async def first(self, request: IRequest) -> bytes:
-        """The way to the first receipt, on a training register."""
+        """The steps to the first receipt, on a training register."""
         training = next(
             (device for device in self._core.devices if (device.kind, device.row.driver) == (REGISTER, "training")),
             None,
@@ -156,7 +140,7 @@ class PageSite:
 
     @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
     async def board(self, request: IRequest, dev_id: str) -> bytes:
-        """What a cashier does with one register."""
+        """The actions of a cashier on one register."""
         device = self._core.devices.by_id(dev_id)
         if device.kind != REGISTER:
             raise Refused(Res.UNKNOWN_DEVICE)
@@ -170,8 +154,8 @@ class PageSite:
 
     @app.route("/dm/main/receipts", methods=["GET"])
     async def receipts(self, request: IRequest) -> bytes:
-        """Receipts found by date, number, tag or sum."""
-        asked = receipts.wanted(_query(request))
+        """Receipts, searched by date, number, tag or sum."""
+        asked = receipts.wanted(query_of(request))
         found = await receipts.find(self._core.store, self._core.devices, asked)
         return self._pages.page(
             request,
@@ -193,7 +177,7 @@ class PageSite:
             device=device,
             row=row,
             document=value,
-            shown=shown(row, device.name, dev_id),
+            shown=listed(row, device),
             steps=steps,
             printed=receipts.was_printed(steps),
             shares_time=receipts.shares_time(steps),
@@ -204,15 +188,14 @@ class PageSite:
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>/picture", methods=["GET"])
     async def picture(self, request: IRequest, dev_id: str, number: int) -> bytes:
-        """The picture of one receipt: drawn from the store, so that the register is free for its till."""
+        """The picture of one receipt, drawn from the store: no till has to wait."""
         device, row, value = await self._document(dev_id, number)
         drawn = await self._core.clock.aside(receipts.picture_of(device, row, value))
         return plain_answer(request, b"image/png", drawn)
 
     async def _document(self, dev_id: str, number: int) -> Any:
         device = self._core.devices.by_id(dev_id)
-        # No register counts any further.
-        found = await receipts.one(self._core.store, device, min(number, 2**63 - 1))
+        found = await receipts.one(self._core.store, device, min(number, LARGEST_NUMBER))
         if found is None:
             raise Refused(Res.TAG_NOT_FOUND)
         return device, *found
@@ -234,8 +217,8 @@ class PageSite:
     @app.route("/dm/main/codes", methods=["GET"])
     async def codes(self, request: IRequest) -> bytes:
         """Result codes, searched by number or word."""
-        query = _query(request).get("q", "").strip()
-        found = [res for res in _CODES if _speaks_of(res, query)]
+        query = query_of(request).get("q", "").strip()
+        found = [res for res in _CODES if _matches(res, query)]
         return self._pages.page(request, "codes.html", codes=found, query=query)
 
     @app.route("/dm/main/codes.json", methods=["GET"])
@@ -259,14 +242,14 @@ class PageSite:
 
     @app.route("/dm/main/settings/certificate", methods=["GET"])
     async def certificate(self, request: IRequest) -> bytes:
-        """The certificate: how it stands, installed, made by a local authority."""
+        """The certificate: its status, installation, and a local authority."""
         config, tls = self._core.config, await self._certificate()
         removable = bool(tls.subject) and (not config.tls.given or config.tls_is_installed)
         return self._pages.page(request, "certificate.html", tls=tls, removable=removable, trust=TRUST)
 
     @app.route("/dm/main/settings/database", methods=["GET"])
     async def database(self, request: IRequest) -> bytes:
-        """The database: which one, how large, how much is in it, whether it is whole."""
+        """The database: which one, how large, how much it contains, whether it is intact; backups."""
         facts = await self._database.facts()
         return self._pages.page(
             request,
@@ -286,14 +269,14 @@ class PageSite:
 
     @app.route("/dm/main/settings/doctor", methods=["GET"])
     def doctor(self, request: IRequest) -> bytes:
-        """What the last look at everything found, and the buttons that mend some of it."""
+        """What the last check found, with buttons that fix some of it."""
         looked = self._examination
         findings = [finding.record(self._pages.language(request)) for finding in looked.found]
         return self._pages.page(request, "doctor.html", findings=findings, at=looked.at)
 
     @app.route("/dm/main/settings/log", methods=["GET"])
     def log_page(self, request: IRequest) -> bytes:
-        """The last lines of the log, and the bundle for whoever helps."""
+        """The last lines of the log, and the bundle for support."""
         lines = tail(self._core.log_lines)
         return self._pages.page(request, "log.html", lines=lines, settings=self._core.settings.now)
 
@@ -307,8 +290,8 @@ class PageSite:
 
     @app.route("/dm/devices/new", methods=["GET"])
     async def new_device(self, request: IRequest) -> bytes:
-        """A device added: its kind, then its driver, then its settings."""
-        query = _query(request)
+        """Add a device: its kind, then its driver, then its settings."""
+        query = query_of(request)
         kind = query.get("kind", "") if query.get("kind") in KINDS else ""
         drivers = [driver for driver in self._core.devices.drivers.values() if driver.kind == kind]
         drivers.sort(key=lambda driver: (driver.name == "training", driver.title.lower()))
@@ -331,7 +314,7 @@ class PageSite:
         )
 
     def _usual_name(self, kind: str) -> str:
-        """A name that is still free: the usual ones first, for tills expect a printer `prn` (http-api 4)."""
+        """A free name, the usual one if possible: tills expect a printer `prn`."""
         taken = {device.name for device in self._core.devices}
         base = {REGISTER: "test", PRINTER: "prn", TERMINAL: "pos"}.get(kind, "device")
         names = [base, *(f"{base}{n}" for n in range(2, len(taken) + 3))]
@@ -339,7 +322,7 @@ class PageSite:
 
     @app.route("/dm/devices/<dev_id>", methods=["GET"])
     async def device(self, request: IRequest, dev_id: str) -> bytes:
-        """One device: how it stands, what it can be asked, its settings."""
+        """One device: its state, actions and settings."""
         device = self._core.devices.by_id(dev_id)
         core, secrets = self._core, device.driver.secrets
         now, language = core.clock.now(), self._pages.language(request)
@@ -361,7 +344,7 @@ class PageSite:
         )
 
     def _known_names(self) -> dict[str, list[str]]:
-        """Names that a setting may mean: `batch.terminal`, `batch.printer`, `spare`."""
+        """Names for the settings `batch.terminal`, `batch.printer`, `spare`."""
         return {kind: [one["name"] for one in self._named(kind)] for kind in (TERMINAL, PRINTER)}
 
     def _named(self, kind: str) -> list[dict[str, str]]:
@@ -376,36 +359,29 @@ class PageSite:
         """Every path, task and result code of the interface, with examples to try."""
         return self._pages.page(request, "api.html")
 
-    # What goes wrong
+    # Errors
 
     @app.handle_errors(HTTPException)
     def no_such_page(self, request: IRequest, failure: Failure) -> bytes:
-        """There is no such page, or it cannot be asked like this."""
+        """There is no such page, or it has no such method."""
         error = failure.value
         status = error.code if isinstance(error, HTTPException) and error.code in (404, 405) else 404
         return self._pages.page(request, "not_here.html", status)
 
     @app.handle_errors(Refused)
     def no_such_thing(self, request: IRequest, failure: Failure) -> bytes:
-        """What the page would show is not there."""
+        """What the page would show does not exist."""
         return self._pages.page(request, "not_here.html", 404)
 
     @app.handle_errors(Exception)
     def failed(self, request: IRequest, failure: Failure) -> bytes:
-        """A fault of ours, or a store that does not answer: people are told in plain words."""
+        """An internal error, or a store that does not answer; the page says so in plain words."""
         self.log.failure("the page {path} could not be shown", failure, path=request.path)
         return self._pages.page(request, "failed.html", 503)
 
 
-def _query(request: IRequest) -> dict[str, str]:
-    return {
-        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
-        for name, values in request.args.items()
-    }
-
-
 def _level(driver: Driver, state: Path | None) -> str:
-    """The word for the level that the conformance suite found."""
+    """The key of the words for a driver's conformance level."""
     found = found_of(driver, state)
     return f"level_{found.level}" if found is not None else "level_none"
 
@@ -423,8 +399,8 @@ def _code_record(res: Res, language: str) -> CodeRecord:
 _CODES = sorted(Res, key=lambda res: res.code)
 
 
-def _speaks_of(res: Res, query: str) -> bool:
-    """Whether a line of the catalogue has the number ``query``, or all of its words in one of its texts."""
+def _matches(res: Res, query: str) -> bool:
+    """Whether a line of the catalogue has the number ``query``, or all of its words in its texts."""
     if not query:
         return True
     if query.isdigit():

@@ -1,7 +1,6 @@
-"""``/dm/static/``: the style and the scripts of the pages, read once and named by what is in them.
+"""``/dm/static/``: style and scripts of the pages, read once at start.
 
-A browser keeps a file and asks whether it is still the one; when the service was updated the tag differs and it takes
-the new one. No file comes from elsewhere.
+A browser caches a file and asks whether its `ETag` is still current; after an update of the service it differs.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ TYPES = {
     ".js": b"text/javascript; charset=utf-8",
     ".svg": b"image/svg+xml",
 }
-"""Media types by the end of a name."""
+"""Media types by file extension."""
 
 PREFIX = b"/dm/static/"
-"""Where the files are."""
+"""The path of the files."""
 
 
 class StaticFiles(Resource):
-    """The files beside the templates, by their names."""
+    """The static files by their names."""
 
     isLeaf = True
 
@@ -43,7 +42,7 @@ class StaticFiles(Resource):
                 self._files[PREFIX + file.name.encode()] = kind, tag, body
 
     def render(self, request: Request) -> bytes:
-        """The file, unless the caller has it."""
+        """The file, or 304 when the caller has it."""
         if request.method not in (b"GET", b"HEAD"):
             return not_allowed(request, b"GET", self._default_language)
         found = self._files.get(request.path)

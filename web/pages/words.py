@@ -1,7 +1,6 @@
-"""Every word that a page says, in both languages of the service.
+"""All texts of the pages in both languages.
 
-A template asks for a word by its key: ``{{ t("open_shift") }}``. What scripts say comes from here too: the keys in
-`FOR_SCRIPTS` travel with every page.
+A template gets a text by its key: ``{{ t("open_shift") }}``. Every page also has the texts in `FOR_SCRIPTS`.
 """
 
 from __future__ import annotations
@@ -499,7 +498,7 @@ _W: dict[str, tuple[str, str]] = {
 }
 
 WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE}.items()}
-"""The dictionary."""
+"""The texts by their keys."""
 
 FOR_SCRIPTS = (
     "connected",
@@ -570,14 +569,14 @@ FOR_SCRIPTS = (
     "progress_working",
     "progress_asking",
 )
-"""Keys whose words scripts need."""
+"""The keys that scripts need."""
 
 
 def speaker(language: str) -> Say:
-    """What gives the word for a key in ``language``; it raises `KeyError` for a key that nobody wrote down."""
+    """Returns the text of a key in ``language``; raises `KeyError` for an unknown key."""
     return lambda key: WORDS[key].for_language(language)
 
 
 def for_scripts(language: str) -> dict[str, str]:
-    """The words that scripts need, by their keys."""
+    """The texts that scripts need, by their keys."""
     return {key: WORDS[key].for_language(language) for key in FOR_SCRIPTS}

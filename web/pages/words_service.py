@@ -1,4 +1,4 @@
-"""Words of the pages about the service itself: certificate, database, log, protection, and keys of registers."""
+"""Texts of the pages about the service itself: certificate, database, log, access, and keys of registers."""
 
 from __future__ import annotations
 
@@ -248,4 +248,4 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Level 3: finds out about a lost answer itself; every main task",
     ),
 }
-"""Ukrainian and English by the key of the word."""
+"""Ukrainian and English text by key."""
