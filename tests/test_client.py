@@ -310,7 +310,7 @@ class SellTests(ClientCase):
 
         class Door:
             def request(self, *_: Any, **__: Any) -> Deferred[Any]:
-                return succeed(Response(401, b'{"res": 2000, "errortxt": "a right x-api-key is needed"}'))
+                return succeed(Response(401, b'{"res": 2000, "errortxt": "a valid x-api-key is required"}'))
 
         client = Client("http://till", http=Door(), clock=self.shop.clock)
         self.assertEqual(self.error(client.look_up("test", "sale-1"), Refused).answer.res, 2000)

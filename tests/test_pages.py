@@ -410,11 +410,11 @@ class SettingsPageTests(PageCase):
         """The page says that there is none, then whose is installed, how long it is good, and what is to be done."""
         path = "/dm/main/settings/certificate"
         page = self.page(path)
-        self.assertIn("nothing is encrypted", page.text)
+        self.assertIn("without encryption", page.text)
         self.assertEqual((page.all("button", id="remove"), "authority.pem" in page.text), ([], False))
         self.assertEqual(self.request("POST", "/dm/api/v3/tls/authority", {"names": ["desk.shop.local"]}).status, 200)
         page = self.page(path)
-        for told in ("desk.shop.local", "Start the service again", "800", "update-ca-certificates", "keytool"):
+        for told in ("desk.shop.local", "Restart the service", "800", "update-ca-certificates", "keytool"):
             self.assertIn(told, page.text)
         self.assertIn("/dm/api/v3/tls/authority.pem", page.links())
         self.assertEqual(len(page.all("button", id="remove")), 1)
@@ -431,7 +431,7 @@ class SettingsPageTests(PageCase):
             self.assertIn(told, page.text)
             self.assertEqual(len(page.all("span", class_=f"badge {'warn' if ends > 0 else 'bad'}")), 1)
         (folder / "desk.pem").write_bytes(b"nothing")
-        self.assertIn("would not start with it", self.page("/dm/main/settings/certificate").text)
+        self.assertIn("cannot start with this certificate", self.page("/dm/main/settings/certificate").text)
 
     def test_database(self) -> None:
         """Which database it is, how much is in it, and what the last look at it found."""
@@ -524,17 +524,17 @@ class SigningKeyTests(PageCase):
         path = f"/dm/main/receipts/{self.ids()['one']}"
         text = self.page(f"{path}/1").text
         at = "21.09.2026 09:00:00.000"
-        way = f"Signed with the register's key {at} Stored before it was sent Sent to the tax office {at}"
+        way = f"Signed with the register's key {at} Stored before it was sent Sent to the tax service {at}"
         self.assertIn(f"The request was received {at} {way} Confirmed and stored 3000000001 {at}", text)
         self.prro.done(self.prro.built().go_offline("uk"))
         number = self.shop.fiscal(1, device="one", receipt=shop_sale())["info"]["docno"]
         text = self.page(f"{path}/{number}").text
-        self.assertRegex(text, f"Signed with the register's key {at} Made offline and stored .* {at} Goes to the tax")
+        self.assertRegex(text, f"Signed with the register's key {at} Issued offline and stored .* {at} Will be sent")
         self.shop.clock.advance(60)
         self.prro.done(self.prro.built().go_online("uk"))
         text = self.page(f"{path}/{number}").text
-        self.assertIn("not later than the end of the offline session 21.09.2026 09:01:00.000", text)
-        self.assertNotIn("Goes to the tax", text)
+        self.assertIn("before the offline session ended 21.09.2026 09:01:00.000", text)
+        self.assertNotIn("Will be sent to the tax", text)
 
     def test_levels(self) -> None:
         """Where a driver is chosen its level stands beside it; one on which the suite never ran says so."""
@@ -542,9 +542,9 @@ class SigningKeyTests(PageCase):
         drivers["terminal", "tiny"] = replace(drivers["terminal", "zvt"], name="tiny", origin="tiny-terminal 1.0")
         text = self.page("/dm/devices/new?kind=terminal").text
         self.assertEqual(text.count("Level 1: does nothing twice"), 2)
-        self.assertIn("Level 3: finds out about a lost answer itself; every main task", text)
+        self.assertIn("Level 3: recovers a lost answer itself; all main tasks", text)
         self.assertIn("tiny · tiny-terminal 1.0", text)
-        self.assertEqual(text.count("Not looked at: no level is known"), 1)
+        self.assertEqual(text.count("Not tested: the level is unknown"), 1)
 
     def test_lines(self) -> None:
         """Texts of several lines, certificates and templates, have a field that keeps their lines."""
@@ -583,12 +583,12 @@ class OverviewTests(PageCase):
         """A register that is offline says since when, for how long it may, and how many numbers it has left."""
         self.open_shift()
         board = f"/dm/main/registers/{self.ids()['test']}"
-        self.assertNotIn("Time left offline", self.page(board).text)
+        self.assertNotIn("Offline time left", self.page(board).text)
         self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
         self.shop.clock.advance(3600 + 90)
         for path in ("/dm/main/", board, f"/dm/devices/{self.ids()['test']}"):
             text = self.page(path).text
-            self.assertIn("Offline since 21.09.2026 09:00:00 Time left offline 33 h 58 min", text, path)
+            self.assertIn("Offline since 21.09.2026 09:00:00 Offline time left 33 h 58 min", text, path)
             self.assertIn("Offline this month 1 h 1 min / 168 h Offline numbers left 9999", text)
         self.shop.clock.advance(34 * 3600)
         self.assertIn("time is up: close the shift", self.page(board).text)
@@ -613,7 +613,7 @@ class OverviewTests(PageCase):
 
     def test_chart(self) -> None:
         """Today's sales stand in a chart that is drawn without scripts and says its numbers as text too."""
-        self.assertIn("There were no sales today yet", self.page("/dm/main/").text)
+        self.assertIn("No sales yet today", self.page("/dm/main/").text)
         self.open_shift()
         self.sell()
         self.sell()
@@ -635,7 +635,7 @@ class OverviewTests(PageCase):
         path = f"/dm/main/receipts/{self.ids()['test']}/2"
         self.assertIn(path, page.links())
         text = self.page(path).text
-        self.assertIn("Sent, and no answer came Nobody knows the end. Before its next task the register asks", text)
+        self.assertIn("Sent, but no answer came The outcome is unknown. Before its next task", text)
         self.assertNotIn("Confirmed", text)
         self.shop.scenario()
         self.fiscal(18)
@@ -658,7 +658,7 @@ class OverviewTests(PageCase):
         page = self.page("/dm/main/")
         buttons = [button for button in page.all("button") if "data-settle" in button]
         self.assertEqual([button["data-outcome"] for button in buttons], ["approved", "refused"])
-        self.assertIn("Look at its slip", page.text)
+        self.assertIn("Check its slip", page.text)
         own = self.page(f"/dm/devices/{self.ids()['pos']}")
         self.assertEqual([button for button in own.all("button") if "data-settle" in button], buttons)
         self.assertIn("Last operation: payment, outcome unknown", own.text)
@@ -697,9 +697,9 @@ class OverviewTests(PageCase):
         """A device that works just now is shown so."""
         device = self.shop.core.devices.by_name("test")
         self.successResultOf(Deferred.fromCoroutine(device.turns.take()))
-        self.assertIn("working", self.page("/dm/main/").text)
+        self.assertIn("busy", self.page("/dm/main/").text)
         device.turns.give_back()
-        self.assertNotIn("working", self.page("/dm/main/").text)
+        self.assertNotIn("busy", self.page("/dm/main/").text)
 
     def test_broken_device(self) -> None:
         """A device that cannot be built is shown with the reason, and the page is there all the same."""
@@ -767,7 +767,7 @@ class ReceiptTests(PageCase):
         page = self.page("/dm/main/receipts?from=2026-02-31&sum=many&tag=x")
         self.assertEqual({str(found["name"]) for found in page.all("input", aria_invalid="true")}, {"from", "sum"})
         self.assertEqual(page.all("input", id="f-tag")[0]["value"], "x")
-        self.assertIn("the sum has to be a number", page.text)
+        self.assertIn("the sum must be a number", page.text)
 
     def test_pages(self) -> None:
         """More documents than a page holds are turned over, and the search goes along."""
@@ -789,10 +789,10 @@ class ReceiptTests(PageCase):
             "sale-1",
             "Олена",
             "The request was received 21.09.2026 09:00:00.000",
-            "Sent to the tax office",
+            "Sent to the tax service",
             "Confirmed and stored",
-            "Steps without a time have none of their own",
-            "It was not printed",
+            "Steps without a time happened between",
+            "Not printed",
             '"task_status": 1',
         ):
             self.assertIn(there, page.text)
@@ -802,8 +802,8 @@ class ReceiptTests(PageCase):
         self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
         number = self.sell()["info"]["docno"]
         text = self.page(f"/dm/main/receipts/{self.ids()['test']}/{number}").text
-        self.assertIn("Made offline", text)
-        self.assertNotIn("Sent to the tax office", text)
+        self.assertIn("Issued offline", text)
+        self.assertNotIn("Sent to the tax service", text)
 
     def test_picture(self) -> None:
         """The picture is a PNG, and it is there while the register works: looking never keeps a till waiting."""

@@ -245,7 +245,7 @@ class BoardTests(BrowserCase):
         """The worst day: the tax office took it, the answer was lost, the person repeats. It is there once."""
         self.scenario({"on": "cash_in", "then": "lost_after"})
         self.put_in()
-        self.assertIn("Підсумок поки невідомий", self.outcome())
+        self.assertIn("Результат поки невідомий", self.outcome())
         self.see("#pending:not([hidden])")
         self.picture("pending")
         self.click("#pending button.main")
@@ -282,7 +282,7 @@ class LivePageTests(BrowserCase):
         """A page shows a sale as it happens, says when the service is gone, and goes on after its restart."""
         self.open_shift(self.service)
         self.go("/dm/main/")
-        self.see("#line:has-text('Дані оновлюються самі')")
+        self.see("#line:has-text('Дані оновлюються автоматично')")
         self.service.execute(sale("sale-1"))
         self.see("#live-registers a:has-text('Продаж № 2')")
         self.see("#live-today rect.bar")
@@ -348,7 +348,7 @@ class TryingTests(BrowserCase):
         self.click("#console button.main")
         self.see("#answer:has-text('\"task_status\": 1')")
         self.assertEqual(len(self.service.sales()), 2)
-        self.page.select_option("#example", label="Пошук за ключем")
+        self.page.select_option("#example", label="Пошук за tag")
         self.click("#console button.main")
         self.see("#meaning h2:has-text('Це вже було зроблено')")
         self.page.select_option("#example", label="Відкрити зміну")

@@ -116,7 +116,7 @@ class DeedTests(KeyboardCase):
         self.assertEqual(len(self.service.sales()), 1)
 
     def test_lost_answer(self) -> None:
-        """An action without an answer is repeated by keys; the focus stays at what came of it."""
+        """Action without an answer is repeated by keys; the focus stays at what came of it."""
         self.open_shift(self.service)
         rules = [{"on": "cash_in", "then": "lost_after"}]
         self.service.request("PUT", f"{self.service.device()}/scenario", {"rules": rules})
@@ -189,7 +189,7 @@ class DeedTests(KeyboardCase):
         """A page that looks anew while it asks a question does not lose the place to which the focus goes back."""
         self.service.request("POST", "/dm/api/v3/api-keys", {"name": "one"})
         self.go("/dm/main/settings")
-        self.see("#line:has-text('Дані оновлюються самі')")
+        self.see("#line:has-text('Дані оновлюються автоматично')")
         self.walk_to("#live-keys [data-key]")
         self.press("Enter")
         self.see("#sure-key[open]")

@@ -58,7 +58,7 @@ class CertificateTests(ServicePageCase):
 
     @promises("1.4.2")
     def test_authority(self) -> None:
-        """A local authority is made by one press, its certificate can be had, the rest is told; and it goes again."""
+        """One press creates a local authority; its certificate can be downloaded, the other one removed."""
         self.go("/dm/main/settings/certificate")
         self.assertIn("Сертифіката немає", self.text("#live-certificate"))
         self.fill("#names", "desk.shop.local\n192.0.2.7")
