@@ -15,9 +15,8 @@ from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.drivers import BadSettings
-from dmtwisted.results import Refused, Res
 from web.answers import json_answer, not_found, plain_answer
-from web.management import HttpRefusal, answer_errors, lasting, read_object
+from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
 
 AUTHORITY = "authority.pem"
@@ -59,7 +58,8 @@ class CertificateApi:
 
     def __init__(self, core: Core, default_language: str) -> None:
         self._core, self.default_language = core, default_language
-        self._busy = False
+        # Each order may keep a processor busy for a while.
+        self._checking = OneAtATime("another certificate is being checked")
 
     @app.route("/dm/api/v3/tls", methods=["GET"])
     async def status(self, request: IRequest) -> bytes:
@@ -126,14 +126,8 @@ class CertificateApi:
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
             raise HttpRefusal(409, "there is no state folder to keep a certificate in")
-        if self._busy:
-            # Each order may keep a processor busy for a while.
-            raise Refused(Res.DEVICE_BUSY, note="another certificate is being checked")
-        self._busy = True
-        try:
+        with self._checking:
             found = await self._order(do, **what)
-        finally:
-            self._busy = False
         why = found.error or self._take_up()
         if why:
             raise HttpRefusal(422, why)

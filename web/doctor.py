@@ -12,9 +12,8 @@ from twisted.web.iweb import IRequest
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.doctor.findings import Finding, FindingRecord, Fix, status
-from dmtwisted.results import Refused, Res
 from web.answers import json_answer, language_of
-from web.management import HttpRefusal, answer_errors, lasting, read_object
+from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 
 if TYPE_CHECKING:
     from dmtwisted.doctor.service import Doctor
@@ -39,7 +38,7 @@ class Examination:
 
     def __init__(self, core: Core) -> None:
         self._core, self._called = core, False
-        self._busy = False
+        self._checking = OneAtATime("a check is already running")
 
     @cached_property
     def _doctor(self) -> Doctor:
@@ -63,27 +62,16 @@ class Examination:
 
         :raises Refused: when a check is already running.
         """
-        self._begin()
-        try:
+        with self._checking:
             return await self._doctor.examine()
-        finally:
-            self._busy = False
 
     async def mend(self, fix: str) -> str:
         """Fix what ``fix`` names; the reason when that fails.
 
         :raises Refused: when a check is already running.
         """
-        self._begin()
-        try:
+        with self._checking:
             return await self._doctor.mend(Fix(fix))
-        finally:
-            self._busy = False
-
-    def _begin(self) -> None:
-        if self._busy:
-            raise Refused(Res.DEVICE_BUSY, note="a check is already running")
-        self._busy = True
 
 
 class DoctorApi:

@@ -12,11 +12,10 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.results import Refused, Res
-from protocols.members import explain
 from web.answers import Done
-from web.management import answer_errors, lasting
+from web.management import answer_errors, lasting, read_object
 from web.prro import answer_in_body, register_of
-from web.uploads import Form, bytes_of, is_form, read_body, read_form
+from web.uploads import Form, bytes_of, is_form, read_form
 
 
 class KeyUpload(msgspec.Struct, frozen=True):
@@ -84,7 +83,7 @@ def _upload(request: IRequest) -> KeyUpload:
     :raises Refused: 2000 when the body is neither.
     :raises BadSettings: when a member is missing or does not fit.
     """
-    upload = _of_form(read_form(request)) if is_form(request) else _of_json(read_body(request))
+    upload = _of_form(read_form(request)) if is_form(request) else _of_json(read_object(request, _JsonUpload))
     if not upload.key:
         raise BadSettings("key", "the key file is expected")
     return upload
@@ -101,13 +100,7 @@ class _JsonUpload(msgspec.Struct):
     certificate: str | list[str] | None = None
 
 
-def _of_json(body: bytes) -> KeyUpload:
-    try:
-        upload = msgspec.json.decode(body, type=_JsonUpload)
-    except msgspec.ValidationError as error:
-        raise BadSettings(*explain(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
+def _of_json(upload: _JsonUpload) -> KeyUpload:
     given: Any = upload.certificate or []
     certificates = [given] if isinstance(given, str) else given
     return KeyUpload(

@@ -38,6 +38,24 @@ _STATUS = {
 """HTTP statuses of results about the resource or the body; any other refusal is a conflict."""
 
 
+class OneAtATime:
+    """A context for work that must not run twice at a time.
+
+    :raises Refused: 1105 with ``note`` on entry while the work is running.
+    """
+
+    def __init__(self, note: str) -> None:
+        self._note, self._busy = note, False
+
+    def __enter__(self) -> None:
+        if self._busy:
+            raise Refused(Res.DEVICE_BUSY, note=self._note)
+        self._busy = True
+
+    def __exit__(self, *_: object) -> None:
+        self._busy = False
+
+
 class HttpRefusal(Exception):
     """A request that cannot be served, with its HTTP status and the reason."""
 

@@ -11,10 +11,9 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.clock import stamp14, stamp17
 from dmtwisted.core import Core
-from dmtwisted.results import Refused, Res
 from dmtwisted.store.facts import Facts, FileCheck, check_file, facts_of
 from web.answers import json_answer, plain_answer
-from web.management import answer_errors, lasting
+from web.management import OneAtATime, answer_errors, lasting
 
 LINES = 200
 """Lines of the log in one answer."""
@@ -64,7 +63,7 @@ class Database:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.verdict: FileCheck | None = None
-        self.busy = False
+        self._checking = OneAtATime("a check is already running")
 
     async def facts(self) -> Facts:
         """Which one, how large, how much it contains.
@@ -78,13 +77,8 @@ class Database:
 
         :raises Refused: when a check is already running.
         """
-        if self.busy:
-            raise Refused(Res.DEVICE_BUSY, note="a check is already running")
-        self.busy = True
-        try:
+        with self._checking:
             self.verdict = await check_file(self._core.config, self._core.clock)
-        finally:
-            self.busy = False
         return self.verdict
 
 

@@ -16,21 +16,8 @@ VISIBLE = 5
 """The most fields that are shown at first."""
 
 FIRST = (
-    "interface",
-    "host",
-    "port",
-    "serial_port",
-    "baudrate",
-    "device_file",
-    "queue",
-    "server_url",
-    "fiscal_number",
-    "local_number",
-    "shopname",
-    "name",
-    "profile",
-    "merchant",
-    "wait_s",
+    *("interface", "host", "port", "serial_port", "baudrate", "device_file", "queue"),
+    *("server_url", "fiscal_number", "local_number", "shopname", "name", "profile", "merchant", "wait_s"),
 )
 """Settings that most people need, in this order: where the device is, then its names."""
 

@@ -40,7 +40,7 @@ FILTERS = ("device", "from", "to", "number", "tag", "sum")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Search:
     """A search as a person filled it in, and its mistakes."""
 
     given: dict[str, str]
@@ -57,7 +57,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """One page of found documents; ``partly`` when only the newest documents were read."""
 
     documents: tuple[ListedDocument, ...] = ()
@@ -77,7 +77,7 @@ class Step:
     good: bool = True
 
 
-def wanted(given: dict[str, str]) -> Wanted:
+def wanted(given: dict[str, str]) -> Search:
     """The search in the fields ``given``."""
     given = {name: given.get(name, "").strip() for name in (*FILTERS, "page")}
     mistakes: list[tuple[str, str]] = []
@@ -95,10 +95,10 @@ def wanted(given: dict[str, str]) -> Wanted:
         except NotANumber:
             mistakes.append(("sum", "not_a_sum"))
     page = int(given["page"]) if re.fullmatch(r"[1-9][0-9]{0,5}", given["page"]) else 1
-    return Wanted(given, tuple(mistakes), moments["from"], moments["to"], amount, page)
+    return Search(given, tuple(mistakes), moments["from"], moments["to"], amount, page)
 
 
-async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
+async def find(store: IStore, devices: Devices, asked: Search) -> SearchResult:
     """The documents that match ``asked``, newest first.
 
     :raises StoreFailed: when the store does not answer.
@@ -108,7 +108,7 @@ async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
     if named:
         registers = {n: device for n, device in registers.items() if named in (device.name, device.row.dev_id)}
     if not registers or asked.has_mistakes:
-        return Found()
+        return SearchResult()
     number, tag = asked.given["number"], asked.given["tag"]
     query = DocumentQuery(
         devices=list(registers), kinds=[], at_from=asked.at_from, at_to=asked.at_to, limit=PAGE_SIZE
@@ -126,7 +126,7 @@ async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
         return await _by_sum(store, registers, asked, query)
     paged = msgspec.structs.replace(query, offset=(asked.page - 1) * PAGE_SIZE)
     found = await store.find_documents(paged)
-    return Found(
+    return SearchResult(
         tuple(listed(row, registers[row.device_n]) for row in found.documents),
         found.total,
         asked.page,
@@ -134,7 +134,7 @@ async def find(store: IStore, devices: Devices, asked: Wanted) -> Found:
     )
 
 
-def _fits(row: FoundDocument, device: Device, asked: Wanted) -> bool:
+def _fits(row: FoundDocument, device: Device, asked: Search) -> bool:
     """Whether a row that was found by its number or tag has the wanted tag and sum."""
     try:
         value = documents.decode(row.value)
@@ -145,7 +145,7 @@ def _fits(row: FoundDocument, device: Device, asked: Wanted) -> bool:
     return asked.sum is None or asked.sum == listed(row, device).sum
 
 
-async def _by_sum(store: IStore, registers: dict[int, Device], asked: Wanted, query: DocumentQuery) -> Found:
+async def _by_sum(store: IStore, registers: dict[int, Device], asked: Search, query: DocumentQuery) -> SearchResult:
     rows: list[FoundDocument] = []
     offset = 0
     while True:
@@ -156,11 +156,11 @@ async def _by_sum(store: IStore, registers: dict[int, Device], asked: Wanted, qu
             break
     first = (asked.page - 1) * PAGE_SIZE
     page = tuple(listed(row, registers[row.device_n]) for row in rows[first : first + PAGE_SIZE])
-    return Found(page, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
+    return SearchResult(page, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
 
 
-def _found(rows: list[FoundDocument], registers: dict[int, Device]) -> Found:
-    return Found(tuple(listed(row, registers[row.device_n]) for row in rows), len(rows))
+def _found(rows: list[FoundDocument], registers: dict[int, Device]) -> SearchResult:
+    return SearchResult(tuple(listed(row, registers[row.device_n]) for row in rows), len(rows))
 
 
 async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument, Document] | None:

@@ -1,4 +1,4 @@
-// The interface for programs, read from its own document: groups of paths, their members, examples to try.
+// The interface for programs, from its OpenAPI document: groups of paths, their members, examples to try.
 
 import { $, ask, data, make, NoAnswer } from "./base.js";
 
@@ -6,12 +6,12 @@ const place = $("#interface");
 
 const nameOf = (reference) => reference.split("/").pop();
 
-/** The text with what stands in `back ticks` as code. */
+/** The text, with `back ticks` as code. */
 function prose(text) {
   return (text ?? "").split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
 }
 
-/** What kind of value a schema asks for, in a word or two. */
+/** The type of a schema's value, in a word or two. */
 function kindOf(schema) {
   if (schema.$ref) return nameOf(schema.$ref);
   if ("const" in schema) return JSON.stringify(schema.const);
@@ -50,7 +50,7 @@ function folded(title, ...content) {
   return make("details", {}, make("summary", {}, ...[].concat(title)), ...content);
 }
 
-/** One example: the members of its request, the request, the answer that was given, and the way to the console. */
+/** One example: the members of its request, the request, its answer, and a link to the console. */
 function exampleOf(path, name, example, answered, schemas) {
   const asked = "Ask" + name.split("-").map((word) => word[0].toUpperCase() + word.slice(1)).join("");
   const hash = encodeURIComponent(JSON.stringify({ path, body: example.value }));

@@ -1,28 +1,28 @@
-// What every script of the pages shares: words, requests to the service, small pieces of page.
+// Shared by all scripts: texts, requests to the service, small parts of pages.
 
 const block = (id) => {
   const found = document.getElementById(id);
   return found ? JSON.parse(found.textContent) : {};
 };
 
-/** The words of the page's language, by key. */
+/** The texts in the page's language, by key. */
 export const words = block("words");
 
-/** What the server gave the page to work with. */
+/** The data that the server put into the page. */
 export const data = block("data");
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-/** The service could not be asked, or what answered was not the service. */
+/** The service did not answer, or something else answered. */
 export class NoAnswer extends Error {}
 
 /**
- * Ask the service. Resolves to `{status, json, text}`; whoever has to log in first is taken to the login page.
+ * Send a request. Resolves to `{status, json, text}`; goes to the login page when a login is required.
  */
 export async function ask(method, path, body) {
   const headers = { "Accept-Language": document.documentElement.lang };
-  // A form names its own type, with the mark between its parts.
+  // The browser sets the type of a form, with its boundary.
   const form = body instanceof FormData;
   if (body !== undefined && !form) headers["Content-Type"] = "application/json";
   let answer;
@@ -55,7 +55,7 @@ export async function askOrNull(method, path, body) {
   }
 }
 
-/** A name that nobody else gives: made here, because pages without https have no `crypto.randomUUID`. */
+/** A UUID; pages without https have no `crypto.randomUUID`. */
 export function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -76,7 +76,7 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Ask the person by the dialog with this id; resolves to whether the answer was yes. */
+/** Open the dialog with this id; resolves to whether the person chose yes. */
 export function sure(id) {
   const dialog = document.getElementById(id);
   return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export function sure(id) {
   });
 }
 
-/** Do `work` once at a time for a button: a second press while it runs does nothing. */
+/** Do `work` for a button; a second press while it runs does nothing. */
 export async function once(button, work) {
   if (button.getAttribute("aria-busy") === "true") return undefined;
   button.setAttribute("aria-busy", "true");
@@ -97,5 +97,5 @@ export async function once(button, work) {
   }
 }
 
-/** Let pages look anew at what the server knows, at once instead of with the next event. */
+/** Let the page reload its live parts now instead of with the next event. */
 export const lookAgain = () => document.dispatchEvent(new Event("look-again"));

@@ -1,4 +1,4 @@
-// The cashier's board: every button is a task of the register, done once.
+// Actions of a cashier: every button is a task of the register, done once.
 
 import { $, $$, ask, data, lookAgain, NoAnswer, once, sure } from "./base.js";
 import { explain } from "./outcome.js";

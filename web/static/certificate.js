@@ -1,4 +1,4 @@
-// The certificate: installed from files, made by the local authority, taken away.
+// The certificate: installed from files, issued by the local authority, removed.
 
 import { $, askOrNull, lookAgain, once, sure, words } from "./base.js";
 import { explain, say } from "./outcome.js";

@@ -1,4 +1,4 @@
-// Requests as a till sends them: written, sent, and their answers taken apart.
+// Requests as a till sends them: edit, send, read the answer.
 
 import { $, ask, data, make, NoAnswer, once, uuid, words } from "./base.js";
 import { inWords, meaningOf } from "./outcome.js";
@@ -9,7 +9,7 @@ let sent = "";
 
 function put(index) {
   const example = data.examples[index];
-  // Another request is another act; only a look-up asks for what was sent before.
+  // Another request gets another key; only a look-up uses the last one.
   key = example.body.type === 0 && sent ? sent : uuid();
   $("#where").value = example.path;
   body.value = JSON.stringify(example.body, null, 2).replaceAll("{tag}", key);
@@ -45,7 +45,7 @@ async function send() {
   let raw = "";
   if (body.value.includes(key)) sent = key;
   try {
-    // The text as it was written, not as a script would spell it: 2.0 stays 2.0.
+    // The text as it was written: 2.0 stays 2.0.
     ({ json: answer, text: raw } = await ask("POST", $("#where").value, body.value));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
@@ -53,7 +53,7 @@ async function send() {
   await show(answer, raw);
 }
 
-/** JSON text with a member a line, each value spelled as it came: 2.0 stays 2.0. */
+/** JSON text with one member per line, each value as it came: 2.0 stays 2.0. */
 function pretty(raw) {
   let depth = 0;
   let written = "";
@@ -64,14 +64,14 @@ function pretty(raw) {
       written += token + line();
     } else if (token === "}" || token === "]") {
       depth -= 1;
-      // An object without members stays on its line.
+      // An empty object stays on its line.
       written = /[{[]\s*$/.test(written) ? written.trimEnd() + token : written + line() + token;
     } else if (token === ",") {
       written += token + line();
     } else if (token === ":") {
       written += ": ";
     } else {
-      // Forms of many kilobytes would hide everything else.
+      // Print forms of many kilobytes would hide everything else.
       written += token.startsWith('"data:') ? `${token.slice(0, 48)}…"` : token;
     }
   }
@@ -97,7 +97,7 @@ async function show(answer, raw) {
   text.textContent = pretty(raw);
 }
 
-/** A request that another page hands over, after the `#`: `{path, body}`. It is put in, and sent by a person alone. */
+/** A request from another page, after the `#`: `{path, body}`. It is shown; only a person sends it. */
 function handedOver() {
   try {
     const { path, body: asked } = JSON.parse(decodeURIComponent(location.hash.slice(1)));

@@ -1,4 +1,4 @@
-// The database: a look at all of it, and how long things are kept.
+// The database: its check, and how long things are kept.
 
 import { $, askOrNull, lookAgain, once, words } from "./base.js";
 import { explain, say } from "./outcome.js";
@@ -7,7 +7,7 @@ import "./keeping.js";
 const backUp = $("#back-up");
 backUp.addEventListener("click", () => once(backUp, async () => {
   const { status, json } = await askOrNull("POST", "/dm/api/v3/backups", {});
-  // The list tells how far it is, and when it is there.
+  // The list shows the progress and the result.
   if (status === 202) $("#outcome").hidden = true;
   else await explain(json, backUp.textContent);
   lookAgain();

@@ -1,4 +1,4 @@
-// One device: tried, asked, printed on, deleted.
+// One device: check, actions, test prints, deletion.
 
 import { $, $$, ask, data, lookAgain, NoAnswer, once, sure } from "./base.js";
 import { explain } from "./outcome.js";

@@ -1,4 +1,4 @@
-// The check-up: everything looked at, and what can be mended mended by a button.
+// The check-up: check everything, and fix findings by a button.
 
 import { $, askOrNull, lookAgain, once, words } from "./base.js";
 import { explain, say } from "./outcome.js";

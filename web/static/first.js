@@ -1,4 +1,4 @@
-// The way to the first receipt: a register, its shift, a coffee, and the picture of what was sold.
+// The steps to the first receipt: a register, its shift, a coffee, and the picture of the receipt.
 
 import { $, ask, data, NoAnswer, once } from "./base.js";
 import { explain } from "./outcome.js";
@@ -30,7 +30,7 @@ on("#open", async (button) => {
   const answer = await perform(button.textContent, "/dm/execute", {
     ver: 6, device: data.device, type: 1, fiscal: { task: 0 },
   });
-  // 1096: somebody has opened it meanwhile, which is as good.
+  // 1096: the shift was opened meanwhile, which is just as good.
   if (answer && (answer.res === 0 || answer.res === 1096)) {
     button.disabled = true;
     button.closest("li").classList.add("done");

@@ -1,4 +1,4 @@
-// Forms of the service's settings: what they hold is sent as it is named.
+// Forms of the service's settings: each field is sent by its name.
 
 import { $, $$, askOrNull, once, words } from "./base.js";
 import { explain, say } from "./outcome.js";
@@ -14,7 +14,7 @@ for (const form of $$("form[data-settings]")) {
     const button = $("button", form);
     once(button, async () => {
       const members = Object.fromEntries($$("input, textarea", form).map((input) => [input.name, valueOf(input)]));
-      // An empty form of the shop's own is taken away; clients of old send it empty with every change.
+      // An empty template removes the shop's own; old clients send it empty with every change.
       if (members.pf_custom === "") members.pf_del_custom = true;
       const { json } = await askOrNull("POST", "/dm/main/api/v1/settings", members);
       if (json?.res !== 0) {
@@ -22,7 +22,7 @@ for (const form of $$("form[data-settings]")) {
         return;
       }
       say(words.saved);
-      // The login may be asked for from now on, or no more.
+      // The login may have been switched on or off.
       if ("usr_uiauth" in members) location.reload();
     });
   });

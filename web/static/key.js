@@ -1,4 +1,4 @@
-// The key with which a register signs: chosen or dropped, and sent with its password.
+// The signing key of a register: chosen or dropped, and sent with its password.
 
 import { $, askOrNull, data, lookAgain, once, words } from "./base.js";
 import { explain, say } from "./outcome.js";
@@ -19,7 +19,7 @@ form.addEventListener("submit", (event) => {
       return;
     }
     form.reset();
-    // What is folded away cannot keep the focus.
+    // A folded element cannot keep the focus.
     $("summary", form.closest("details")).focus();
     form.closest("details").open = false;
     say(`${words.key_loaded}: ${json.signinfo}`);

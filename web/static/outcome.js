@@ -1,4 +1,4 @@
-// An answer in plain words: what happened, what to do, and what a person looks for in it.
+// An answer in plain words: what happened, what to do, and the important members.
 
 import { $, ask, make, words } from "./base.js";
 
@@ -18,7 +18,7 @@ export async function meaningOf(code) {
 
 const money = (value) => Number(value).toFixed(2);
 
-/** Members of `info` that people look for, in words. */
+/** Members of `info` that are important for people. */
 function facts(info) {
   const told = [
     ["document_number", info.docno],
@@ -38,7 +38,7 @@ function facts(info) {
   });
 }
 
-/** The parts that say what `answer` means; null stands for no answer at all. */
+/** The elements that explain `answer`; null means no answer at all. */
 export async function inWords(answer, title) {
   if (answer === null) {
     return { look: "open", parts: [make("h2", {}, `${title}: ${words.no_answer}`)] };
@@ -50,7 +50,7 @@ export async function inWords(answer, title) {
     parts.push(make("h2", {}, `${title}: ${answer.task_status === 2 ? words.done_before : words.done}`));
   } else {
     look = answer.res_action === 2 ? "open" : "failed";
-    parts.push(make("h2", {}, `${title}: ${look === "open" ? words.nobody_knows : words.failed}`));
+    parts.push(make("h2", {}, `${title}: ${look === "open" ? words.outcome_unknown : words.failed}`));
     parts.push(make("p", { class: "trouble" }, answer.errortxt || String(res)));
     if (answer.aq_errortxt) parts.push(make("p", {}, answer.aq_errortxt));
     const line = await meaningOf(res);
@@ -67,7 +67,7 @@ export async function inWords(answer, title) {
   return { look, parts };
 }
 
-/** Show what `answer` means in the page's place for it. */
+/** Explain `answer` in the page's outcome. */
 export async function explain(answer, title) {
   const place = $("#outcome");
   if (!place) return;
@@ -78,7 +78,7 @@ export async function explain(answer, title) {
   place.scrollIntoView({ block: "nearest" });
 }
 
-/** Say a line of our own there. */
+/** Show another line there. */
 export function say(text, look = "done") {
   const place = $("#outcome");
   place.className = `outcome ${look}`;

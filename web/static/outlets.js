@@ -1,11 +1,11 @@
-// The outlets that the tax service knows for a register's key: one of them is taken into the settings.
+// The outlets of a register's key at the tax service; the chosen one goes into the settings.
 
 import { $, askOrNull, data, make, once, words } from "./base.js";
 import { explain } from "./outcome.js";
 
 const place = $("#outlets");
 
-/** Put what the tax service knows of a register into the form; nothing is kept before it is saved. */
+/** Fill the form with the data of the tax service; nothing is stored before it is saved. */
 function take(outlet, register) {
   const known = {
     fiscal_number: register.fiscal_number,

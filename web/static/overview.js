@@ -1,4 +1,4 @@
-// What a person does about operations whose end nobody knows.
+// Actions on operations with an unknown outcome.
 
 import { ask, lookAgain, NoAnswer, once, sure } from "./base.js";
 import { explain } from "./outcome.js";
@@ -20,7 +20,7 @@ document.addEventListener("click", async (event) => {
   const { ask: device, settle, outcome, reprint } = button.dataset;
   const title = button.textContent;
   if (device) {
-    // Any task makes the service find out first; the status is the one that changes nothing.
+    // Any task makes the service find out first; the status changes nothing itself.
     await once(button, () => tell(title, "POST", "/dm/execute", { ver: 6, device, type: 1, fiscal: { task: 18 } }));
   } else if (settle) {
     if (await sure(button.dataset.sure ?? "sure-settle")) {

@@ -1,9 +1,9 @@
-// What every page does: switch the language, log out, and keep what it shows up to date.
+// On every page: switch the language, log out, and keep the page up to date.
 
 import { $, $$, ask, words } from "./base.js";
 
 const IDLE = 10 * 60_000; // The web interface asks for the login again after ten minutes (specification 5.4).
-const CALM = 1500; // Milliseconds between two looks: many events are one look.
+const CALM = 1500; // Milliseconds between two reloads: many events cause one reload.
 
 const line = $("#line");
 
@@ -24,7 +24,7 @@ for (const button of $$("[data-logout]")) {
   });
 }
 
-// Looking anew: the same page is fetched, and the parts that are marked are put in the place of the old ones.
+// Reload: fetch the same page, and replace its live parts.
 
 const focusable = "a[href], button, input, select, summary, [tabindex]";
 let timer = 0;
@@ -34,14 +34,14 @@ let looking = false;
 let again = false;
 
 function soon() {
-  // A short wait gathers the events of one act; then at most one look in a while.
+  // A short wait gathers the events of one action; then at most one reload at a time.
   if (!timer) timer = setTimeout(look, Math.max(200, looked + calm - Date.now()));
 }
 
 async function look() {
   timer = 0;
   looked = Date.now();
-  // A question gives the focus back to the button that asked it: that one must stay meanwhile.
+  // A dialog returns the focus to its button, so the button must stay meanwhile.
   if ($("dialog[open]")) {
     soon();
     return;
@@ -57,10 +57,10 @@ async function look() {
     else if ($("dialog[open]")) again = true;
     else if (answer.ok) takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
   } catch {
-    // The line is down; the events tell when it is there again.
+    // No connection; the event stream notices when it is back.
   } finally {
     looking = false;
-    // A look that takes long is taken less often: tills come first.
+    // A slow reload is repeated less often: tills come first.
     calm = Math.max(CALM, 10 * (Date.now() - looked));
   }
   if (again) {
@@ -69,14 +69,14 @@ async function look() {
   }
 }
 
-/** What tells a control from its neighbours, whatever its words say by now. */
+/** What identifies a control, even when its text changes. */
 const nameOf = (each) => [each.tagName, each.id, each.getAttribute("href"), JSON.stringify(each.dataset)].join(" ");
 
 function takeOver(fresh) {
   for (const part of $$("[data-live]")) {
     const other = fresh.getElementById(part.id);
     if (!other || other.innerHTML === part.innerHTML) continue;
-    // Whoever works by keyboard keeps the control, or the place where it was.
+    // With the keyboard, the focus stays on the control, or goes to its place.
     const held = document.activeElement;
     const place = part.contains(held) ? $$(focusable, part).indexOf(held) : -1;
     part.replaceChildren(...[...other.childNodes].map((node) => document.importNode(node, true)));
@@ -105,7 +105,7 @@ function listen() {
   source.addEventListener("hello", (event) => {
     const hello = JSON.parse(event.data);
     connected(true);
-    // Another run of the service, or events that were missed: everything may be otherwise.
+    // After a restart of the service or missed events, everything may have changed.
     if (!greeted || hello.missed || hello.service !== service) soon();
     greeted = true;
     service = hello.service;
@@ -122,7 +122,7 @@ function listen() {
   });
   source.addEventListener("error", () => {
     connected(false);
-    // A browser gives up when something else than events answers; the service may be on its way up.
+    // A browser gives up when something other than events answers; the service may be starting.
     if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   });
 }
@@ -131,8 +131,8 @@ document.addEventListener("look-again", () => soon());
 
 if ($("[data-live]") || $("[data-progress]") || $("#outcome")) listen();
 
-// A page that looks anew by itself must not keep a login alive that nobody uses.
-// Whoever works in another tab uses it: the last touch is shared by all tabs.
+// A page that reloads by itself must not keep an unused session alive.
+// Work in another tab counts: all tabs share the time of the last action.
 if (document.body.dataset.login === "on") {
   const touched = () => localStorage.setItem("dm.touched", String(Date.now()));
   touched();

@@ -4,7 +4,7 @@ import { $, askOrNull, lookAgain, make, once, sure, words } from "./base.js";
 import { explain, say } from "./outcome.js";
 import "./keeping.js";
 
-/** Show a key: now or never. */
+/** Show a new key, for the only time. */
 function showKey(json) {
   say(words.new_key);
   $("#outcome").append(make("p", { class: "code" }, json.key));

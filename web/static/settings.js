@@ -13,7 +13,7 @@ function own(field, selector) {
   return $$(selector, field).find((each) => each.closest("[data-field]") === field);
 }
 
-/** The value of a field; MISSING when it says nothing. */
+/** The value of a field; MISSING when it is empty. */
 function valueOf(field) {
   const control = field.dataset.control;
   if (control === "group") {
@@ -34,7 +34,7 @@ function valueOf(field) {
     case "choice":
       return JSON.parse(input.value);
     case "number":
-      // A browser that finds no number in the field gives nothing; the service then says what it expects.
+      // For a field without a number the browser returns nothing; the service then says what it expects.
       if (input.validity.badInput) return "?";
       if (text === "") return field.hasAttribute("data-nullable") ? null : MISSING;
       return Number(text);
@@ -61,7 +61,7 @@ function collect(root) {
   return found;
 }
 
-/** What differs from what the page came with: what nobody touched stays the driver's own default. */
+/** The changed fields; the others keep the driver's defaults. */
 function changes() {
   const found = {};
   for (const field of fieldsIn(form)) {
@@ -81,7 +81,7 @@ function clearMistakes() {
   for (const input of $$("[aria-invalid]", form)) input.removeAttribute("aria-invalid");
 }
 
-/** Show a mistake at its field, unfolded and with the cursor in it; false when there is no such field. */
+/** Show a mistake at its field, unfolded and focused; false without such a field. */
 function showMistake(path, text) {
   const steps = path.split(".");
   let field = null;
@@ -114,7 +114,7 @@ function pathOf(field) {
   return `${outer ? pathOf(outer) : "settings"}.${field.dataset.field}`;
 }
 
-/** What is wrong with a field as far as the page itself can see, in plain words; empty when nothing is. */
+/** The mistake of a field that the page itself can see, in plain words; empty without one. */
 function mistakeIn(field) {
   if (field.dataset.control === "json") {
     try {
@@ -135,7 +135,7 @@ function mistakeIn(field) {
   return input.validity.patternMismatch ? words.wrong_form : "";
 }
 
-/** Whether the form can be read; the first mistake that the page itself sees is shown. */
+/** Whether the form has no visible mistake; the first one is shown. */
 function readable() {
   clearMistakes();
   if (!$("#device").value.trim()) return !showMistake("device", words.needed);
@@ -151,11 +151,11 @@ async function refused(answer, title) {
   if (!shown.length || shown.includes(false)) await explain(answer, title);
 }
 
-// Asking the service
+// Requests to the service
 
 const named = () => ({ device: $("#device").value.trim(), settings: changes() });
 
-/** Try the settings before anything is kept; true when the device answered. */
+/** Check the settings before anything is stored; true when the device answered. */
 async function tried(title, saveAnyway) {
   say(words.working);
   const body = { ...named(), kind: data.kind, driver: data.driver };
@@ -199,7 +199,7 @@ async function change(title) {
   lookAgain();
 }
 
-// Fields that mean something only with some kinds of line
+// Fields that apply only with some interfaces
 
 function adapt() {
   const way = $('[data-field="interface"] select', form);

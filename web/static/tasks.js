@@ -1,15 +1,15 @@
 // Tasks that are done once, whatever happens to the answer.
 //
-// The key of an action (tag, transaction_id) is made once and kept in the browser before anything is sent. When the
-// answer is lost, the page is closed or the service starts anew, the action is still here, and repeating it sends the
-// same key: the service answers what it did, and does nothing twice.
+// The key of an action (tag, transaction_id) is created once and stored in the browser before anything is sent. After
+// a lost answer, a closed page or a restart of the service the action is still here. Its repeat sends the same key:
+// the service returns the same answer, and does nothing twice.
 
 import { $, ask, data, lookAgain, make, NoAnswer, sure, uuid, words } from "./base.js";
 import { explain } from "./outcome.js";
 
 const STORE = "dm.pending";
 
-// Where the browser keeps nothing, the page itself does, as long as it is open.
+// A browser without storage: the page keeps them while it is open.
 let spare = null;
 
 function kept() {
@@ -35,15 +35,15 @@ const onTheWay = new Set();
 
 const without = (key) => kept().filter((action) => action.key !== key);
 
-/** Whether an answer is the last word: then the action is over, and doing it again is another action. */
+/** Whether an answer is final: then the action is over, and doing it again is another action. */
 function isOver(answer, payment) {
   return payment ? answer.res_action !== 2 : answer.res_action === 0 || answer.res_action === 3;
 }
 
 /**
- * Do a task that makes something happen. The same task that is still without an answer is repeated, not done anew.
+ * Do a task with an effect. The same task that is still without an answer is repeated with its key.
  *
- * `body` has no key yet; `named` is the member that carries it. Resolves to the answer, or to null without one.
+ * `body` has no key yet; `named` is its member. Resolves to the answer, or to null without one.
  */
 export async function perform(title, path, body, named = "tag") {
   const what = JSON.stringify([path, body]);
@@ -70,7 +70,7 @@ async function send(action) {
   } finally {
     onTheWay.delete(action.key);
   }
-  // Whatever is no answer of a task says nothing about the task.
+  // Anything but the answer to a task says nothing about the task.
   if (typeof answer?.res !== "number") answer = null;
   if (answer && isOver(answer, action.payment)) keep(without(action.key));
   else showPending();
@@ -91,7 +91,7 @@ export async function read(title, path, body) {
   return answer;
 }
 
-/** Show the actions of this page's device that have no last word yet. */
+/** Show the actions of this page's device without a final answer. */
 export function showPending() {
   const place = $("#pending");
   if (!place) return;
@@ -104,7 +104,7 @@ export function showPending() {
     const repeat = make("button", { type: "button", class: "main" }, words.repeat);
     repeat.addEventListener("click", async () => {
       await send(action);
-      // The button went with its action: whoever works by keyboard goes on from what came of it.
+      // The button disappears with its action, so the focus goes to the outcome.
       if (document.activeElement === document.body) $("#outcome").focus();
     });
     const forget = make("button", { type: "button" }, words.forget);

@@ -1,4 +1,4 @@
-// Files that are chosen, or dropped on their field, and sent as a form.
+// Files that are chosen or dropped on their field, and sent as a form.
 
 import { $, $$, words } from "./base.js";
 
@@ -10,7 +10,7 @@ for (const field of $$("[data-drop]")) {
     const names = [...input.files].map((file) => file.name);
     place.textContent = names.length ? `${words.chosen}: ${names.join(", ")}` : invitation;
   };
-  // A form that is emptied tells so before it is empty.
+  // The event of a form comes before the form is empty.
   input.form.addEventListener("reset", () => setTimeout(show));
   for (const kind of ["dragenter", "dragover"]) {
     field.addEventListener(kind, (event) => {
@@ -34,7 +34,7 @@ for (const field of $$("[data-drop]")) {
   });
 }
 
-/** What a form would send: its files and texts; null when a file is missing that is needed, which is then told. */
+/** The files and texts of a form; null, with a message, when a required file is missing. */
 export function collected(form) {
   const parts = new FormData();
   for (const input of $$("input", form)) {
