@@ -27,7 +27,7 @@ def judged() -> bool:
 
 
 UNASKED = (400, 413, 414)
-"""What the HTTP parser answers to what is no request, before any path is looked at."""
+"""Statuses of the HTTP parser for an invalid request, whatever its path."""
 
 
 class Contract:

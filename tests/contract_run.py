@@ -76,7 +76,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it and tell what it found; the exit status says whether all is well."""
+    """Run it and print what it found; the exit status is 0 on success."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, default=240, help="how long")
     parser.add_argument("--examples", type=int, default=25, help="random requests for each path")

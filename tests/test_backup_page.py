@@ -37,7 +37,7 @@ class BackupCase(AccessCase):
         (self.folder / "link.tar.gz").symlink_to(self.folder / "other.txt")
 
     def get_from(self, address: str, name: str, *headers: tuple[str, str]) -> HttpAnswer:
-        """The answer to a client at another address."""
+        """The answer to a caller from another address."""
         connection = self.connect_from(address)
         connection.ask("GET", f"{BACKUPS}/{name}", headers=headers)
         for _ in range(20):
@@ -50,14 +50,14 @@ class DownloadTests(BackupCase):
     """What leaves the machine, and what does not."""
 
     def test_without_login(self) -> None:
-        """Without a login no client gets one, not even at the machine."""
+        """Without a login there is no download, not even at this machine."""
         for address in ("127.0.0.1", "192.168.1.20"):
             answer = self.get_from(address, NAME)
             self.assertEqual(answer.status, 403)
             self.assertIn("only when the login is switched on", answer.json["errortxt"])
 
     def test_with_login(self) -> None:
-        """With a login the client must be logged in; over the network without HTTPS no client gets one."""
+        """With a login a session is needed; over the network also HTTPS."""
         self.switch_on()
         cookie = self.cookie()
         self.assertTrue(self.is_blocked(self.get_from("127.0.0.1", NAME)))
@@ -95,10 +95,10 @@ class DownloadTests(BackupCase):
 
 
 class ListTests(BackupCase):
-    """What is listed of backups."""
+    """The list of backups."""
 
     def test_listed(self) -> None:
-        """Each is listed with size and time; a damaged one is marked; other files are left out."""
+        """Each backup has its size and time; a damaged one says so; other files are left out."""
         told = self.request("GET", BACKUPS).json
         self.assertEqual({one["name"]: one["whole"] for one in told["backups"]}, {NAME: True, "broken.tar.gz": False})
         [good] = [one for one in told["backups"] if one["whole"]]

@@ -52,12 +52,12 @@ class InstallTests(AccessCase):
         return answer
 
     def pair(self, **more: Any) -> tuple[bytes, bytes]:
-        """A certificate and its key, good at the shop's time unless told otherwise."""
+        """A certificate and its key, valid at the shop's time by default."""
         key = make_key()
         return pem(make_certificate(MORNING, key, **more)), key_pem(key)
 
     def test_pem(self) -> None:
-        """PEM in two files, or both in one: installed, private, and told with the days that are left."""
+        """PEM in two files or in one: installed, private, and listed with the days left."""
         certificate, key = self.pair(ends=30)
         for parts in ({"file": certificate, "key": key}, {"file": key + certificate}):
             answer = self.upload(**parts)
@@ -86,7 +86,7 @@ class InstallTests(AccessCase):
         self.assertEqual((told.status, told.json["subject"]), (200, "desk 12"))
 
     def test_refused(self) -> None:
-        """What could not be served is not installed: expired, somebody else's key, no certificate, nothing at all."""
+        """An unusable certificate is not installed: expired, with another key, not a certificate, empty."""
         certificate, _ = self.pair()
         expired = self.pair(begins=-9, ends=-1)
         for parts, word in (
@@ -149,7 +149,7 @@ class InstallTests(AccessCase):
         self.assertTrue((self.shop.state / "a.pem").exists())
 
     def test_authority(self) -> None:
-        """A local authority is made once, its certificate can be had, its key cannot; it vouches for us."""
+        """A local authority is created once; its certificate can be downloaded, its key cannot."""
         self.assertEqual(self.request("GET", f"{TLS}/authority.pem").status, 404)
         told = self.request("POST", f"{TLS}/authority", {"names": ["desk.shop.local", "192.0.2.7"]}).json
         self.assertLessEqual({"localhost", "desk.shop.local", "192.0.2.7"}, set(told["names"]))
@@ -167,7 +167,7 @@ class InstallTests(AccessCase):
             self.assertEqual(self.request("POST", f"{TLS}/authority", {"names": names}).status, 422, names)
 
     def test_blocked(self) -> None:
-        """The login stands before all of it."""
+        """All of it needs the login."""
         self.switch_on()
         for method, path in (
             *(("GET", TLS), ("POST", TLS), ("DELETE", TLS)),

@@ -14,7 +14,7 @@ ONLY = ("/login", "/dm/api/v3/devices", "/dm/api/v3/operations", "/dm/main/api/v
 
 
 class ShortRunTests(ProcessCase):
-    """Some seconds of requests that nobody would write by hand."""
+    """Some seconds of generated requests."""
 
     def test_nothing_found(self) -> None:
         """No answer is other than the document says, none is a fault of the service, none hangs; memory stays."""

@@ -136,7 +136,7 @@ class CreateTests(_Devices):
         self.assertEqual(len(self.request("GET", DEVICES).json["devices"]), 1)
 
     def test_missing_and_unknown_members(self) -> None:
-        """A member that is missing, or that nobody knows, is 422 by its name."""
+        """A missing or unknown member is 422 by its name."""
         for name in ("device", "kind", "driver"):
             body = {known: value for known, value in KITCHEN.items() if known != name}
             self.assertEqual(self.path_of(self.request("POST", DEVICES, body)), name)
@@ -189,7 +189,7 @@ class ReadTests(_Devices):
 
     @promises("3.1a.1")
     def test_state(self) -> None:
-        """The state of a register tells shift, cash and last number, and goes with its tasks."""
+        """The state of a register has shift, cash and last number, and follows its tasks."""
         path = f"{DEVICES}/{self.dev_id}"
         before = self.request("GET", path).json["state"]
         self.assertEqual((before["busy"], before["shift_status"], str(before["safe"])), (False, 0, "0.0"))
@@ -210,7 +210,7 @@ class ReadTests(_Devices):
         self.assertIs(self.request("GET", f"{DEVICES}/{self.dev_id}").json["state"]["collision"], False)
 
     def test_full_disk(self) -> None:
-        """Devices are told even when the store cannot be read; their state is 1082 then."""
+        """Devices are listed even when the store cannot be read; their state is 1082 then."""
         path = f"{DEVICES}/{self.make()['dev_id']}"
         self.shop.store.broken = True
         for answer in (self.request("GET", DEVICES).json["devices"][1], self.request("GET", path).json):
@@ -349,7 +349,7 @@ class ChangeTests(_Devices):
         self.assertEqual((settings.rounding_step, settings.shopname), (50, "Навчальна каса"))
 
     def test_nothing(self) -> None:
-        """An empty change changes nothing and tells how the device is."""
+        """An empty change changes nothing and returns the device."""
         before = self.request("GET", f"{DEVICES}/{self.dev_id}").json
         self.assertEqual(self.change().json, before)
 
@@ -361,7 +361,7 @@ class ChangeTests(_Devices):
         self.assertEqual(self.execute(fiscal(18))["res"], 0)
 
     def test_scenario_stays(self) -> None:
-        """A change of settings does not make the far end forget what it shall do next."""
+        """A change of settings keeps the scenario of the simulated device."""
         self.open_shift()
         self.shop.scenario({"on": "sale", "then": "refuse", "code": "9"})
         self.assertEqual(self.change(settings={"shopname": "Перша"}).status, 200)
@@ -398,7 +398,7 @@ class HungUpTests(_Devices):
     """A caller who hangs up in the middle of a change: what the store holds is what the service goes by."""
 
     def setUp(self) -> None:
-        """A store that does as it is told at once and reports it when it is let to."""
+        """A store that writes at once and reports it when released."""
         super().setUp()
         self.held: list[tuple[Deferred[Any], Deferred[Any]]] = []
         self.holding = False
@@ -478,7 +478,7 @@ class CheckTests(_Devices):
         self.assertEqual(self.shop.ledger(), [])
 
     def test_ill(self) -> None:
-        """A device that does not work is 200 as well; ``res`` and the text tell what is the matter."""
+        """A device that does not work is 200 as well; ``res`` and the text have the reason."""
 
         def fail() -> Deferred[None]:
             return Deferred.fromCoroutine(_raise(Refused(Res.TAX_SERVICE_UNREACHABLE)))
@@ -511,7 +511,7 @@ class DriversTests(_Devices):
     """``GET /dm/api/v3/drivers``"""
 
     def test_training(self) -> None:
-        """Each driver tells its kind, title, abilities and the schema of its settings."""
+        """Each driver is listed with its kind, title, abilities and the schema of its settings."""
         drivers = self.request("GET", "/dm/api/v3/drivers").json["drivers"]
         for driver in drivers:
             members = {"kind", "driver", "title", "capabilities", "level", "suite", "origin", "conform"}
@@ -537,7 +537,7 @@ class ScenarioTests(_Devices):
         return self.request("GET", f"{DEVICES}/{self.dev_id}/scenario").json["rules"]
 
     def test_followed(self) -> None:
-        """A scenario is told back with its defaults, followed, and used up."""
+        """A scenario is returned with its defaults, followed, and used up."""
         self.request("PATCH", f"{DEVICES}/{self.dev_id}", {"settings": {"offline_allowed": False}})
         self.open_shift()
         rules = [{"on": "sale", "then": "refuse", "code": 9}, {"on": "any", "then": "unreachable", "times": 2}]
@@ -561,7 +561,7 @@ class ScenarioTests(_Devices):
         self.assertEqual(self.sell()["res"], 0)
 
     def test_bad_rules(self) -> None:
-        """A rule that nobody can follow is 422 by its path, and the old rules stay."""
+        """An invalid rule is 422 by its path, and the old rules stay."""
         good = {"on": "sale", "then": "accept"}
         self.scenario({"rules": [good]})
         for body, path in (
@@ -591,7 +591,7 @@ class LedgerTests(_Devices):
     """``GET /dm/api/v3/devices/{dev_id}/ledger``"""
 
     def test_entries(self) -> None:
-        """The ledger tells what the far end believes, in order and in whole kopecks."""
+        """The ledger lists what the simulated device has recorded, in order and in whole kopecks."""
         path = f"{DEVICES}/{self.dev_id}/ledger"
         self.assertEqual(self.request("GET", path).json, {"entries": []})
         self.open_shift()

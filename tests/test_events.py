@@ -1,4 +1,4 @@
-"""What happens is told to whoever looks on: names, gaps, devices, and the wire that browsers read."""
+"""Events for listeners: ids, gaps, devices, and the format that browsers read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EventsTests(SynchronousTestCase):
         self.heard: list[Event] = []
 
     def test_nobody_listens(self) -> None:
-        """While nobody listens nothing is watched, and what is published is kept for nobody."""
+        """Without listeners nothing is watched, and events are not kept."""
         self.assertFalse(self.events.watched)
         self.events.publish("task_ended")
         self.assertEqual(self.events.listen(self.heard.append), ([], False))
@@ -60,7 +60,7 @@ class EventsTests(SynchronousTestCase):
         self.assertEqual(([event.data["n"] for event in missed], lost), ([2], False))
 
     def test_comes_back_late(self) -> None:
-        """Who comes back after more than a minute is told that it may have missed something."""
+        """A listener that returns after more than a minute learns that it may have missed events."""
         self.events.listen(self.heard.append)
         self.events.publish("device")
         self.events.leave(self.heard.append)
@@ -69,7 +69,7 @@ class EventsTests(SynchronousTestCase):
         self.assertEqual(self.events.listen(self.heard.append, self.heard[-1].name), ([], True))
 
     def test_missed_too_much(self) -> None:
-        """Who missed more than is kept is told so, and is not given a part as if it were all."""
+        """A listener that missed more than is kept learns so, and does not get a part as if it were all."""
         self.events.listen(self.heard.append)
         self.events.publish("device")
         first = self.heard[0].name
@@ -89,7 +89,7 @@ class EventsTests(SynchronousTestCase):
             self.assertEqual(self.events.listen(self.heard.append, name), ([], True), name)
 
     def test_a_listener_fails(self) -> None:
-        """A listener that fails keeps nobody else from hearing, and never the one who published."""
+        """A failing listener stops neither other listeners nor the publisher."""
 
         def fail(event: Event) -> None:
             raise ValueError("not today")
@@ -101,7 +101,7 @@ class EventsTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
     def test_unreadable_answer(self) -> None:
-        """An answer that cannot be read is told to nobody and stops nothing."""
+        """An unreadable answer is not published and stops nothing."""
         self.events.listen(self.heard.append)
         self.events.ended(TaskRequest(device="test", type=1, tag="", source=""), b"{")
         self.assertEqual(self.heard, [])
@@ -109,7 +109,7 @@ class EventsTests(SynchronousTestCase):
 
 
 class TaskEventsTests(SynchronousTestCase):
-    """What tasks tell."""
+    """Events of tasks."""
 
     def setUp(self) -> None:
         """A shop, and a list that listens to it."""
@@ -123,7 +123,7 @@ class TaskEventsTests(SynchronousTestCase):
         return [(event.kind, event.data) for event in heard]
 
     def test_opening_and_closing(self) -> None:
-        """A task is told when it comes and when it is answered; opening and Z tell of the shift as well."""
+        """A task has events when it comes and when it is answered; opening and Z have one of the shift as well."""
         self.shop.fiscal(0, "open-1")
         named = {"device": "test", "type": 1, "task": 0, "tag": "open-1"}
         self.assertEqual(
@@ -138,7 +138,7 @@ class TaskEventsTests(SynchronousTestCase):
         self.assertIn(("shift", {"device": "test", "open": False}), self.told())
 
     def test_refused(self) -> None:
-        """A refused task is told with its code and its text; no shift is opened by it."""
+        """The event of a refused task has its code and text; it opens no shift."""
         self.shop.open_shift()
         self.told()
         self.shop.fiscal(0)
@@ -147,7 +147,7 @@ class TaskEventsTests(SynchronousTestCase):
         self.assertTrue(data["errortxt"])
 
     def test_warning(self) -> None:
-        """What an answer warns of is told."""
+        """Warnings of answers are published."""
         self.shop.open_shift()
         self.shop.core.clock.offset = 90_000
         self.told()
@@ -157,7 +157,7 @@ class TaskEventsTests(SynchronousTestCase):
         self.assertTrue(warnings[0]["text"])
 
     def test_no_task(self) -> None:
-        """A body that is no task is told when it is answered, for it has no device to begin with."""
+        """A body that is not a task has an event only when it is answered, because it has no device."""
         self.shop.ask(b"{")
         self.assertEqual([kind for kind, _ in self.told()], ["task_ended"])
 
@@ -224,7 +224,7 @@ class StreamTests(WebCase):
         self.door = Door(self.shop.core)
 
     def test_greets(self) -> None:
-        """The answer is a stream that nobody keeps; it begins with the pause before a retry and a greeting."""
+        """The answer is an uncached stream; it begins with the pause before a retry and a `hello`."""
         stream = _Stream(self)
         self.assertIn("HTTP/1.1 200", stream.head)
         self.assertIn("content-type: text/event-stream; charset=utf-8", stream.head.lower())
@@ -282,7 +282,7 @@ class StreamTests(WebCase):
             self.assertIn(": still here\n\n", stream.text())
 
     def test_leaves_nothing(self) -> None:
-        """When the last listener has left, no device is looked at and no time is kept for it any more."""
+        """When the last listener has left, devices are no longer watched and no timer runs."""
         before = len(self.shop.clock.getDelayedCalls())
         stream = _Stream(self)
         self.assertGreaterEqual(len(self.shop.clock.getDelayedCalls()), before + 2)
@@ -293,7 +293,7 @@ class StreamTests(WebCase):
         self.assertFalse(self.shop.core.dispatcher.events.watched)
 
     def test_device_changes(self) -> None:
-        """A device that comes, changes by itself, or goes is told of; one that stays as it is, is not."""
+        """A device that is added, changes, or is deleted has an event; an unchanged one has none."""
         stream = _Stream(self)
         stream.text()
         self.shop.clock.advance(PAUSE)
@@ -309,14 +309,14 @@ class StreamTests(WebCase):
         self.assertEqual(events[-1], ("device", {"dev_id": data["dev_id"], "gone": True}))
 
     def test_refused_change(self) -> None:
-        """A change that was refused changed nothing, and nothing is told."""
+        """A refused change changes nothing and has no event."""
         stream = _Stream(self)
         stream.text()
         self.assertEqual(self.request("DELETE", f"{DEVICES}/nobody").status, 404)
         self.assertEqual(stream.kinds(), [])
 
     def test_offline(self) -> None:
-        """A register that goes offline is told of, and when it comes back; nothing of it on a stream that begins."""
+        """A register that goes offline or online has an event; a new stream does not begin with one."""
         self.open_shift()
         stream = _Stream(self)
         path = f"{DEVICES}/{self.dev_id}"
@@ -328,7 +328,7 @@ class StreamTests(WebCase):
             self.assertNotIn("offline", _Stream(self).kinds())
 
     def test_print_job(self) -> None:
-        """A print job is told of with its fate."""
+        """A print job has an event with its fate."""
         stream = _Stream(self)
         stream.text()
         self.shop.asked({"device": "prn", "type": 2, "doc": {"test": 1}})
@@ -338,7 +338,7 @@ class StreamTests(WebCase):
         self.assertEqual(jobs[-1]["fate"], "printed")
 
     def test_terminal_progress(self) -> None:
-        """What a terminal is doing is told step by step while it does it, and that it is idle in the end."""
+        """Each step of a terminal's operation has an event, and its idle state in the end."""
         stream = _Stream(self)
         stream.text()
         self.shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
@@ -349,7 +349,7 @@ class StreamTests(WebCase):
         self.assertIn("bank", states)
 
     def test_changed_terminal(self) -> None:
-        """A terminal that was set up anew is followed as before, and once only."""
+        """A terminal with new settings is followed as before, and once only."""
         stream = _Stream(self)
         device = self.shop.core.devices.by_name("pos")
         self.request("PATCH", f"{DEVICES}/{device.row.dev_id}", {"settings": {"wait_s": 60}})
@@ -362,7 +362,7 @@ class StreamTests(WebCase):
         self.assertEqual(len(states), len(dict.fromkeys(states)))
 
     def test_slow_listener(self) -> None:
-        """Who does not keep up is not waited for: what it missed is left out, and it is told so afterwards."""
+        """A slow listener delays nothing: it misses events, and learns so afterwards."""
         stream = _Stream(self)
         stream.text()
         channel: Any = stream.transport.producer

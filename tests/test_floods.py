@@ -1,4 +1,4 @@
-"""Readers of streams when the far end goes mad: bytes without end cost neither time nor memory."""
+"""Stream readers whose peer sends garbage: endless bytes cost neither time nor memory."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class FloodTests(SynchronousTestCase):
         self.assertLess(time.process_time() - begun, LONGEST)
 
     def test_damaged_value(self) -> None:
-        """An answer of the store that is no text where text is due is a failure that is told, not a caller lost."""
+        """A stored answer that is not text is a reported failure; its caller gets an answer."""
         for verb in wire.TABLE:
             with contextlib.suppress(StoreFailed):
                 verb.value(wire.DONE, b"\xda\x00\x01\x96")

@@ -35,7 +35,7 @@ class HealthTests(WebCase):
         return core
 
     def leave_unknown(self, *devices: str) -> None:
-        """Receipts of which nobody knows what became."""
+        """Receipts with an unknown outcome."""
         for device in devices:
             if device != "test":
                 add = self.shop.core.devices.add(device, "register", "training", {})

@@ -1,4 +1,4 @@
-"""The journal as lists (design 10), and the paper of a training printer as text and picture."""
+"""The journal as lists, and the paper of a training printer as text and picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JournalCase(PrintCase):
     """Tests of the lists."""
 
     def list(self, path: str, **filters: object) -> Any:
-        """The body of a list that was narrowed by ``filters``; ``from_`` stands for ``from``."""
+        """The body of a list with ``filters``; ``from_`` means ``from``."""
         answer = self.ask_list(path, **filters)
         self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"), answer.body)
         return answer.json
@@ -48,7 +48,7 @@ class ListTests(JournalCase):
         self.assertEqual(self.list(JOBS), {"paging": {"page": 1, "page_size": PAGE_SIZE, "total": 0}, "jobs": []})
 
     def test_job(self) -> None:
-        """A job tells its number, printer, key, time, state, fate and what it is the paper of."""
+        """A job has its number, printer, key, time, state, fate and document."""
         n = self.print(lines(1))["info"]["job"]
         [job] = self.list(JOBS)["jobs"]
         self.assertEqual(len(job.pop("key")), 36)
@@ -69,7 +69,7 @@ class ListTests(JournalCase):
         )
 
     def test_language(self) -> None:
-        """The reason is told in the caller's language."""
+        """The reason is in the caller's language."""
         self.rule("refuse", code="overheat")
         self.print(lines(1))
         for headers, words in (((), "перегрілася головка друку"), (ENGLISH, "the print head is too hot")):
@@ -139,7 +139,7 @@ class ListTests(JournalCase):
             self.assertEqual(self.list(JOBS, from_=start, to=end)["paging"]["total"], count, (start, end))
 
     def test_wrong(self) -> None:
-        """A filter that does not fit, or that nobody knows, is 422 with its name: never a list that ignores it."""
+        """An invalid or unknown filter is 422 with its name: never a list that ignores it."""
         cases: list[tuple[str, dict[str, object]]] = [
             ("device", {"device": "nobody"}),
             ("kind", {"kind": "hat"}),
@@ -164,7 +164,7 @@ class ListTests(JournalCase):
             self.assertIn(state, known)
 
     def test_unfinished(self) -> None:
-        """What nobody knows the end of is listed with advice for a person, in both languages."""
+        """Operations with an unknown outcome are listed with advice for a person, in both languages."""
         self.told(fiscal(0), "/dm/execute")
         self.shop.scenario({"on": "sale", "then": "lost_after"})
         self.told(fiscal(1, "lost", receipt=sale()), "/dm/execute")
@@ -214,14 +214,14 @@ class ListTests(JournalCase):
 
 
 class StripTests(PrintCase):
-    """The paper of a training printer (design 10)."""
+    """The paper of a training printer."""
 
     def roll(self, name: str = "prn", query: str = "") -> HttpAnswer:
         """The answer to the wish to see the paper."""
         return self.request("GET", f"{DEVICES}/{self.shop.core.devices.by_name(name).row.dev_id}/strip{query}")
 
     def test_text(self) -> None:
-        """As text it is what came out, in UTF-8, whether named or not; nobody keeps it."""
+        """As text it is the printed paper in UTF-8, with the format named or not; it is not cached."""
         self.print(lines(2, "Їжак"))
         for query in ("", "?format=text"):
             answer = self.roll(query=query)

@@ -1,4 +1,4 @@
-"""The service in figures: counted on the way of tasks, told in Prometheus' format, watched by a board and alerts."""
+"""Figures of the service: counted during tasks, in the format of Prometheus, used by a dashboard and alerts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MetricsTests(WebCase):
         self.assertEqual(told['dmtwisted_task_seconds_bucket{kind="fiscal",le="+Inf"}'], 3)
 
     def test_register(self) -> None:
-        """How a register stands: its shift, whether it is offline, the days of its key."""
+        """The state of a register: its shift, whether it is offline, the days of its key."""
         name = '{device="test"}'
         self.assertEqual(self.figures()[f"dmtwisted_register_shift_open{name}"], 0)
         self.open_shift()
@@ -83,7 +83,7 @@ class MetricsTests(WebCase):
         self.assertGreater(told[f"dmtwisted_register_offline_numbers{name}"], 0)
 
     def test_key(self) -> None:
-        """The days of a signing key; of a register without one nothing is told."""
+        """The days of a signing key; a register without one has no figure."""
         self.shop = PrroShop(self, "one")
         self.door = Door(self.shop.core)
         told = self.figures()
@@ -123,7 +123,7 @@ class MetricsTests(WebCase):
         self.assertGreaterEqual(told['dmtwisted_turn_wait_seconds_sum{kind="printer"}'], 2)
 
     def test_broken_device(self) -> None:
-        """A device that cannot be used is down, whatever is in its name; the rest is told all the same."""
+        """A device that cannot be used is down, whatever is in its name; the other figures are there all the same."""
         adding = self.shop.store.add_device("x", 'till "7"\\', "printer", "no-such-driver", b"{}")
         self.successResultOf(Deferred.fromCoroutine(adding))
         self.shop.crash()
@@ -166,7 +166,7 @@ class MetricsTests(WebCase):
         self.assertEqual(self.request("POST", "/metrics", {}).status, 405)
 
     def test_every_name(self) -> None:
-        """Every metric is told by a service that has what it is about, but for the days of a certificate."""
+        """A service with every kind of device has every metric, except the days of a certificate."""
         self.shop = Shop(self, whole=True)
         self.door = Door(self.shop.core)
         self.open_shift()
@@ -185,7 +185,7 @@ class AccessTests(AccessCase):
         self.assertEqual(self.request("GET", "/metrics").status, 200)
 
     def test_hardened(self) -> None:
-        """A hardened service tells them to the listed addresses and to nobody else; no key is asked for."""
+        """A hardened service answers them to listed addresses only; no key is needed."""
         self.configure(ServerConfig(hardened=True, allowed_addresses="192.168.1.20"))
         for address, status in (("127.0.0.1", 200), ("192.168.1.20", 200), ("192.168.1.21", 403)):
             self.assertEqual(self.ask(self.connect_from(address), "GET", "/metrics").status, status, address)

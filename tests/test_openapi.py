@@ -54,7 +54,7 @@ class RouteTests(WebCase):
         self.assertEqual(sorted(set(ENTRIES) - {route.key for route in self.routes()}), [])
 
     def test_every_route_says_what_it_does(self) -> None:
-        """Each path has words, and stands in a group."""
+        """Each path has a description and a group."""
         for route in self.routes():
             assert route.entry is not None
             self.assertTrue(route.text or route.entry.text, route.key)
@@ -152,7 +152,7 @@ def references(value: Any) -> list[str]:
 
 
 class IdleTests(SynchronousTestCase):
-    """A service that nobody asks for the document."""
+    """A service before the first request for the document."""
 
     def test_not_loaded(self) -> None:
         """The document and what makes it are not loaded with the service."""
@@ -293,7 +293,7 @@ class GuardTests(SynchronousTestCase):
         self.assertEqual(self.wrong(200, {"drivers": []}), "")
 
     def test_status(self) -> None:
-        """A status that the document does not name is told."""
+        """A status that the document does not name is reported."""
         self.assertIn("206", self.wrong(206, {"drivers": []}))
 
     def test_media_type(self) -> None:

@@ -210,7 +210,7 @@ class EveryPageTests(PageCase):
                     self.assertRegex(target, r"^(/(?!/)|\?|#)", path)
 
     def test_accessible(self) -> None:
-        """Fields have labels, pictures have texts, no id stands twice, and every reference leads somewhere."""
+        """Fields have labels, pictures have texts, ids are unique, and every reference resolves."""
         for path in self.paths():
             page = self.page(path)
             ids = [str(found["id"]) for _, found in page.elements if "id" in found]
@@ -240,7 +240,7 @@ class EveryPageTests(PageCase):
             self.assertEqual(self.request("GET", target.partition("#")[0]).status, 200, target)
 
     def test_reading_changes_nothing(self) -> None:
-        """A page is looked at, not posted to: any other method is refused."""
+        """A page has no methods but reading ones: any other is refused."""
         for path in self.paths():
             for method in ("POST", "PUT", "DELETE", "PATCH"):
                 self.assertEqual(self.request(method, path, {}).status, 405, f"{method} {path}")
@@ -389,7 +389,7 @@ class SettingsPageTests(PageCase):
 
     @promises("1.11.1.1", "1.11.1.2")
     def test_keeping(self) -> None:
-        """How long receipts and terminal operations are kept stands on the page, and what it sends changes it."""
+        """The page shows how long receipts and terminal operations are kept, and its form changes that."""
         page = self.page("/dm/main/settings")
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
         self.assertEqual(shown, {"packdays": "40", "paydays": "90", "logdays": "7", "pf_charcount": "48"})
@@ -407,7 +407,7 @@ class SettingsPageTests(PageCase):
         self.assertNotIn(key, answer.body.decode())
 
     def test_certificate(self) -> None:
-        """The page says that there is none, then whose is installed, how long it is good, and what is to be done."""
+        """The page says that there is none; then whose certificate is installed, until when, and what to do."""
         path = "/dm/main/settings/certificate"
         page = self.page(path)
         self.assertIn("without encryption", page.text)
@@ -420,7 +420,7 @@ class SettingsPageTests(PageCase):
         self.assertEqual(len(page.all("button", id="remove")), 1)
 
     def test_ending_certificate(self) -> None:
-        """A certificate that ends soon is told by a colour and in words, and one that has ended as what it is."""
+        """A certificate that expires soon is marked by colour and text, and an expired one too."""
         key = make_key()
         folder = self.shop.state / "tls"
         folder.mkdir()
@@ -434,7 +434,7 @@ class SettingsPageTests(PageCase):
         self.assertIn("cannot start with this certificate", self.page("/dm/main/settings/certificate").text)
 
     def test_database(self) -> None:
-        """Which database it is, how much is in it, and what the last look at it found."""
+        """Which database it is, how much it contains, and what the last check found."""
         self.open_shift()
         page = self.page("/dm/main/settings/database")
         for told in ("SQLite", "Fiscal documents 1", "Oldest document 21.09.2026 09:00:00"):
@@ -478,7 +478,7 @@ class ExposedTests(PageCase):
         return found.pop()
 
     def test_addresses(self) -> None:
-        """It is there when the service listens beyond this machine, and nothing stands before the settings."""
+        """It is shown when the service listens on the network without protection of the settings."""
         for host in ("0.0.0.0", "::", "192.168.1.5", "desk.shop.local"):
             self.assertTrue(self.warned(host=host), host)
             self.assertFalse(self.warned(host=host, hardened=True), host)
@@ -537,7 +537,7 @@ class SigningKeyTests(PageCase):
         self.assertNotIn("Will be sent to the tax", text)
 
     def test_levels(self) -> None:
-        """Where a driver is chosen its level stands beside it; one on which the suite never ran says so."""
+        """The choice of a driver shows its level; an untested one says so."""
         drivers = self.shop.core.devices.drivers
         drivers["terminal", "tiny"] = replace(drivers["terminal", "zvt"], name="tiny", origin="tiny-terminal 1.0")
         text = self.page("/dm/devices/new?kind=terminal").text
@@ -623,7 +623,7 @@ class OverviewTests(PageCase):
         self.assertIn("9 — 251.00", str(page.all("svg")[0]["aria-label"]))
 
     def test_unfinished_receipt(self) -> None:
-        """A receipt whose outcome is unknown stands in a list with what to do; once it is known, no more."""
+        """A receipt with an unknown outcome is listed with advice, until its outcome is known."""
         self.open_shift()
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
         self.asked_late(self.shop.asked(fiscal(1, "sale-1", receipt={"sum": 10, "rows": [], "pays": []})))
@@ -674,7 +674,7 @@ class OverviewTests(PageCase):
         self.assertIn("Last operation: payment, done", self.page("/dm/main/").text)
 
     def test_unfinished_print(self) -> None:
-        """A print in doubt offers to print it again; then, or after a day, nobody is bothered with it any more."""
+        """A print with an unknown outcome offers to print it again; then, or after a day, it is no longer listed."""
         self.shop.scenario({"on": "print", "then": "lost_after"}, device="prn")
         self.asked_late(self.shop.asked({"device": "prn", "type": 2, "doc": {"test": 1}}))
         [button] = [each for each in self.page("/dm/main/").all("button") if "data-reprint" in each]
@@ -687,7 +687,7 @@ class OverviewTests(PageCase):
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)
 
     def asked_late(self, answer: Deferred[bytes]) -> dict[str, Any]:
-        """The answer to a task whose far end takes its time."""
+        """The answer to a task whose remote side is slow."""
         for _ in range(60):
             self.shop.clock.advance(1)
         told: dict[str, Any] = json.loads(self.successResultOf(answer))
@@ -714,7 +714,7 @@ class OverviewTests(PageCase):
         self.assertIn("there is no driver gone", self.page("/dm/devices/id-1").text)
 
     def test_no_devices(self) -> None:
-        """Without any device the pages tell how to add one."""
+        """Without any device the pages say how to add one."""
         for dev_id in self.ids().values():
             self.request("DELETE", f"{DEVICES}/{dev_id}")
         self.assertIn("/dm/devices/new?kind=register", self.page("/dm/main/").links())
@@ -763,7 +763,7 @@ class ReceiptTests(PageCase):
             self.assertEqual(self.found(query), numbers, query)
 
     def test_mistakes(self) -> None:
-        """A date or sum that is none is named beside its field, and the rest of the form stays filled in."""
+        """An invalid date or sum is marked at its field, and the rest of the form stays filled in."""
         page = self.page("/dm/main/receipts?from=2026-02-31&sum=many&tag=x")
         self.assertEqual({str(found["name"]) for found in page.all("input", aria_invalid="true")}, {"from", "sum"})
         self.assertEqual(page.all("input", id="f-tag")[0]["value"], "x")
@@ -814,7 +814,7 @@ class ReceiptTests(PageCase):
         self.assertTrue(answer.body.startswith(b"\x89PNG"))
 
     def test_printed(self) -> None:
-        """A receipt that went to a printer tells how that ended."""
+        """A printed receipt shows the outcome of its print."""
         body = json.dumps(sale()).encode()
         asked = Deferred.fromCoroutine(self.shop.core.dispatcher.execute(body, "en", "prn"))
         for _ in range(20):
@@ -864,7 +864,7 @@ class DaySalesTests(SynchronousTestCase):
         self.assertEqual(self.hours().count, 0)
 
     def test_reads_little(self) -> None:
-        """After the first look only the last minutes are read, not the whole day."""
+        """After the first read only the last minutes are read, not the whole day."""
         self.shop.sell(100)
         self.hours()
         self.shop.clock.advance(1800)
@@ -960,7 +960,7 @@ class FieldsTests(SynchronousTestCase):
         self.fields = {field.name: field for field in (*self.form.seen, *self.form.folded)}
 
     def test_required_first(self) -> None:
-        """Required settings come first, then those that tell where the device is; no setting is left out."""
+        """Required settings come first, then those that say where the device is; no setting is left out."""
         self.assertEqual([field.name for field in self.form.seen][:3], ["zeal", "key", "interface"])
         self.assertEqual(set(self.fields), set(self.SCHEMA["$defs"]["Settings"]["properties"]))
 
@@ -1012,7 +1012,7 @@ class FieldsTests(SynchronousTestCase):
             self.assertEqual(names, set(driver.settings.__struct_fields__), driver.title)
 
     def test_titles(self) -> None:
-        """A setting has its title in both languages; one that nobody named is shown by its own name."""
+        """A setting has its title in both languages; one without a title is shown by its own name."""
         host = self.fields["host"]
         self.assertEqual((title_of(host, "uk"), title_of(host, "en")), ("Адреса", "Address"))
         self.assertEqual((help_of(host, "en"), help_of(host, "uk")), ("Where it is", SETTINGS["host"].help_uk))
@@ -1070,7 +1070,7 @@ class DryCheckTests(PageCase):
     """``POST /dm/api/v3/check``"""
 
     def check(self, **members: object) -> HttpAnswer:
-        """The answer to a device that somebody thinks of."""
+        """The answer to a check of a device that is not stored yet."""
         body = {"kind": "printer", "driver": "training", "device": "new", "settings": {}, **members}
         return self.later("POST", "/dm/api/v3/check", body)
 
@@ -1157,7 +1157,7 @@ class StaticTests(PageCase):
     """Style and scripts."""
 
     def test_files(self) -> None:
-        """Files come with their type and a tag; who has the file is told so, and unknown names are not there."""
+        """Files have their type and an ETag; a caller with the current file gets 304, an unknown name 404."""
         answer = self.get("/dm/static/page.js")
         self.assertEqual(answer.header("content-type"), "text/javascript; charset=utf-8")
         tag = answer.header("etag") or ""
@@ -1200,7 +1200,7 @@ class WordsTests(SynchronousTestCase):
         self.assertEqual(same, [])
 
     def test_known(self) -> None:
-        """Templates and scripts use words that are there, and no word is there for nobody."""
+        """Templates and scripts use existing texts, and every text is used."""
         templates = "".join(file.read_text("utf-8") for file in (WEB / "templates").glob("*.html"))
         asked = set(re.findall(r"""\bt\(["']([a-z_0-9]+)["']\)""", templates))
         self.assertEqual(asked - set(words.WORDS), set())

@@ -31,7 +31,7 @@ class PrroApiTests(AccessCase):
         return told
 
     def read(self, dev_id: str) -> Any:
-        """A register as it is told."""
+        """The record of a register."""
         return self.request("GET", f"{PRRO}?dev_id={dev_id}").json
 
     def names(self) -> set[str]:
@@ -109,7 +109,7 @@ class PrroApiTests(AccessCase):
             self.assertEqual(self.read(dev_id), before.json)
 
     def test_spellings(self) -> None:
-        """Letter case makes no difference in the names of members, and members that nobody knows are passed over."""
+        """The case of letters in members' names does not matter, and unknown members are ignored."""
         told = self.made(Device="till 2", FisId="4000000001", Shopname="Кава", autostart=True, dt="x", extAccess=None)
         self.assertEqual((told["device"], told["fisid"]), ("till 2", "4000000001"))
         self.assertEqual(told["settings"]["shopname"], "Кава")
@@ -168,7 +168,7 @@ class PrroApiTests(AccessCase):
         self.refused(1100, dev_id=self.dev_id, batch={"terminal": "pos"})
 
     def test_alias_and_login(self) -> None:
-        """All of it is there under the second name of `main`, and the login stands before both."""
+        """All of it exists under the second name of `main` too, and both need the login."""
         self.configure(ServerConfig(path_alias="desk"))
         paths = [path.replace("main", name) for path in (PRRO, f"{PRRO}/groups") for name in ("main", "desk")]
         for path in paths:

@@ -91,7 +91,7 @@ class ReceiptApiTests(AccessCase):
             self.assertEqual(self.request("GET", f"{RECEIPTS}/{path}").status, 404, path)
 
     def test_mistakes(self) -> None:
-        """A filter that does not fit is named, and so is one that nobody knows."""
+        """An invalid filter is named, and so is an unknown one."""
         for query, path in (
             ("colour=red", "colour"),
             ("device=nobody", "device"),
@@ -114,7 +114,7 @@ class ReceiptApiTests(AccessCase):
             self.assertEqual(self.found(query)["receipts"], [])
 
     def test_unreadable(self) -> None:
-        """A document that cannot be read tells what the store knows of it."""
+        """A document that cannot be read shows what the store knows of it."""
         database: Any = self.shop.store._db
         database.execute("UPDATE document SET value = x'00' WHERE number = 2")
         told = self.found("number=2")["receipts"][0]
@@ -128,7 +128,7 @@ class ReceiptApiTests(AccessCase):
         self.successResultOf(selling)
 
     def test_blocked(self) -> None:
-        """The login stands before it."""
+        """It needs the login."""
         self.switch_on()
         self.assertTrue(self.is_blocked(self.request("GET", RECEIPTS)))
         self.assertTrue(self.is_blocked(self.request("GET", f"{RECEIPTS}/x/1")))

@@ -34,7 +34,7 @@ PAGES = ("/dm/main/", "/dm/main/dashboard.html", "/dm/", "/dm", "/dm/api", "/dm/
 
 
 class BlockedTests(AccessCase):
-    """What a login stands before (specification 5.3)."""
+    """Paths that need a login (specification 5.3)."""
 
     def setUp(self) -> None:
         """A service with a login."""
@@ -105,12 +105,12 @@ class BlockedTests(AccessCase):
                 self.assertNotIn(answer.status, (302, 401, 403), path)
 
     def test_probes(self) -> None:
-        """Health is told to everybody."""
+        """Health is open to everybody."""
         for path in ("/health/live", "/health/ready"):
             self.assertEqual(self.request("GET", path).status, 200)
 
     def test_not_by_query(self) -> None:
-        """A task stays a task whatever stands in its query."""
+        """A task stays a task whatever is in its query."""
         self.assertEqual(self.execute(fiscal(18), f"{EXECUTE}?x=/api/v1/")["res"], 0)
 
     def test_location(self) -> None:
@@ -145,7 +145,7 @@ class BlockedTests(AccessCase):
 
 
 class KeyTests(AccessCase):
-    """API keys on the way in (specification 5.5.2)."""
+    """API keys on the way in (specification 5.5b)."""
 
     def setUp(self) -> None:
         """A service with a login and a key."""
@@ -187,12 +187,12 @@ class KeyTests(AccessCase):
         self.assertEqual(self.request("GET", DRIVERS, headers=[cookie]).status, 200)
 
     def test_in_the_url(self) -> None:
-        """A key in the URL, where logs and browsers keep it, is none."""
+        """A key in the URL, where logs and browsers keep it, does not count."""
         self.assertTrue(self.is_blocked(self.request("GET", f"{DRIVERS}?x-api-key={self.right[1]}")))
 
 
 class SessionTests(AccessCase):
-    """Cookies on the way in (specification 5.4, 5.5.1)."""
+    """Cookies in requests (specification 5.4, 5.5a)."""
 
     def setUp(self) -> None:
         """A service with a login, and a session."""
@@ -228,7 +228,7 @@ class SessionTests(AccessCase):
         self.assertTrue(self.is_open("/dm/main/"))
 
     def test_fixation(self) -> None:
-        """A cookie that somebody planted before the login is not the session after it, and the login ends it."""
+        """A cookie that was planted before the login is not the session after it, and the login ends it."""
         planted = "planted-by-somebody-else-0123456789012345678"
         answer = self.log_in(headers=[("Cookie", f"DMUIToken={planted}")])
         self.assertNotEqual(token_of(answer), planted)
@@ -264,7 +264,7 @@ class SessionTests(AccessCase):
 
 
 class ForeignPageTests(AccessCase):
-    """What a page of somebody else can make a browser send (design 6)."""
+    """What a foreign page can make a browser send."""
 
     def test_form(self) -> None:
         """A form of a foreign page changes nothing, whatever type it says its body has."""
@@ -299,7 +299,7 @@ class ForeignPageTests(AccessCase):
             self.assertEqual(self.request(method, path, {}, [EVIL]).status, 403, path)
 
     def test_login_as_text(self) -> None:
-        """JSON that calls itself text, as a form can send it, logs nobody in."""
+        """JSON with the type text, as a form can send it, cannot log in."""
         self.switch_on()
         body = json.dumps({"login": "admin", "pass": PASSWORD}).encode()
         for kind in ("text/plain", "multipart/form-data; boundary=x"):
@@ -349,7 +349,7 @@ class ForeignPageTests(AccessCase):
             self.assertEqual(answer.header("cache-control"), "no-store")
 
     def test_tasks(self) -> None:
-        """Tasks are open to pages of every origin, as tills in a browser need it (http-api 0.3.18)."""
+        """Tasks are open to pages of every origin, as tills in a browser need."""
         answer = self.request("POST", EXECUTE, fiscal(18), [EVIL])
         self.assertEqual((answer.json["res"], answer.header("access-control-allow-origin")), (0, "*"))
 
@@ -467,7 +467,7 @@ class TemplateTests(AccessCase):
             self.assertTrue(self.refused(template), template[:60])
 
     def test_values(self) -> None:
-        """What looks like a template in a receipt is printed as it stands, and is no mark of the shop's template."""
+        """Template marks in a receipt are printed as they are, and do not act in the shop's template."""
         self.assertFalse(self.refused("%center {{ cashier }}\n%receipt"))
         self.open_shift()
         evil = "{{ 7 * 7 }} %logo <script>alert(1)</script>"
@@ -488,7 +488,7 @@ class TemplateTests(AccessCase):
 
 
 class UploadTests(AccessCase):
-    """Files that somebody made to do harm: nothing of them is kept, and the service goes on."""
+    """Malicious files: nothing of them is stored, and the service goes on."""
 
     def setUp(self) -> None:
         """A register that takes a key, and a place for a certificate."""
@@ -526,7 +526,7 @@ class UploadTests(AccessCase):
                 self.assertEqual((answer.json["res"], answer.status in (200, 400, 422)), (2000, True), body[:80])
 
     def test_hostile_files(self) -> None:
-        """Endless and nested DER, PEM that only begins, a zip bomb, a picture: told for what they are, and soon."""
+        """Endless and nested DER, truncated PEM, a zip bomb, a picture: refused with the right reason, and soon."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("key", b"\0" * 50_000_000)
@@ -676,7 +676,7 @@ class RuleTests(AccessCase):
     """Which rule a path falls under."""
 
     def test_rules(self) -> None:
-        """Open is only what is named; whatever nobody thought of is a page."""
+        """Only named paths are open; an unknown path is a page."""
         for path in TASKS:
             self.assertEqual(rule_of(path), Rule.TASK)
         for path in PROBES:
@@ -695,7 +695,7 @@ class RuleTests(AccessCase):
             self.assertEqual(rule_of(path), rule, path)
 
     def test_no_gate_before_tasks(self) -> None:
-        """Where nothing asks for it, a sale passes no gate: the door hands the task endpoint itself."""
+        """Without a hardened profile a sale passes no gate: the site returns the task endpoint itself."""
         for path in TASKS:
             asked: Any = SimpleNamespace(path=path)
             self.assertNotIsInstance(self.door.getResourceFor(asked), Gated)
@@ -708,7 +708,7 @@ class RuleTests(AccessCase):
             self.assertEqual(self.request("GET", path).status, 404, path)
 
     def test_names_that_mean_a_place(self) -> None:
-        """Only `interrupt` below the id of a device is the wish to stop it; a device of that name is none."""
+        """Only `interrupt` below the id of a device interrupts it; there is no device with that id."""
         self.assertEqual(self.request("GET", f"{DEVICES}/{self.dev_id}/interrupt").header("allow"), "POST")
         for path in (f"{DEVICES}/interrupt", f"{DEVICES}/*", f"{DEVICES}/a/b/interrupt"):
             self.assertEqual(self.request("GET", path).status, 404, path)

@@ -59,7 +59,7 @@ class AccessCase(WebCase):
         return ("X-Api-Key", answer.json["key"])
 
     def is_blocked(self, answer: HttpAnswer) -> bool:
-        """Whether ``answer`` is a redirect to the login page, absolute as clients need it (http-api 6.4)."""
+        """Whether ``answer`` is a redirect to the login page, absolute as clients need it."""
         location = answer.header("location") or ""
         if answer.status != 302 or not re.search(r"/login(\?|$)", location):
             return False
@@ -73,7 +73,7 @@ class AccessCase(WebCase):
         return connection
 
     def connect_securely(self) -> Connection:
-        """A connection that came over TLS, as far as the door can tell."""
+        """A connection that looks like TLS to the site."""
         connection = self.connect()
         directlyProvides(connection._transport, ISSLTransport)
         return connection
@@ -143,7 +143,7 @@ class LoginTests(AccessCase):
         self.assertEqual(answer.json["errortxt"], "Wrong login or password")
 
     def test_malformed(self) -> None:
-        """What is no login is told so."""
+        """A body that is not a login is refused."""
         for body in (b"", b"{", b"[]", b"{}", b'{"login":"admin"}', b'{"login":1,"pass":2}', b"\xff"):
             self.assertEqual(self.request("POST", "/login", body).status, 400, body)
 
@@ -176,7 +176,7 @@ class LoginTests(AccessCase):
         self.assertEqual(self.request("GET", DRIVERS, headers=[new]).status, 200)
 
     def test_log_out(self) -> None:
-        """After the logout the cookie opens nothing, and the browser is told to drop it."""
+        """After the logout the cookie opens nothing, and the browser deletes it."""
         cookie = self.cookie()
         answer = self.request("POST", "/logout", headers=[cookie])
         self.assertEqual((answer.status, answer.json), (200, {"res": 0, "errortxt": ""}))
@@ -194,7 +194,7 @@ class LoginTests(AccessCase):
         self.assertEqual(self.request("GET", "/login/x").status, 302)
 
     def test_off(self) -> None:
-        """While no login is asked for, programs that log in first are told yes, and get no cookie."""
+        """While the login is off, programs that log in first succeed, and get no cookie."""
         self.request("POST", SETTINGS, {"usr_uiauth": False}, [self.cookie()])
         answer = self.log_in("any", "thing")
         self.assertEqual((answer.status, answer.json["res"], answer.header("set-cookie")), (200, 0, None))
@@ -259,7 +259,7 @@ class PageTests(AccessCase):
         self.assertNotIn(b"<b>", answer.body)
 
     def test_throttled(self) -> None:
-        """Too many tries are told on the page."""
+        """The page reports too many attempts."""
         _, cookie, csrf = self.page()
         for _ in range(EACH.tries):
             self.post(cookie, login="admin", csrf=csrf, **{"pass": "x"})
@@ -268,7 +268,7 @@ class PageTests(AccessCase):
         self.assertEqual(answer.header("content-type"), "text/html; charset=utf-8")
 
     def test_foreign_form(self) -> None:
-        """A form that was not made for this browser logs nobody in."""
+        """A form that was not made for this browser cannot log in."""
         _, cookie, csrf = self.page()
         _, _, other = self.page()
         for sent, token in ((cookie, other), (cookie, ""), ("", csrf), ("DMLoginForm=", csrf), (cookie, "й")):
@@ -302,7 +302,7 @@ class PageTests(AccessCase):
             self.assertNotIn("evil.example/", answer.header("location") or "")
 
     def test_languages(self) -> None:
-        """The page is Ukrainian, and English for whoever wants it."""
+        """The page is Ukrainian, and English on request."""
         self.assertIn(">Увійти<", self.page()[0].body.decode())
         self.assertIn(">Log in<", self.page(headers=[("Accept-Language", "en")])[0].body.decode())
 
@@ -337,7 +337,7 @@ class ApiKeyTests(AccessCase):
     """``/dm/api/v3/api-keys``"""
 
     def test_made(self) -> None:
-        """A new key is told once, in 201; the list knows its name and not the key."""
+        """A new key is shown once, in 201; the list has its name and not the key."""
         answer = self.request("POST", KEYS, {"name": "каса"})
         self.assertEqual(answer.status, 201)
         made = answer.json
@@ -360,7 +360,7 @@ class ApiKeyTests(AccessCase):
         self.assertEqual((answer.status, answer.json["res"]), (404, 2000))
 
     def test_replaced(self) -> None:
-        """A key is replaced under its name: the new one is told once and opens, the old one opens nothing."""
+        """A key is replaced under its name: the new one is shown once and works, the old one does not."""
         self.switch_on()
         cookie = self.cookie()
         made = self.request("POST", KEYS, {"name": "till"}, [cookie]).json
@@ -399,7 +399,7 @@ class ApiKeyTests(AccessCase):
         self.assertEqual(self.request("GET", KEYS).json, {"api_keys": []})
 
     def test_store_fails(self) -> None:
-        """A key that could not be kept is 503, and is none."""
+        """A key that cannot be stored is 503, and does not work."""
         self.shop.store.broken = True
         self.assertEqual(self.request("POST", KEYS, {"name": "x", "key": "k" * 20}).status, 503)
         self.shop.store.broken = False

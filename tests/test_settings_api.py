@@ -38,7 +38,7 @@ class SettingsTests(AccessCase):
         return text
 
     def test_types(self) -> None:
-        """Every member that clients read is there, as the kind of value that they demand (http-api 6.2)."""
+        """Every member that clients read is there, as the kind of value that they demand."""
         settings = self.settings()
         kinds: dict[str, type] = {
             **dict.fromkeys(("supmail", "token", "autoupdatetime", "usr_login", "usr_pass", "usr_confpass"), str),
@@ -49,13 +49,13 @@ class SettingsTests(AccessCase):
         self.assertEqual({name: type(settings[name]) for name in kinds}, kinds)
 
     def test_partial(self) -> None:
-        """A change leaves alone what it does not name (http-api 6.3)."""
+        """A change leaves alone what it does not name."""
         before = self.settings()
         self.assertEqual(self.change(logdays=14, supmail="help@shop.example"), {"res": 0, "errortxt": ""})
         self.assertEqual(self.settings(), {**before, "logdays": 14, "supmail": "help@shop.example"})
 
     def test_body_of_a_client(self) -> None:
-        """The body that a known client sends is taken as it is (http-api 6.3)."""
+        """The body that a known client sends is taken as it is."""
         answer = self.change(
             supmail="a@b",
             extaccess=False,
@@ -170,7 +170,7 @@ class SettingsTests(AccessCase):
             self.refusal(body)
 
     def test_store_fails(self) -> None:
-        """What could not be kept is told with 1082, and nothing has changed."""
+        """A change that cannot be stored is 1082, and nothing has changed."""
         self.shop.store.broken = True
         answer = self.request("POST", SETTINGS, {"logdays": 30})
         self.shop.store.broken = False
@@ -198,7 +198,7 @@ class DashboardTests(AccessCase):
 
     @promises("4.1.dashboard")
     def test_types(self) -> None:
-        """Every member that clients read is there, as the kind of value that they demand (http-api 6.1)."""
+        """Every member that clients read is there, as the kind of value that they demand."""
         strings = ("device", "dev_id", "fisid", "token", "signinfo", "shiftdt", "prro_info")
         numbers = ("prro_type", "shiftterm", "prro_status", "offline_time1", "offline_time2")
         row = self.row()
@@ -207,7 +207,7 @@ class DashboardTests(AccessCase):
         self.assertEqual(sorted(row), sorted((*strings, *numbers)))
 
     def test_shift(self) -> None:
-        """A closed shift has no time, an open one tells since when and for how many hours."""
+        """A closed shift has no time, an open one its start and its hours."""
         self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("", 0))
         self.open_shift()
         self.assertEqual((self.row()["shiftdt"], self.row()["shiftterm"]), ("20260921090000", 0))
@@ -253,7 +253,7 @@ class DashboardTests(AccessCase):
         self.assertIn("gone", rows["broken"]["prro_info"])
 
     def test_register(self) -> None:
-        """One register tells its print forms too (http-api 6.4)."""
+        """The answer for one register has its print forms too."""
         self.shop.settings(pf_charcount=32, pf_text=True)
         told = self.request("GET", f"{REGISTER}?dev_id={self.dev_id}").json
         self.assertEqual((told["device"], told["dev_id"]), ("test", self.dev_id))
@@ -263,7 +263,7 @@ class DashboardTests(AccessCase):
         )
 
     def test_groups(self) -> None:
-        """The tax groups that are enabled, by number, name and letter (http-api 6.4)."""
+        """The tax groups that are enabled, by number, name and letter."""
         groups = self.request("GET", f"{REGISTER}/groups?dev_id={self.dev_id}").json["fis_groups"]
         self.assertEqual(groups[0], {"gr_id": 1, "caption": "ПДВ 20%", "tg_print": "А"})
         self.assertEqual(len(groups), 10)
@@ -313,13 +313,13 @@ class AliasTests(AccessCase):
         self.assertEqual(self.request("GET", SETTINGS).json["logdays"], 3)
 
     def test_nothing_else(self) -> None:
-        """The second name stands for that one segment alone."""
+        """The second name replaces that one segment only."""
         for path in ("/dm/desks/api/v1/settings", "/dm/x/desk/api/v1/settings", "/desk/api/v1/settings"):
             self.assertEqual(self.request("GET", path).status, 404, path)
         self.assertEqual(self.request("GET", DRIVERS).status, 200)
 
     def test_blocked(self) -> None:
-        """The login stands before the second name as well."""
+        """The second name needs the login as well."""
         self.switch_on()
         for path in ("/dm/desk/api/v1/settings", "/dm/desk/", "/dm/desk"):
             self.assertTrue(self.is_blocked(self.request("GET", path)), path)

@@ -1,4 +1,4 @@
-"""What whoever looks after the service gets to see of it: the log, the bundle of diagnostics, the database."""
+"""What support sees of the service: the log, the diagnostics bundle, the database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LogTests(SupportCase):
     """``/dm/api/v3/log``"""
 
     def test_lines(self) -> None:
-        """The last lines are told, oldest first, and a line without end is cut."""
+        """The answer has the last lines, oldest first; an endless line is cut."""
         for n in range(RECENT + 5):
             self.write("line {n}", n=n)
         self.write("{long}", long="x" * 10_000)
@@ -81,7 +81,7 @@ class LogTests(SupportCase):
         return answer
 
     def test_download(self) -> None:
-        """The log file as it is, or what is remembered when there is none or it cannot be read."""
+        """The log file, or the remembered lines without a readable file."""
         self.write("remembered")
         self.assertIn(b"remembered", self.file().body)
         file = self.shop.state / "our.log"
@@ -262,7 +262,7 @@ class FileTests(AccessCase):
         self.assertEqual(self.check().troubles, ())
 
     def test_damaged(self) -> None:
-        """Torn pages, and rows that belong to nothing, are found and told."""
+        """Torn pages and rows without a parent are found and reported."""
         with closing(sqlite3.connect(self.file)) as db, db:
             db.execute("DELETE FROM operation WHERE n = 1")
         self.assertIn("document", self.check().troubles[0])
@@ -272,6 +272,6 @@ class FileTests(AccessCase):
         self.assertTrue(self.check().troubles)
 
     def test_no_database(self) -> None:
-        """What is no database is told as such."""
+        """A file that is not a database is reported as such."""
         self.file.write_bytes(b"no database at all, but long enough to be one " * 100)
         self.assertIn("not a database", self.check().troubles[0])

@@ -235,7 +235,7 @@ class CompatibilityTests(_Day):
             self.assertEqual(info["safe"], Decimal("0.0"))
 
     def test_report_amounts(self) -> None:
-        """X and Z tell what was sold by payment and tax group, and what was put in and taken out."""
+        """X and Z list the sales by payment and tax group, and cash in and out."""
         day = self.day()
         for what in ("x", "z"):
             info = day[what]["info"]
@@ -247,7 +247,7 @@ class CompatibilityTests(_Day):
             self.assertEqual((info["receipt"]["count_p"], info["safe"]), (1, 105))
 
     def test_print_members(self) -> None:
-        """A receipt tells all that is to be printed."""
+        """A receipt's answer has everything that is to be printed."""
         self.open_shift()
         printed = self.sell()["info"]["printinfo"]
         self.assertEqual(
@@ -311,7 +311,7 @@ class CompatibilityTests(_Day):
 
     @promises("2.2.typing.3")
     def test_empty_values(self) -> None:
-        """An empty text stands for a value that is not given."""
+        """An empty text means a missing value."""
         self.open_shift()
         row = {
             "code": "1",
@@ -355,7 +355,7 @@ class CompatibilityTests(_Day):
         self.assertEqual(answer["info"]["printinfo"]["sum_topay"], Decimal("125.5"))
 
     def test_unknown_members(self) -> None:
-        """Members of older versions and of nobody are ignored, wherever they stand."""
+        """Members of older versions and unknown members are ignored, wherever they are."""
         request = sale("t", nobody=1)
         request.update(token="x", dt="20260101000000000", nobody={"a": [1]}, transaction_search=0)
         inner: Any = request["fiscal"]
@@ -366,7 +366,7 @@ class CompatibilityTests(_Day):
         self.assertEqual((self.execute(request)["res"], len(self.shop.ledger(kind="sale"))), (0, 1))
 
     def test_duplicate_names(self) -> None:
-        """Of a name that stands twice in an object the last one counts."""
+        """If an object has a name twice, the last value counts."""
         self.open_shift()
         body = json.dumps(sale("t")).replace('"pays": [{', '"pays": [{"sum": 1, "sum": 2, ').encode()
         self.assertEqual(body.count(b'"sum"'), 4)
@@ -387,7 +387,7 @@ class CompatibilityTests(_Day):
 
     @promises("3.3.tag-tasks.2", "3.3.tag-tasks.3")
     def test_tag_where_none_belongs(self) -> None:
-        """A tag on a task that has no use for it is told back and changes nothing."""
+        """A tag on a task that does not use it is returned and changes nothing."""
         self.open_shift()
         self.sell("same")
         for task in (10, 18, 20):
@@ -486,7 +486,7 @@ class RootTests(_Day):
         *("2.2.device.1", "2.2.type.3", "2.2.task.1", "2.2.task.2", "2.2.tag.1", "2.2.typing.1", "3.2.0.1"),
     )
     def test_success(self) -> None:
-        """The root repeats what was asked for and tells when it was done, to the millisecond."""
+        """The root repeats the request and has the time of the task, to the millisecond."""
         self.open_shift()
         self.shop.clock.advance(0.25)
         answer = self.sell("sale-1")
@@ -544,7 +544,7 @@ class RootTests(_Day):
 
     @promises("2.2.typing.6")
     def test_unreadable(self) -> None:
-        """A body that is no JSON object is answered ``type`` 0 and ``task`` -1: nobody can say what it was."""
+        """A body that is not a JSON object is answered with ``type`` 0 and ``task`` -1: its task is unknown."""
         for body in (
             b"",
             b"{",
@@ -563,7 +563,7 @@ class RootTests(_Day):
             )
 
     def test_readable_in_part(self) -> None:
-        """Of a body that is refused as much is told back as could be read."""
+        """The answer to a refused body repeats what could be read of it."""
         answer = self.execute({**sale("t"), "fiscal": {"task": 1, "receipt": 5}})
         self.assertEqual(
             [answer[name] for name in ("res", "source", "device", "tag", "type", "task")],
@@ -584,7 +584,7 @@ class RootTests(_Day):
 
     @promises("2.3.task_status.2", "3.3.1.1", "3.3.1.3", "3.3.1.4", "3.3.2.1", "3.3.2.2")
     def test_repeats(self) -> None:
-        """A repeat and a look-up get the bytes of the first answer with ``task_status`` 2; nothing is sold anew."""
+        """A repeat and a look-up get the bytes of the first answer with ``task_status`` 2; nothing is sold again."""
         self.open_shift()
         first = self.request("POST", EXECUTE, sale("t")).body
         self.assertEqual(first.count(b'"task_status":1'), 1)
@@ -620,7 +620,7 @@ class RootTests(_Day):
         self.assertEqual(self.execute(b"\xef\xbb\xbf" + json.dumps(fiscal(18)).encode())["res"], 0)
 
     def test_no_content_type(self) -> None:
-        """The content type of a request is nobody's business."""
+        """The content type of a request does not matter."""
         for sent in (
             "text/plain",
             "application/json; charset=UTF-8",
@@ -645,7 +645,7 @@ class RootTests(_Day):
 
     @promises("3.2.3.3")
     def test_fault_of_ours(self) -> None:
-        """A fault of the service is 1016 with ``res_action`` 3, is in the log with its request, and stops nobody."""
+        """An internal error is 1016 with ``res_action`` 3, is logged with its request, and stops no other task."""
 
         def fail(*_: object) -> Any:
             raise RuntimeError("a bug")
@@ -842,7 +842,7 @@ class BodyTests(WebCase):
         self.assertEqual(connection.answers(), [])
 
     def test_expect_continue(self) -> None:
-        """A client that asks before it sends a large body is told to go on, then answered."""
+        """A client that sends `Expect: 100-continue` may send its large body, then gets its answer."""
         connection = self.connect()
         body = self.body_of(2_000_000)
         expect = [("Expect", "100-continue"), ("Content-Length", str(len(body)))]
@@ -965,7 +965,7 @@ class ConnectionTests(WebCase):
         self.assertEqual(self.flushLoggedErrors(), [])
 
     def test_idle(self) -> None:
-        """A connection that nobody uses is closed after two minutes; each request begins them anew."""
+        """An idle connection is closed after two minutes; each request restarts them."""
         connection = self.connect()
         for _ in range(3):
             self.shop.clock.advance(IDLE_CONNECTION - 1)
@@ -1012,7 +1012,7 @@ class RequestIdTests(WebCase):
     """The name by which a request is found again in the log."""
 
     def test_echo(self) -> None:
-        """The id of the caller is told back."""
+        """The id of the caller is returned."""
         for name in ("a", "till-7.2026_09", "A" * 64):
             answer = self.request("POST", EXECUTE, fiscal(18), [("X-Request-Id", name)])
             self.assertEqual(answer.header("x-request-id"), name)
@@ -1183,7 +1183,7 @@ class MethodTests(WebCase):
             self.assertFalse(connection.is_open)
 
     def test_odd_hosts(self) -> None:
-        """A host name that is none does no harm, and no page of HTML is ever the answer."""
+        """An invalid host name does no harm, and the answer is never HTML."""
         for host in ("a..b", "x" * 70, "[::1]:3939", "", "ї", "a b"):
             for path, status in ((EXECUTE, 405), (DEVICES, 200)):
                 connection = self.connect()

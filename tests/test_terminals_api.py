@@ -109,7 +109,7 @@ class ServiceMethodTests(PosWebCase):
 
     @promises("2.2.dev_name")
     def test_unknown_device(self) -> None:
-        """A name that nobody has is 1091; a device that is no terminal 303."""
+        """An unknown name is 1091; a device that is not a terminal 303."""
         for name in (*METHODS, "transaction-status", "lasttransaction"):
             self.assertEqual(self.ask(name, "nobody")["res"], 1091)
             answer = self.ask(name, "test")
@@ -156,7 +156,7 @@ class ServiceMethodTests(PosWebCase):
 
     @shows("rule 11")
     def test_progress_is_fresh(self) -> None:
-        """What the terminal does is told less than a second after it began."""
+        """The state of the terminal is published less than a second after the change."""
         self.put_scenario({"on": "payment", "then": "accept", "delay_ms": 5000})
         running = self.begin_payment()
         terminal = self.shop.core.devices.by_name("pos").simulator
@@ -181,7 +181,7 @@ class ServiceMethodTests(PosWebCase):
         self.assertEqual(self.pay(task=7)["res"], 0)
 
     def test_last(self) -> None:
-        """The last operation is the stored answer; before the first there is none: 5013."""
+        """The last operation is the stored answer; before the first it is 5013."""
         self.assertEqual(self.ask("lasttransaction")["res"], 5013)
         self.put_scenario({"on": "payment", "then": "refuse", "code": "51"})
         refused = self.pay()
@@ -190,7 +190,7 @@ class ServiceMethodTests(PosWebCase):
         self.assertEqual(self.ask("lasttransaction"), {**paid, "task_status": 2})
 
     def test_last_in_doubt(self) -> None:
-        """An operation whose end is unknown is asked after before it is told as the last one."""
+        """An operation with an unknown outcome is queried before it is returned as the last one."""
         running = self.begin_payment()
         terminal = self.shop.core.devices.by_name("pos").simulator
         while not terminal.entries():
@@ -214,7 +214,7 @@ class ServiceMethodTests(PosWebCase):
         self.assertEqual(self.request("HEAD", "/dm/transaction-status?dev_name=pos").body, b"")
 
     def test_languages(self) -> None:
-        """Errors are told in the caller's language."""
+        """Errors are in the caller's language."""
         connection = self.connect()
         connection.ask("GET", "/dm/bankping?dev_name=x", headers=[("Accept-Language", "en")])
         [answer] = connection.answers()
@@ -254,7 +254,7 @@ class InterruptTests(PosWebCase):
 
     @shows("rule 8")
     def test_loses_to_an_approval(self) -> None:
-        """A wish that comes too late changes nothing: the approval is told as one."""
+        """An interruption that comes too late changes nothing: the approval is returned as one."""
         self.put_scenario({"on": "payment", "then": "accept", "delay_ms": 3000})
         running = self.begin_payment()
         self.shop.clock.pump([0.1] * 20)
@@ -292,7 +292,7 @@ class TrainingTerminalTests(PosWebCase):
         self.assertEqual((entry["kind"], entry["sum"], entry["ref"]), ("payment", 10_000, "1"))
 
     def test_record(self) -> None:
-        """The device is shown as a terminal with its state; the list of drivers tells what each protocol can do."""
+        """The device is a terminal with its state; the list of drivers has the abilities of each protocol."""
         record = self.request("GET", f"{DEVICES}/{self.pos}").json
         state = record["state"]
         self.assertEqual((record["is_pay"], state["progress"], state["busy"]), (True, "idle", False))
@@ -310,7 +310,7 @@ class TrainingTerminalTests(PosWebCase):
         self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.host"))
 
     def test_settle(self) -> None:
-        """A person says how a payment ended that nobody can be asked about, and the terminal is free again."""
+        """A person says how a payment ended that the terminal cannot report, and the terminal is free again."""
         self.put_scenario({"on": "payment", "then": "lost_after"})
         running = self.begin_payment()
         terminal = self.shop.core.devices.by_name("pos").simulator
@@ -364,7 +364,7 @@ class SlipTests(PosWebCase):
             self.assertEqual(self.strip().count(whole), times)
 
     def test_no_slip(self) -> None:
-        """Without a slip, an operation or a printer nothing is printed, and the reason is told."""
+        """Without a slip, an operation or a printer nothing is printed, and the answer has the reason."""
         self.put_scenario({"on": "payment", "then": "unreachable"})
         self.pay()
         self.assertEqual((self.slip(self.last()).status, self.slip(self.last()).json["res"]), (409, 5027))

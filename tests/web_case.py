@@ -1,4 +1,4 @@
-"""The door of a service in memory: bytes of HTTP in, bytes of HTTP out, and no network between.
+"""The site of a service in memory: bytes of HTTP in, bytes of HTTP out, without a network.
 
 `Connection` is one client's end of a connection to the real `Door`: HTTP is parsed, limited and kept alive by the
 code that a client on the network meets.
@@ -72,7 +72,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def request_bytes(method: str, path: str, body: bytes = b"", headers: Headers = ()) -> bytes:
-    """A request with its ``Host`` and, unless told otherwise, its ``Content-Length``."""
+    """A request with its ``Host`` and by default its ``Content-Length``."""
     lines = [("Host", "localhost:3939"), *headers]
     names = {name.lower() for name, _ in lines}
     if body and not names & {"content-length", "transfer-encoding"}:

@@ -90,8 +90,9 @@ ANY_NAME = b"*"
 class Management(Resource):
     """The check of every request to the management interface, in front of Klein.
 
-    A page of another origin may use the task endpoints, but not change the service: a browser sends such
-    requests without asking when they look like a form, so the origin is compared here (design 6).
+    Pages of other origins may use the task endpoints, but not change the service. Browsers send requests that look
+    like a form without a preflight, so the origin is checked here
+    (docs/reference/http-interface.md#cross-origin-requests).
     """
 
     isLeaf = True

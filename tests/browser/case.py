@@ -76,7 +76,7 @@ class BrowserCase(ProcessCase):
         self.page.on("request", self._asked)
 
     def tearDown(self) -> None:
-        """Nothing failed on the way that nobody looked at."""
+        """No error of the page went unnoticed."""
         self.assertEqual(self.faults, [])
 
     def _said(self, message: Any) -> None:
@@ -143,7 +143,7 @@ class BrowserCase(ProcessCase):
         return [entry for entry in entries if (entry["kind"], entry["status"]) == (kind, "accepted")]
 
     def picture(self, name: str) -> None:
-        """Leave a picture of the page for the documentation, when somebody wants it."""
+        """Save a picture of the page for the documentation, on request."""
         if PICTURES:
             self.page.mouse.move(0, 0)
             with suppress(Exception):

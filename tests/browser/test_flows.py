@@ -109,7 +109,7 @@ class AddDeviceTests(BrowserCase):
             self.assertEqual(self.devices()[name]["kind"], kind)
 
     def test_wrong_input(self) -> None:
-        """A mistake is told at its field, unfolded and focused; nothing is kept until all of it is right."""
+        """A mistake is shown at its field, unfolded and focused; nothing is stored until all of it is right."""
         before = set(self.devices())
         self.add("printer", "escpos")
         self.fill("#device", " ")
@@ -131,7 +131,7 @@ class AddDeviceTests(BrowserCase):
         self.assertEqual(set(self.devices()), before)
 
     def test_not_there(self) -> None:
-        """A printer that does not answer is told so in words before it is kept; it can be kept all the same."""
+        """A printer that does not answer is reported before it is stored; it can be stored anyway."""
         self.add("printer", "escpos")
         self.fill("#device", "kitchen")
         self.fill("#s-host", "127.0.0.1")
@@ -206,7 +206,7 @@ class BoardTests(BrowserCase):
         self.click("#cash-form button[data-task='3']")
 
     def test_day(self) -> None:
-        """Cash in, X, last numbers, a copy and the Z are done and told in words; the Z asks first."""
+        """Cash in, X, last numbers, a copy and the Z are done and explained; the Z asks first."""
         self.put_in()
         self.assertIn("Внести готівку: Готово", self.outcome())
         self.see("#live-standing dd:has-text('50.00')")
@@ -223,7 +223,7 @@ class BoardTests(BrowserCase):
         self.assertEqual(len(self.ledger("z")), 1)
 
     def test_refused(self) -> None:
-        """A refusal is told in the catalogue's words, with what the cashier does next."""
+        """A refusal is explained in the catalogue's words, with the next step of the cashier."""
         self.fill("#amount", "50")
         self.click("#cash-form button[data-task='4']")
         told = self.outcome()
@@ -242,7 +242,7 @@ class BoardTests(BrowserCase):
         self.see("#live-standing dd:has-text('онлайн')")
 
     def test_lost_answer(self) -> None:
-        """The worst day: the tax office took it, the answer was lost, the person repeats. It is there once."""
+        """The worst day: the tax service took it, the answer was lost, the person repeats. It is there once."""
         self.scenario({"on": "cash_in", "then": "lost_after"})
         self.put_in()
         self.assertIn("Результат поки невідомий", self.outcome())
@@ -254,7 +254,7 @@ class BoardTests(BrowserCase):
         self.assertEqual(len(self.ledger("cash_in")), 1)
 
     def test_killed_service(self) -> None:
-        """The service dies in the middle, the page is loaded anew, the action is repeated: it is there once."""
+        """The service dies in the middle, the page is reloaded, the action is repeated: it is there once."""
         self.scenario({"on": "cash_in", "then": "accept", "delay_ms": 5000})
         self.put_in()
         self.page.wait_for_timeout(1000)
@@ -321,7 +321,7 @@ class LivePageTests(BrowserCase):
         self.picture("printer")
 
     def test_terminal(self) -> None:
-        """A terminal tells its totals and its last operation."""
+        """A terminal shows its totals and its last operation."""
         self.go(f"/dm/devices/{self.devices()['pos']['dev_id']}")
         self.click("button[data-pay='10']")
         self.see("#outcome h2:has-text('Проміжний звіт: Готово')")

@@ -186,7 +186,7 @@ class DeedTests(KeyboardCase):
         self.assertTrue(self.page.evaluate("document.activeElement !== document.body"), "the focus is lost")
 
     def test_question_while_live(self) -> None:
-        """A page that looks anew while it asks a question does not lose the place to which the focus goes back."""
+        """A page that reloads while a dialog is open does not lose the place to which the focus returns."""
         self.service.request("POST", "/dm/api/v3/api-keys", {"name": "one"})
         self.go("/dm/main/settings")
         self.see("#line:has-text('Дані оновлюються автоматично')")

@@ -76,7 +76,7 @@ class CertificateTests(ServicePageCase):
         self.page.wait_for_selector("#live-certificate .badge", state="detached")
 
     def test_upload(self) -> None:
-        """No file, and what is no certificate, are told in words; a file that is dropped is taken."""
+        """A missing file and an invalid certificate are explained; a dropped file is used."""
         self.go("/dm/main/settings/certificate")
         self.click("#upload button")
         self.see("#file-file[aria-invalid='true']:focus")
@@ -133,7 +133,7 @@ class SupportPageTests(ServicePageCase):
         self.see("#outcome h2:has-text('Збережено')")
 
     def test_backup_taken(self) -> None:
-        """Who has logged in takes a backup along, as it lies in the folder."""
+        """With a session a backup can be downloaded, byte by byte."""
         self.switch_on()
         self.go("/dm/main/settings/database")
         self.page.wait_for_url(LOGIN)
@@ -191,7 +191,7 @@ class SigningKeyTests(ServicePageCase):
     """The key of a register at the tax service."""
 
     def test_upload(self) -> None:
-        """A key is loaded with its password and shown with the days that it is good; a wrong one is told in words."""
+        """A key is loaded with its password and shown with its valid days; a wrong one is explained."""
         made = {"device": "real", "prro_type": 1, "fisid": "4000000001", "fis_code": "34554363"}
         self.service.request("POST", "/dm/main/api/v1/prro", made)
         self.go(f"/dm/devices/{self.devices()['real']['dev_id']}")
@@ -246,7 +246,7 @@ class LoginLimitTests(ServicePageCase):
     """The login, and how long it lasts."""
 
     def setUp(self) -> None:
-        """A service with a login, and somebody who logged in; the browser's clock can be moved."""
+        """A service with a login and an open session; the browser's clock can be moved."""
         super().setUp()
         self.switch_on()
         self.page.clock.install()
@@ -259,7 +259,7 @@ class LoginLimitTests(ServicePageCase):
         self.see("h1:has-text('Огляд')")
 
     def test_wrong(self) -> None:
-        """A wrong password is told and lets nobody in; after too many tries one has to wait."""
+        """A wrong password is reported and refused; after too many attempts one has to wait."""
         self.go("/dm/main/receipts")
         self.page.wait_for_url(LOGIN)
         self.log_in("wrong")
@@ -271,7 +271,7 @@ class LoginLimitTests(ServicePageCase):
 
     @promises("5.4.1.1", "5.4.1.2")
     def test_page_idle(self) -> None:
-        """A page that nobody touches for ten minutes logs out by itself; one that is touched does not."""
+        """A page without input for ten minutes logs out by itself; one with input does not."""
         self.enter()
         self.page.clock.fast_forward("09:00")
         self.page.keyboard.press("Tab")
