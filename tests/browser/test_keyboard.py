@@ -126,7 +126,7 @@ class DeedTests(KeyboardCase):
         self.see("#pending:not([hidden])")
         self.walk_to("#pending button.main", "Shift+Tab")
         self.press("Enter")
-        self.outcome_of("Це вже було зроблено")
+        self.outcome_of("Це вже виконано раніше")
         self.see("#outcome:focus")
         self.assertEqual(len(self.ledger("cash_in")), 1)
 
@@ -219,7 +219,7 @@ class DeedTests(KeyboardCase):
         self.assertTrue(self.page.evaluate("document.activeElement !== document.body"), "the focus is lost")
         self.go("/dm/main/settings/database")
         self.use("#check")
-        self.outcome_of("База ціла")
+        self.outcome_of("База не пошкоджена")
 
     def test_uploads(self) -> None:
         """A certificate and the key of a register are chosen and loaded, and the focus is still on the page."""

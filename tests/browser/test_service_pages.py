@@ -112,7 +112,7 @@ class SupportPageTests(ServicePageCase):
         for told in ("SQLite", "dmtwisted.db", "Фіскальних документів"):
             self.assertIn(told, self.text())
         self.click("#check")
-        self.see("#outcome.done:has-text('База ціла')")
+        self.see("#outcome.done:has-text('База не пошкоджена')")
         self.see("#live-verdict .badge.good")
         self.click("#back-up")
         self.see("#live-backups li .badge.good")
