@@ -43,6 +43,11 @@ VOID = {"meta", "link", "input", "img", "br"}
 UK, EN = ("Accept-Language", "uk"), ("Accept-Language", "en")
 
 
+def folded(form: Form) -> list[Field]:
+    """The fields of ``form`` that are not shown at first."""
+    return [field for part in form.parts for field in part.fields]
+
+
 class Page(HTMLParser):
     """A page taken apart: its elements with their attributes, its text, and what is wrong with it."""
 
@@ -554,7 +559,7 @@ class SigningKeyTests(PageCase):
             ("terminal", "nexo", {"ca"}),
         ):
             form = form_of(drivers[kind, driver].schema(), drivers[kind, driver].secrets)
-            long = {field.name for field in (*form.seen, *form.folded) if field.control == "long"}
+            long = {field.name for field in (*form.seen, *folded(form)) if field.control == "long"}
             self.assertLessEqual(names, long)
         template = "%center Дякуємо!\n\n%receipt\n"
         dev_id = self.ids()["test"]
@@ -571,7 +576,7 @@ class SigningKeyTests(PageCase):
         self.assertLessEqual({"template", "header", "pf_image"}, names["paper"])
         self.assertEqual(names["batch"], {"batch"})
         self.assertIn("offline_allowed", names["offline"])
-        self.assertEqual(len(form.folded), len({field.name for field in form.folded}))
+        self.assertEqual(len(folded(form)), len({field.name for field in folded(form)}))
         printer = form_of(find_drivers()["printer", "escpos"].schema())
         self.assertEqual([part.name for part in printer.parts], ["rest"])
 
@@ -659,6 +664,7 @@ class OverviewTests(PageCase):
         buttons = [button for button in page.all("button") if "data-settle" in button]
         self.assertEqual([button["data-outcome"] for button in buttons], ["approved", "refused"])
         self.assertIn("Check its slip", page.text)
+        self.assertIn("outcome unknown", self.page("/dm/").text)
         own = self.page(f"/dm/devices/{self.ids()['pos']}")
         self.assertEqual([button for button in own.all("button") if "data-settle" in button], buttons)
         self.assertIn("Last operation: payment, outcome unknown", own.text)
@@ -957,7 +963,7 @@ class FieldsTests(SynchronousTestCase):
     def setUp(self) -> None:
         """The form of a driver with every kind of setting."""
         self.form = form_of(self.SCHEMA, ["key"])
-        self.fields = {field.name: field for field in (*self.form.seen, *self.form.folded)}
+        self.fields = {field.name: field for field in (*self.form.seen, *folded(self.form))}
 
     def test_required_first(self) -> None:
         """Required settings come first, then those that say where the device is; no setting is left out."""
@@ -1008,7 +1014,7 @@ class FieldsTests(SynchronousTestCase):
         """Every setting of every driver is somewhere in its form."""
         for driver in find_drivers().values():
             form: Form = form_of(driver.schema(), driver.secrets)
-            names = {field.name for field in (*form.seen, *form.folded)}
+            names = {field.name for field in (*form.seen, *folded(form))}
             self.assertEqual(names, set(driver.settings.__struct_fields__), driver.title)
 
     def test_titles(self) -> None:

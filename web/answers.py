@@ -128,11 +128,7 @@ def done_with(name: str, kind: type[msgspec.Struct], text: str) -> type[Any]:
 
 
 def error_answer(
-    request: IRequest,
-    status: int,
-    refused: Refused,
-    language: str,
-    errors: list[tuple[str, str]] | None = None,
+    request: IRequest, status: int, refused: Refused, language: str, errors: list[tuple[str, str]] | None = None
 ) -> bytes:
     """An error of the management interface (docs/reference/http-interface.md#management-errors)."""
     problems = [Problem(path, text) for path, text in errors or ()]

@@ -193,10 +193,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     f"GET {DEVICE}/scenario": Entry("training", {200: ScenarioRules}),
     f"PUT {DEVICE}/scenario": Entry(
-        "training",
-        {200: ScenarioRules},
-        "ScenarioGiven",
-        example={"rules": [{"on": "sale", "then": "lost_after"}]},
+        "training", {200: ScenarioRules}, "ScenarioGiven", example={"rules": [{"on": "sale", "then": "lost_after"}]}
     ),
     f"GET {DEVICE}/ledger": Entry("training", {200: LedgerEntries}),
     f"GET {DEVICE}/strip": Entry(
@@ -220,10 +217,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     f"GET {V3}/tls": Entry("watching", {200: CertificateStatus}),
     f"POST {V3}/tls": Entry(
-        "watching",
-        {200: CertificateChanged},
-        CertificateGiven,
-        media=("application/json", "multipart/form-data"),
+        "watching", {200: CertificateChanged}, CertificateGiven, media=("application/json", "multipart/form-data")
     ),
     f"DELETE {V3}/tls": Entry("watching", {204: ""}),
     f"POST {V3}/tls/reload": Entry("watching", {200: CertificateStatus, 422: Error}),

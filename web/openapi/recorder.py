@@ -31,11 +31,7 @@ KINDS: dict[str, Schema] = {
         "type": ["integer", "string", "null"],
         "description": 'A code of a catalogue of the register, such as a payment type: 2 or "2".',
     },
-    "Texts": {
-        "type": ["array", "null"],
-        "items": {"type": ["string", "number", "null"]},
-        "description": "Texts.",
-    },
+    "Texts": {"type": ["array", "null"], "items": {"type": ["string", "number", "null"]}, "description": "Texts."},
     "Whole": {
         "type": ["integer", "string", "null"],
         "description": "A whole number, also as a text; an empty text or null is no value.",

@@ -175,11 +175,6 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
     return made
 
 
-def answer_name(task: Task) -> str:
-    """The schema of the answer to a task."""
-    return "Refusal" if task.res else task.info.removesuffix("Info") + "Answer"
-
-
 # Requests of tasks
 
 

@@ -98,10 +98,7 @@ MEMBERS: dict[str, dict[str, str]] = {
         "auth_code": "Authorisation code.",
         "oper_type": "Kind of operation as text.",
     },
-    "Line": {
-        "t": "Text, or the content of a code.",
-        "qr_type": "0 text, 1 EAN-13, 2 Code 128, 100 QR.",
-    },
+    "Line": {"t": "Text, or the content of a code.", "qr_type": "0 text, 1 EAN-13, 2 Code 128, 100 QR."},
     "PayTask": {
         "task": "Number of the task.",
         "sum": "Amount.",

@@ -41,11 +41,11 @@ def examples(devices: Devices, coffee: str) -> list[Example]:
 
     return [
         Example("ex_sale", execute, fiscal(1, receipt=receipt)),
-        Example("ex_open", execute, fiscal(0)),
+        Example("open_shift", execute, fiscal(0)),
         Example("ex_card", execute, fiscal(1, receipt=card)),
-        Example("ex_return", execute, fiscal(2, receipt=back)),
-        Example("ex_x", execute, fiscal(10, tagged=False)),
-        Example("ex_z", execute, fiscal(11)),
+        Example("kind_return", execute, fiscal(2, receipt=back)),
+        Example("x_report", execute, fiscal(10, tagged=False)),
+        Example("kind_z", execute, fiscal(11)),
         Example("ex_status", execute, fiscal(18, tagged=False)),
         Example("ex_lookup", execute, {"ver": 6, "device": names[REGISTER], "tag": TAG, "type": 0}),
         Example(
@@ -71,7 +71,7 @@ def examples(devices: Devices, coffee: str) -> list[Example]:
                 "doc": {"lines": [{"t": coffee, "bold": True}, {"t": "https://example.com/", "qr_type": 100}]},
             },
         ),
-        Example("ex_test", execute, {"ver": 6, "device": names[PRINTER], "type": 2, "doc": {"test": 1}}),
+        Example("test_print", execute, {"ver": 6, "device": names[PRINTER], "type": 2, "doc": {"test": 1}}),
     ]
 
 

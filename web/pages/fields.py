@@ -86,11 +86,6 @@ class Form:
     seen: tuple[Field, ...]
     parts: tuple[Part, ...]
 
-    @property
-    def folded(self) -> tuple[Field, ...]:
-        """All folded fields."""
-        return tuple(field for part in self.parts for field in part.fields)
-
 
 def form_of(schema: Mapping[str, Any], secrets: Iterable[str] = ()) -> Form:
     """The form of a driver's settings.

@@ -10,10 +10,7 @@ from dmtwisted.core import Core
 
 TRUST = (
     ("Windows", "certutil -addstore Root authority.pem"),
-    (
-        "Debian, Ubuntu",
-        "cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates",
-    ),
+    ("Debian, Ubuntu", "cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates"),
     ("Fedora", "cp authority.pem /etc/pki/ca-trust/source/anchors/ && update-ca-trust"),
     ("macOS", "security add-trusted-cert -d -k /Library/Keychains/System.keychain authority.pem"),
     ("Firefox", "Settings → Certificates → Authorities → Import"),

@@ -45,9 +45,7 @@ SETTINGS: dict[str, SettingWords] = {
     "columns": _words("Символів у рядку", "Characters per line"),
     "dots": _words("Ширина, точок", "Width, dots"),
     "drawer_inverted": _words(
-        "Інвертований контакт шухляди",
-        "Inverted drawer contact",
-        "Контакт шухляди повідомляє протилежний стан",
+        "Інвертований контакт шухляди", "Inverted drawer contact", "Контакт шухляди повідомляє протилежний стан"
     ),
     "job_ttl_s": _words("Чекати на папір, секунд", "Wait for paper, seconds", "Потім завдання друку скасовується"),
     "spare": _words("Запасний принтер", "Spare printer", "Назва принтера, який друкує замість цього"),

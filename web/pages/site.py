@@ -157,13 +157,7 @@ class PageSite:
         """Receipts, searched by date, number, tag or sum."""
         asked = receipts.wanted(query_of(request))
         found = await receipts.find(self._core.store, self._core.devices, asked)
-        return self._pages.page(
-            request,
-            "receipts.html",
-            asked=asked,
-            found=found,
-            registers=self._named(REGISTER),
-        )
+        return self._pages.page(request, "receipts.html", asked=asked, found=found, registers=self._named(REGISTER))
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def receipt(self, request: IRequest, dev_id: str, number: int) -> bytes:

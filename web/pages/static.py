@@ -14,11 +14,7 @@ from twisted.web.server import Request
 
 from web.answers import not_allowed, not_found
 
-TYPES = {
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-}
+TYPES = {".css": b"text/css; charset=utf-8", ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml"}
 """Media types by file extension."""
 
 PREFIX = b"/dm/static/"

@@ -20,7 +20,6 @@ SERVICE: dict[str, tuple[str, str]] = {
     "only_this_machine": ("лише цей комп’ютер", "this computer only"),
     "whole_network": ("уся мережа", "the whole network"),
     "https": ("Шифрування (HTTPS)", "Encryption (HTTPS)"),
-    "login_state": ("Вхід за паролем", "Login"),
     "hardened": ("Посилений захист (hardened)", "Hardened profile"),
     "keys_count": ("Ключів для програм", "Keys for programs"),
     "on": ("увімкнено", "on"),
