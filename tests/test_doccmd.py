@@ -15,6 +15,17 @@ from hypothesis import strategies as st
 from PIL import Image as Pictures
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.documents.doccmd import (
+    LARGEST_SIDE,
+    LONGEST_TEXT,
+    MOST_CODES,
+    MOST_ELEMENTS,
+    as_data_uri,
+    parse_doccmd,
+    read_doccmd,
+    read_lines,
+    write_doccmd,
+)
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.documents.model import (
     Align,
@@ -31,19 +42,8 @@ from dmtwisted.documents.model import (
     Qr,
     Rule,
 )
-from dmtwisted.printing.doccmd import (
-    LARGEST_SIDE,
-    LONGEST_TEXT,
-    MOST_CODES,
-    MOST_ELEMENTS,
-    as_data_uri,
-    parse_doccmd,
-    read_doccmd,
-    read_lines,
-    write_doccmd,
-)
-from dmtwisted.printing.pictures import as_png
-from dmtwisted.printing.template import SAMPLE
+from dmtwisted.documents.pictures import as_png
+from dmtwisted.documents.template import SAMPLE
 from dmtwisted.results import Refused, Res
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "printers.md"

@@ -14,6 +14,7 @@ from PIL import Image as Pictures
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.documents.model import (
+    MOST_ROWS,
     Align,
     Barcode,
     Beep,
@@ -28,10 +29,10 @@ from dmtwisted.documents.model import (
     Qr,
     Rule,
 )
+from dmtwisted.documents.pictures import as_png, fitted, from_file, size_of
 from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
 from dmtwisted.printing.image import ROW, Picture, as_data_uri, draw
-from dmtwisted.printing.layout import MOST_ROWS, TooLong
-from dmtwisted.printing.pictures import as_png, fitted, from_file, size_of
+from dmtwisted.printing.layout import TooLong
 from dmtwisted.printing.text import render_text
 from protocols.printers.commands import Text
 from protocols.printers.raster import text_lines
@@ -41,9 +42,8 @@ LINK = "https://cabinet.tax.gov.ua/cashregs/check?id=TEST_1&date=20260921&time=0
 ALIGNS: tuple[Align, ...] = ("left", "center", "right")
 
 MODULES = (
-    *("dmtwisted.documents.forms", "dmtwisted.documents.model"),
-    *(f"dmtwisted.printing.{name}" for name in ("codes", "doccmd", "image", "layout", "letters", "pdf", "pictures")),
-    *("dmtwisted.printing.template", "dmtwisted.printing.text"),
+    *(f"documents.{name}" for name in ("doccmd", "forms", "model", "pictures", "template")),
+    *(f"printing.{name}" for name in ("codes", "image", "layout", "letters", "pdf", "text")),
 )
 """Everything about forms."""
 
@@ -286,7 +286,7 @@ class MemoryTests(SynchronousTestCase):
                 sys.executable,
                 "-c",
                 "import sys\n"
-                + "".join(f"import {module}\n" for module in MODULES)
+                + "".join(f"import dmtwisted.{module}\n" for module in MODULES)
                 + "print([name for name in ('PIL', 'reportlab', 'jinja2', 'segno') if name in sys.modules])",
             ],
             capture_output=True,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.documents.model import (
+    NARROWEST,
     Align,
     Barcode,
     Beep,
@@ -24,7 +25,7 @@ from dmtwisted.documents.model import (
     Rule,
     Size,
 )
-from dmtwisted.printing.layout import NARROWEST, Laid, Row, commands, lay_out
+from dmtwisted.printing.layout import Laid, Row, commands, lay_out
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import render_text
 from protocols.printers import commands as printer

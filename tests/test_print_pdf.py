@@ -9,11 +9,24 @@ from pypdf import PdfReader
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.documents.forms import receipt_form
-from dmtwisted.documents.model import Barcode, Cut, Drawer, Element, Feed, Image, Line, Logo, Pair, Qr, Rule
+from dmtwisted.documents.model import (
+    MOST_ROWS,
+    Barcode,
+    Cut,
+    Drawer,
+    Element,
+    Feed,
+    Image,
+    Line,
+    Logo,
+    Pair,
+    Qr,
+    Rule,
+)
+from dmtwisted.documents.template import SAMPLE
 from dmtwisted.printing.codes import MOST_QR
-from dmtwisted.printing.layout import MOST_ROWS, TooLong
+from dmtwisted.printing.layout import TooLong
 from dmtwisted.printing.pdf import Pdf, as_data_uri, draw
-from dmtwisted.printing.template import SAMPLE
 from dmtwisted.printing.text import render_text
 
 POINT_MM = 25.4 / 72

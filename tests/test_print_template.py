@@ -15,8 +15,8 @@ from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Good, OfflineMark
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.documents.model import Barcode, Element, Feed, Image, Line, Logo, Pair, Qr, Rule
-from dmtwisted.printing.pictures import as_png
-from dmtwisted.printing.template import (
+from dmtwisted.documents.pictures import as_png
+from dmtwisted.documents.template import (
     LONGEST_FILLED,
     LONGEST_TEMPLATE,
     MOST_LOOPS,

@@ -1,1 +1,1 @@
-"""What a fiscal document is and how it looks on paper. Registers make documents, printing renders them."""
+"""What a fiscal document is, its number and its form for paper. Registers make documents, printing renders forms."""

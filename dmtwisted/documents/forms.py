@@ -23,8 +23,8 @@ from dmtwisted.documents.documents import (
     TaxSum,
 )
 from dmtwisted.documents.model import Align, Barcode, Element, Line, Pair, Qr, QrLevel, Rule
+from dmtwisted.documents.qr import receipt_qr
 from dmtwisted.money import hryvnias
-from dmtwisted.registers.infos import receipt_qr
 from protocols.printers.symbols import check_digit
 
 MAKER = "dmtwisted"

@@ -29,6 +29,8 @@ from protocols.printers.commands import (
 )
 
 __all__ = [
+    "MOST_ROWS",
+    "NARROWEST",
     "Align",
     "Barcode",
     "Beep",
@@ -46,6 +48,12 @@ __all__ = [
     "Size",
     "Symbology",
 ]
+
+NARROWEST = 24
+"""Columns: on narrower paper a name and an amount do not fit beside each other."""
+
+MOST_ROWS = 20_000
+"""Rows of a form that can be drawn: no receipt has more, and no program opens a picture of more."""
 
 Size = Literal[1, 2]
 """2 is twice as wide and high where the line has room for it, else only twice as high (printers.md 6.2)."""

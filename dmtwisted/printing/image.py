@@ -13,11 +13,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dmtwisted.documents.model import Align, Barcode, Cut, Element, Feed, Image, Qr
+from dmtwisted.documents.model import MOST_ROWS, Align, Barcode, Cut, Element, Feed, Image, Qr
+from dmtwisted.documents.pictures import fitted, lines_of, png_file
 from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
-from dmtwisted.printing.layout import MOST_ROWS, Row, TooLong, cut, lay_out
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
 from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.pictures import fitted, lines_of, png_file
 from dmtwisted.printing.text import TEAR
 from protocols.printers.commands import Text
 

@@ -15,8 +15,8 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
+from dmtwisted.documents.doccmd import LONGEST_TEXT, read_doccmd, write_doccmd
 from dmtwisted.documents.model import Element, Line, Pair
-from dmtwisted.printing.doccmd import LONGEST_TEXT, read_doccmd, write_doccmd
 from dmtwisted.printing.told import AGAIN, RESTART, Fate, Told
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore

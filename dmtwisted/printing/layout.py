@@ -15,6 +15,7 @@ from textwrap import TextWrapper
 import msgspec
 
 from dmtwisted.documents.model import (
+    NARROWEST,
     Align,
     Barcode,
     Beep,
@@ -30,18 +31,12 @@ from dmtwisted.documents.model import (
     Rule,
     Size,
 )
+from dmtwisted.documents.pictures import fitted
 from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.pictures import fitted
 from protocols.printers import commands as printer
-
-NARROWEST = 24
-"""Columns below which a name and an amount have no room beside each other."""
 
 _MOST_FED = 255
 """Blank lines that one command can feed."""
-
-MOST_ROWS = 20_000
-"""Rows of a form that is drawn; more are no receipt, and a picture of them nothing that a program can open."""
 
 
 class TooLong(ValueError):

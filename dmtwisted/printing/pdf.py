@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from dmtwisted.documents.model import Align, Barcode, Cut, Element, Feed, Image, Qr
+from dmtwisted.documents.model import MOST_ROWS, Align, Barcode, Cut, Element, Feed, Image, Qr
+from dmtwisted.documents.pictures import as_png, fitted
 from dmtwisted.printing.codes import MOST_QR, Bars, Squares, sized_barcode, sized_qr
 from dmtwisted.printing.image import COLUMN, ROW
-from dmtwisted.printing.layout import MOST_ROWS, Row, TooLong, cut, lay_out
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
 from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.pictures import as_png, fitted
 from dmtwisted.printing.text import TEAR
 from protocols.printers.codepages import UNKNOWN
 

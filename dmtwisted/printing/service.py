@@ -27,8 +27,8 @@ from zope.interface.verify import verifyObject
 from dmtwisted.answers import Answer, render
 from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
+from dmtwisted.documents.doccmd import read_doccmd, read_lines
 from dmtwisted.documents.model import Cut, Drawer, Element
-from dmtwisted.printing.doccmd import read_doccmd, read_lines
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
 from dmtwisted.printing.layout import commands

@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 
-from dmtwisted.documents.model import Barcode, Cut, Element, Feed, Qr
-from dmtwisted.printing.layout import NARROWEST, Row, aligned, cut, lay_out
+from dmtwisted.documents.model import NARROWEST, Barcode, Cut, Element, Feed, Qr
+from dmtwisted.printing.layout import Row, aligned, cut, lay_out
 from dmtwisted.printing.letters import CHARSET, Letters, in_1251
 
 __all__ = ["CHARSET", "NARROWEST", "as_data_uri", "render_text"]

@@ -21,13 +21,11 @@ from dmtwisted.documents.documents import (
     TaxLine,
     TaxSum,
 )
+from dmtwisted.documents.qr import mac_of, receipt_qr
 from dmtwisted.money import hryvnias
 from dmtwisted.registers.totals import RegisterState
 
 DEVINFO = f"dmtwisted {__version__}"
-
-CABINET = "https://cabinet.tax.gov.ua/cashregs/check"
-"""Where the tax service shows a receipt to its buyer (fiscal-server 11)."""
 
 _RECEIPT, _SERVICE = 0, 1
 """``fisdoctype``: what is sold, and what only moves cash."""
@@ -423,21 +421,6 @@ def last_numbers_info(
         last_back_no=state.totals.last_docno_m,
         last_z_no=state.z_number,
     )
-
-
-def receipt_qr(document: Document, fiscal_number: str) -> str:
-    """The link under the QR code of a receipt (fiscal-server 11)."""
-    moment = stamp14(document.at)
-    mac = f"&mac={mac_of(document)}" if mac_of(document) else ""
-    return (
-        f"{CABINET}?id={fiscal_number}&date={moment[:8]}&time={moment[8:]}"
-        f"&fn={document.header.fisid}&sm={hryvnias(document.sum)}{mac}"
-    )
-
-
-def mac_of(document: Document) -> str:
-    """The control hash of a document made offline; empty online."""
-    return document.offline.hash if document.offline is not None else ""
 
 
 def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.documents.document_form import document_form
 from dmtwisted.documents.documents import Document
 from dmtwisted.documents.model import Element
-from dmtwisted.printing.template import with_template
+from dmtwisted.documents.template import with_template
 from dmtwisted.printing.text import as_data_uri, render_text
 from dmtwisted.registers.interface import Done
 from dmtwisted.registers.settings import RegisterSettings
@@ -102,6 +102,6 @@ def _pdf(form: list[Element], settings: RegisterSettings) -> str:
 
 
 def _doccmd(form: list[Element], settings: RegisterSettings) -> str:
-    from dmtwisted.printing import doccmd
+    from dmtwisted.documents import doccmd
 
     return doccmd.as_data_uri(form)

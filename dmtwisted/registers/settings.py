@@ -94,7 +94,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         self._check_batch()
         if self.template:
             # A mistake is told to whoever writes the template, not to the cashier.
-            from dmtwisted.printing.template import BrokenTemplate, check_template
+            from dmtwisted.documents.template import BrokenTemplate, check_template
 
             try:
                 check_template(self.template)

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from dmtwisted.printing.pictures import from_file, png_file, size_of
+from dmtwisted.documents.pictures import from_file, png_file, size_of
 from protocols.errors import Garbled
 from protocols.printers.commands import Cut, Text
 from protocols.printers.compose import compose

@@ -20,13 +20,13 @@ from dmtwisted.access.certificates import BadCertificate, read_content
 from dmtwisted.clock import span
 from dmtwisted.config import ConfigError, load
 from dmtwisted.devices.drivers import BadSettings, find_drivers
+from dmtwisted.documents.doccmd import parse_doccmd, read_lines, write_doccmd
 from dmtwisted.documents.forms import receipt_form
+from dmtwisted.documents.template import SAMPLE, BrokenTemplate, check_template, with_template
 from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
 from dmtwisted.money import hryvnias, kopecks, thousandths
-from dmtwisted.printing.doccmd import parse_doccmd, read_lines, write_doccmd
 from dmtwisted.printing.layout import lay_out
 from dmtwisted.printing.letters import Letters
-from dmtwisted.printing.template import SAMPLE, BrokenTemplate, check_template, with_template
 from dmtwisted.registers import moments
 from dmtwisted.requests import echo_of, read_json, read_root, read_task
 from dmtwisted.results import Refused, Res

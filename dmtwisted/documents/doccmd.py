@@ -25,6 +25,8 @@ import msgspec
 
 from dmtwisted.documents.forms import QR_CAPACITY, check_barcode, qr_code
 from dmtwisted.documents.model import (
+    MOST_ROWS,
+    NARROWEST,
     Align,
     Barcode,
     Beep,
@@ -42,8 +44,7 @@ from dmtwisted.documents.model import (
     Size,
     Symbology,
 )
-from dmtwisted.printing.layout import MOST_ROWS, NARROWEST
-from dmtwisted.printing.pictures import as_png, from_file, size_of
+from dmtwisted.documents.pictures import as_png, from_file, size_of
 from dmtwisted.requests import Members, malformed
 
 MOST_ELEMENTS = 10_000

@@ -32,11 +32,11 @@ import msgspec
 
 from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
+from dmtwisted.documents.doccmd import read_doccmd
 from dmtwisted.documents.documents import Caller, Document, Good, Header, Payment, Receipt, TaxLine
 from dmtwisted.documents.forms import FISCAL, PAYOUT, quantity
 from dmtwisted.documents.model import Element, Image, Line, Pair
-from dmtwisted.printing.doccmd import read_doccmd
-from dmtwisted.registers.infos import receipt_qr
+from dmtwisted.documents.qr import receipt_qr
 from dmtwisted.results import Refused
 
 if TYPE_CHECKING:
