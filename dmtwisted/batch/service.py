@@ -30,6 +30,7 @@ from uuid import uuid4
 import msgspec
 from twisted.logger import Logger
 
+from dmtwisted import print_forms
 from dmtwisted.answers import Warning, warned
 from dmtwisted.batch.bank import Bank, open_still
 from dmtwisted.batch.orders import (
@@ -73,7 +74,7 @@ class Batch:
     def __init__(
         self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers, tell: Callable[..., None]
     ) -> None:
-        self._devices, self._store, self._papers = devices, store, papers
+        self._devices, self._store, self._clock, self._papers = devices, store, clock, papers
         self._sagas = Sagas(store, clock, tell)
         self._bank = Bank(devices, store)
         devices.sharing.taken.append(self._sagas.learn)
@@ -181,7 +182,7 @@ class Batch:
         if held is None or held[0] != n:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         saga = held[1]
-        if device is not None and await self._known(device, request_of(saga, tag)) is not None:
+        if device is not None and await self._known(device, request_of(saga, tag), saga.language) is not None:
             await self._sagas.end(register_n, tag, n, saga, State.DONE)
             return
         saga = msgspec.structs.replace(saga, step=Step.SETTLED)
@@ -196,37 +197,34 @@ class Batch:
         if carried is not None:
             return carried
         if request.type == TYPE_LOOKUP:
-            found: Done = await device.built.look_up(request)
-            return found
+            return await print_forms.look_up(device, request, language, self._clock)
         if request.tag and request.task in TAGGED:
-            known = await self._known(device, request)
+            known = await self._known(device, request, language)
             if known is not None:
                 return await self._told_again(device, request, known, language)
         if request.task in (SALE, RETURN) and settings.terminal:
             amount = await self._amount(device, settings, request)
             if amount:
                 return await self._charge(device, settings, request, amount, body, language)
-        done: Done = await device.built.perform(request, language)
+        done = await print_forms.perform(device, request, language, self._clock)
         if request.task in (X_REPORT, Z_REPORT) and settings.terminal:
             return await self._with_totals(settings, request, done, language)
         return done
 
-    async def _known(self, device: Device, request: TaskRequest) -> Done | None:
+    async def _known(self, device: Device, request: TaskRequest, language: str) -> Done | None:
         """What a tag that is fiscalised already answers: neither the card nor the register is asked again."""
         try:
-            done: Done = await device.built.look_up(request)
+            return await print_forms.look_up(device, request, language, self._clock)
         except Refused as refused:
             if refused.res is not Res.TAG_NOT_FOUND:
                 raise
             return None
-        return done
 
     async def _told_again(self, device: Device, request: TaskRequest, known: Done, language: str) -> Done:
         saga = await self._sagas.finished(device.row.n, request.tag)
         if saga is None:
             # The register compares for itself what came to it as it is.
-            done: Done = await device.built.perform(request, language)
-            return done
+            return await print_forms.perform(device, request, language, self._clock)
         return _known_to_differ(device, known, _differs(request, saga), language)
 
     async def _amount(self, device: Device, settings: BatchSettings, request: TaskRequest) -> int:
@@ -279,7 +277,7 @@ class Batch:
     async def _carry_on(self, device: Device, request: TaskRequest, language: str, n: int, saga: Saga) -> Done | None:
         differs = _differs(request, saga)
         try:
-            known = await self._known(device, request)
+            known = await self._known(device, request, language)
         except Refused as refused:
             if differs:
                 raise Refused(Res.COLLISION_DIFFERS) from refused
@@ -345,7 +343,7 @@ class Batch:
             return await self._take_back(device, request, n, saga, partly)
         whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
         try:
-            done: Done = await device.built.perform(whole, saga.language)
+            done = await print_forms.perform(device, whole, saga.language, self._clock)
         except Refused as refused:
             if refused.action is not Action.CORRECT:
                 await self._stays_open(device, request, n, saga, refused)

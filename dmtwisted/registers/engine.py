@@ -16,6 +16,7 @@ from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, Receipt
+from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.registers import totals
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books, Paper, says_else
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
@@ -24,7 +25,6 @@ from dmtwisted.registers.handing_in import HandingIn
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.lost_online import Revocation, begin_key, revocable
-from dmtwisted.registers.paper import DocumentPaper, with_forms
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import BY_ITSELF, RegisterState
 from dmtwisted.requests import FiscalRequest, ReceiptRequest, TaskRequest, malformed
@@ -72,19 +72,6 @@ class SoftwareRegister(Books):
 
     async def perform(self, request: TaskRequest, language: str) -> Done:
         """Do one task: see `IRegister`."""
-        done = await self._perform(request, language)
-        return await with_forms(done, request.forms, self._settings, language, self._clock)
-
-    async def look_up(self, request: TaskRequest) -> Done:
-        """The stored answer of a tag: see `IRegister`."""
-        await self._settled()
-        known = await self._known(request.tag)
-        if known is None:
-            raise Refused(Res.TAG_NOT_FOUND)
-        done = self._again(known, repeated(known.answer))
-        return await with_forms(done, request.forms, self._settings, "uk", self._clock)
-
-    async def _perform(self, request: TaskRequest, language: str) -> Done:
         fiscal = request.fiscal
         if fiscal is None or fiscal.task is None:
             return await self._nameless(request)
@@ -108,6 +95,14 @@ class SoftwareRegister(Books):
             )
         )
         return Done(answer, None if form is None else lambda: form)
+
+    async def look_up(self, request: TaskRequest) -> Done:
+        """The stored answer of a tag: see `IRegister`."""
+        await self._settled()
+        known = await self._known(request.tag)
+        if known is None:
+            raise Refused(Res.TAG_NOT_FOUND)
+        return self._again(known, repeated(known.answer))
 
     async def rehearse(self, request: TaskRequest) -> Receipt:
         """The receipt that a sale or return would make: see `IRegister`."""

@@ -8,10 +8,10 @@ import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv, span
 from dmtwisted.documents import documents
-from dmtwisted.documents.document_form import X_TITLE, document_form
 from dmtwisted.documents.documents import Document, Header, ShiftTotals
 from dmtwisted.documents.forms import check_barcode, report_form, service_form, summary_form
 from dmtwisted.documents.model import Element
+from dmtwisted.documents.paper import X_TITLE, document_form
 from dmtwisted.registers import infos, totals
 from dmtwisted.registers.interface import (
     COPY,

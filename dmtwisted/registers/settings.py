@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+from dmtwisted.documents.template import BrokenTemplate, check_template
 
 
 class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -93,9 +94,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     def __post_init__(self) -> None:
         self._check_batch()
         if self.template:
-            # A mistake is told to whoever writes the template, not to the cashier.
-            from dmtwisted.documents.template import BrokenTemplate, check_template
-
+            # The author of the template sees a mistake now; the cashier would see it on every receipt.
             try:
                 check_template(self.template)
             except BrokenTemplate as error:

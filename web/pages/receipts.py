@@ -14,6 +14,7 @@ from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.drivers import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
+from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing import image
 from dmtwisted.printing.jobs import KIND as JOB
@@ -23,7 +24,6 @@ from dmtwisted.printing.told import why
 from dmtwisted.registers import moments
 from dmtwisted.registers.bookkeeping import KIND
 from dmtwisted.registers.moments import Moments
-from dmtwisted.registers.paper import DocumentPaper
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
 from web.pages.overview import FISCAL

@@ -1,4 +1,4 @@
-"""The print forms in an answer: text, picture, PDF and document language, all made of one form (http-api 2.21)."""
+"""A register's task with the print forms in its answer: text, picture, PDF and document language (http-api 2.21)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, warned, with_member
 from dmtwisted.clock import ServiceClock
-from dmtwisted.documents.document_form import document_form
-from dmtwisted.documents.documents import Document
+from dmtwisted.devices.devices import Device
+from dmtwisted.documents import doccmd
 from dmtwisted.documents.model import Element
-from dmtwisted.documents.template import with_template
-from dmtwisted.printing.text import as_data_uri, render_text
+from dmtwisted.printing import image, pdf, text
 from dmtwisted.registers.interface import Done
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.requests import Forms
+from dmtwisted.requests import Forms, TaskRequest
 from dmtwisted.results import Res, Text
 
 log = Logger()
@@ -24,30 +23,27 @@ AS_SET, WANTED = 0, 2
 """Values of ``need_pf_*``; 1 is "none" (http-api 1.2)."""
 
 
-class DocumentPaper:
-    """The form of a document with the shop's own template around it, made when somebody wants it.
+async def perform(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
+    """Do one task on a register.
 
-    ``trouble`` says after that why the template added nothing; it is never in the document's way.
+    :raises Refused: as `IRegister.perform` does.
     """
-
-    def __init__(self, document: Document, fiscal_number: str, template: str, copy: bool = False) -> None:
-        self._document, self._fiscal_number = document, fiscal_number
-        self._template, self._copy = template, copy
-        self.trouble = ""
-
-    def __call__(self) -> list[Element]:
-        form = document_form(self._document, self._fiscal_number, self._copy)
-        if not self._template:
-            return form
-        whole, self.trouble = with_template(form, self._template, self._document, self._fiscal_number, self._copy)
-        return whole
+    done: Done = await device.built.perform(request, language)
+    return await _with_forms(done, request.forms, device.settings, language, clock)
 
 
-async def with_forms(
-    done: Done, wishes: Forms, settings: RegisterSettings, language: str, clock: ServiceClock
-) -> Done:
+async def look_up(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
+    """The stored answer for the request's tag.
+
+    :raises Refused: as `IRegister.look_up` does.
+    """
+    done: Done = await device.built.look_up(request)
+    return await _with_forms(done, request.forms, device.settings, language, clock)
+
+
+async def _with_forms(done: Done, wishes: Forms, settings: object, language: str, clock: ServiceClock) -> Done:
     """``done`` with the print forms that the request or the settings want in its answer."""
-    if done.form is None:
+    if done.form is None or not isinstance(settings, RegisterSettings):
         return done
     wanted = [
         (name, draw, takes_long)
@@ -85,23 +81,16 @@ Draw = Callable[[list[Element], RegisterSettings], str]
 
 
 def _text(form: list[Element], settings: RegisterSettings) -> str:
-    return as_data_uri(render_text(form, settings.pf_charcount))
+    return text.as_data_uri(text.render_text(form, settings.pf_charcount))
 
 
 def _image(form: list[Element], settings: RegisterSettings) -> str:
-    # Only who wants a picture pays for the library that draws it.
-    from dmtwisted.printing import image
-
     return image.as_data_uri(image.draw(form, settings.pf_dots))
 
 
 def _pdf(form: list[Element], settings: RegisterSettings) -> str:
-    from dmtwisted.printing import pdf
-
     return pdf.as_data_uri(pdf.draw(form, 58 if settings.pf_dots < 512 else 80))
 
 
 def _doccmd(form: list[Element], settings: RegisterSettings) -> str:
-    from dmtwisted.documents import doccmd
-
     return doccmd.as_data_uri(form)
