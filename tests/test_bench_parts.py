@@ -426,10 +426,10 @@ class StepTests(SynchronousTestCase):
             def reached(self, moment: str) -> None:
                 seen.append(moment)
 
-        names = ("dispatch", "registers.bookkeeping", "registers.engine", "crash_points")
-        dispatch, bookkeeping, engine, crash_points = (import_module(f"dmtwisted.{name}") for name in names)
+        names = ("dispatch", "registers.bookkeeping", "crash_points")
+        dispatch, bookkeeping, crash_points = (import_module(f"dmtwisted.{name}") for name in names)
         noting = Noting(lambda: "")
-        for module in (bookkeeping, dispatch, engine, crash_points):
+        for module in (bookkeeping, dispatch, crash_points):
             self.patch(module, "reached", noting.reached)
         self.patch(dispatch, "read_task", dispatch.read_task)
         self.patch(dispatch.Dispatcher, "execute", dispatch.Dispatcher.execute)

@@ -30,10 +30,10 @@ VERBS = frozenset({"reserve", "conclude", "note", "accept_document", "cut", "for
 """Verbs of the store by which something of a task becomes durable."""
 
 STEPS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("registers/bookkeeping.py", "_do"): ("document.before-intent", "document.intent-stored"),
-    ("registers/bookkeeping.py", "_hand_in"): ("document.submitted", "document.first-accepted"),
+    ("registers/bookkeeping.py", "fiscalise"): ("document.before-intent", "document.intent-stored"),
+    ("registers/bookkeeping.py", "submit"): ("document.submitted", "document.first-accepted"),
     ("registers/bookkeeping.py", "_complete"): ("document.outcome-stored",),
-    ("registers/bookkeeping.py", "_conclude"): (
+    ("registers/bookkeeping.py", "conclude"): (
         "document.refusal-stored",
         "document.doubt-stored",
         "collision.voided",

@@ -252,7 +252,7 @@ class WaitsTests(LostCase):
             self.told(self.do(task, tag), 1075, 2)
             self.assertIsNone(self.state().offline)
             self.shop.rules()
-            self.shop.built()._stored = None
+            self.shop.built()._books.stored = None
             self.told(self.shop.fiscal(18, "", "one"))
         self.told(self.sell(10, "last"))
 
@@ -299,8 +299,8 @@ class HomeTests(LostCase):
         self.shop.rules()
         self.shop.add_register("twin", FIRST)
         self.shop.load_key("twin", keys().cashier)
-        twin = self.shop.built("twin")
-        twin._state.shift_open, twin._state.next_number, twin._stored = True, 3, b"{}"
+        twin = self.shop.built("twin")._books
+        twin.state.shift_open, twin.state.next_number, twin.stored = True, 3, b"{}"
         self.told(self.shop.fiscal(1, "t", "twin", receipt=sale(70)))
         self.assertEqual(self.home(), 1074)
         self.assertEqual(self.ledger(), [("sale", 7000)])

@@ -57,8 +57,8 @@ class SwitchCase(SynchronousTestCase):
         state = self.state()
         for name, value in members.items():
             setattr(state, name, value)
-        register = self.shop.core.devices.by_name("test").built
-        register._state, register._stored = state, totals.encode(state)
+        books = self.shop.core.devices.by_name("test").built._books
+        books.state, books.stored = state, totals.encode(state)
 
     def is_online(self) -> bool:
         """Whether the register is online."""
@@ -543,9 +543,9 @@ class TaxServiceTests(PrroCase):
         self.shop.rules({"on": "probe", "then": "accept", "times": 2}, accept, *GONE)
         self.go("online")
         self.shop.rules()
-        register = self.shop.built()
-        register._state.offline = None
-        register._stored = totals.encode(register._state)
+        books = self.shop.built()._books
+        books.state.offline = None
+        books.stored = totals.encode(books.state)
         self.assertEqual(self.sell()["res"], 1047)
 
 
@@ -603,4 +603,4 @@ class LateArrivalTests(PrroCase):
         """Once the number has gone to another document, the void one is forgotten."""
         self.late()
         self.assertEqual(self.sell(60, "b")["info"]["docno"], "2")
-        self.assertEqual(self.shop.built()._state.voids, ())
+        self.assertEqual(self.shop.built()._books.state.voids, ())

@@ -318,8 +318,8 @@ class LostAnswerTests(PrroCase):
         self.assertTold(self.sell(50, "a"), 1084, 2)
         self.shop.add_register("twin", FIRST)
         self.shop.load_key("twin", keys().cashier)
-        twin = self.shop.built("twin")
-        twin._state.shift_open, twin._state.next_number, twin._stored = True, 2, b"{}"
+        twin = self.shop.built("twin")._books
+        twin.state.shift_open, twin.state.next_number, twin.stored = True, 2, b"{}"
         self.assertTold(self.sell(70, "b", "twin"), 0)
         answer = self.sell(50, "a")
         self.assertTold(answer, 1074, 3)

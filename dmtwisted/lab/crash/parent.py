@@ -40,7 +40,6 @@ AHEAD = (
     "dmtwisted.store.sqlite.store",
     "dmtwisted.printing.service",
     "dmtwisted.registers.engine",
-    "dmtwisted.registers.handing_in",
     "dmtwisted.terminals.caisse_ap.driver",
     "dmtwisted.terminals.concert_v2.driver",
     "dmtwisted.terminals.ecr17.driver",

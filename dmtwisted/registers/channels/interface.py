@@ -41,7 +41,7 @@ class Unknown:
     """Of a document that was asked for: why it cannot be told now; 1073 and 1074 need a person."""
 
 
-Outcome = Accepted | Rejected | Unknown
+ChannelOutcome = Accepted | Rejected | Unknown
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class IFiscalChannel(Interface):
         :raises Refused: as `prepare` does.
         """
 
-    async def submit(document: Document, sent: bytes) -> Outcome:
+    async def submit(document: Document, sent: bytes) -> ChannelOutcome:
         """Hand in ``sent``, which stands for ``document``."""
 
     async def probe(number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """What became of ``sent``, the document with the local ``number``."""
 
-    async def upload(package: list[bytes], session: Session) -> Outcome:
+    async def upload(package: list[bytes], session: Session) -> ChannelOutcome:
         """Hand in documents of the offline ``session``, in their order; what is there already is not taken twice."""
 
     async def answers() -> bool:

@@ -21,8 +21,8 @@ from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
     Away,
+    ChannelOutcome,
     IFiscalChannel,
-    Outcome,
     OutletRecord,
     OutletRegister,
     Rejected,
@@ -211,7 +211,7 @@ class TaxServiceChannel:
 
     # Documents
 
-    async def submit(self, document: Document, sent: bytes) -> Outcome:
+    async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
         """Hand in ``sent``: see `IFiscalChannel`."""
         try:
             paper = await self._paper_of(sent)
@@ -307,7 +307,7 @@ class TaxServiceChannel:
         asked = await self._server.state_of_server()
         return skew(asked.value, self._now()) if isinstance(asked, Answered) else None
 
-    async def upload(self, package: list[bytes], session: Session) -> Outcome:
+    async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
         """Hand in documents that were made offline: see `IFiscalChannel`.
 
         The server is asked first how far it has them: real servers may not take a document twice.
@@ -318,7 +318,7 @@ class TaxServiceChannel:
             # The key was gone before the next package could be signed.
             return Rejected(refused)
 
-    async def _upload(self, package: list[bytes], handed_in: Session) -> Outcome:
+    async def _upload(self, package: list[bytes], handed_in: Session) -> ChannelOutcome:
         papers = await self._clock.aside(_papers_in, package)
         asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):

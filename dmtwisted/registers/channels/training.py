@@ -16,8 +16,8 @@ from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
     Away,
+    ChannelOutcome,
     IFiscalChannel,
-    Outcome,
     Rejected,
     Unknown,
     unreachable,
@@ -75,7 +75,7 @@ class TrainingChannel:
         """The document with its new time: see `IFiscalChannel`."""
         return await self.prepare(document)
 
-    async def submit(self, document: Document, sent: bytes) -> Outcome:
+    async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
         """Hand the paper over, as the next rule of the scenario wants it."""
         paper = _decode(sent)
         return await self._hand_over(
@@ -90,7 +90,7 @@ class TrainingChannel:
         await self._pause(self._patience if rule.then is Then.SILENT else rule.delay_ms / 1000)
         return False
 
-    async def upload(self, package: list[bytes], session: Session) -> Outcome:
+    async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
         """Hand offline documents over; a rule for `any` meets the whole package."""
         return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
 
@@ -103,7 +103,7 @@ class TrainingChannel:
 
     async def _hand_over(
         self, operation: str, take: Callable[[], Ticket], refuse: Callable[[int], Ticket]
-    ) -> Outcome:
+    ) -> ChannelOutcome:
         rule = self._service.scenario.take(operation)
         if rule is None:
             return _outcome(take(), operation)
@@ -146,7 +146,7 @@ class TrainingChannel:
     async def check(self) -> None:
         """Nothing can be in the way of a service in the same process."""
 
-    async def _answered(self, rule: Rule, outcome: Outcome) -> Outcome:
+    async def _answered(self, rule: Rule, outcome: ChannelOutcome) -> ChannelOutcome:
         """``outcome``, unless its answer takes longer than anybody waits."""
         if rule.delay_ms / 1000 > self._patience:
             await self._pause(self._patience)
@@ -162,7 +162,7 @@ class TrainingChannel:
             await over
 
 
-def _outcome(ticket: Ticket, kind: str) -> Outcome:
+def _outcome(ticket: Ticket, kind: str) -> ChannelOutcome:
     if ticket.code != OK:
         return Rejected(told_refusal(ticket.code, ticket.text, kind))
     return _accepted(ticket)

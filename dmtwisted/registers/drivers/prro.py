@@ -13,8 +13,6 @@ from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.totals import RegisterState
-from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 
@@ -188,31 +186,22 @@ class PrroRegister(SoftwareRegister):
             KnownOutlet(number, row.dev_id, around.store),
             _stamps_of(settings, stamps or exchange, around),
         )
-        self._own_settings, self._unasked = settings, False
-        super().__init__(row.n, row.name, settings.fiscal_number, settings, around.store, channel, around.clock)
-        self._revokes = settings.offline_after_lost_answer == "revoke"
+        self._own_settings = settings
+        super().__init__(
+            row.n,
+            row.name,
+            settings.fiscal_number,
+            settings,
+            around.store,
+            channel,
+            around.clock,
+            revokes=settings.offline_after_lost_answer == "revoke",
+        )
 
     async def resolve(self) -> None:
         """As any register; which key there is belongs to what it has to know first."""
         await self._key.read()
         await super().resolve()
-
-    async def _settle(self, request: TaskRequest | None, fingerprint: bytes) -> None:
-        if self._unasked:
-            self._stored, self._unasked = None, False
-        await super()._settle(request, fingerprint)
-
-    async def _fresh(self) -> RegisterState:
-        """As any register, with the number at which the tax service stands: another program may have used it.
-
-        Until it can be asked the number is a guess, and a wrong guess is refused there.
-        """
-        try:
-            number = await self._way.first_number()
-        except Refused:
-            self._unasked = True
-            return RegisterState()
-        return RegisterState(next_number=number)
 
     async def state(self) -> dict[str, object]:
         """How the register stands, and whose key signs for it."""
@@ -245,8 +234,8 @@ class PrroRegister(SoftwareRegister):
             return
         if all(getattr(settings, name) == getattr(self._own_settings, name) for name in _OF_A_SHIFT):
             return
-        state = await super().state()
-        if state["shift_status"] or state["online_status"]:
+        state = await self._books.current()
+        if state.shift_open or state.offline is not None:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 
     async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
@@ -257,13 +246,10 @@ class PrroRegister(SoftwareRegister):
 
         :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
         """
-        state = await super().state()
-        is_open = bool(state["shift_status"])
-        if is_open and await self._key.usable():
+        state = await self._books.current()
+        if state.shift_open and await self._key.usable():
             raise Refused(Res.KEY_IN_USE, self._name)
-        shift = state["shift"]
-        assert isinstance(shift, int)
-        await self._key.load(file, password, certificates, shift if is_open else 0)
+        await self._key.load(file, password, certificates, state.shift if state.shift_open else 0)
 
     def close(self) -> None:
         """Let go of the key."""

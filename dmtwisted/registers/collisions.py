@@ -1,0 +1,252 @@
+"""What became of the documents whose answer was lost: found out before the register does anything else.
+
+The tax service is asked by the document's number. It has the document: the operation is completed, and its stored
+answer serves the repeat. It never saw the document: the operation is refused and the number is free again, so a till
+that sells again without a tag does not get a second receipt.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from twisted.logger import Logger
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
+from dmtwisted.registers import moments, totals
+from dmtwisted.registers.bookkeeping import Books, Submission
+from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Unknown
+from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.totals import LostOnline, RegisterState
+from dmtwisted.requests import TaskRequest
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.restored import compared, read_mark
+from dmtwisted.store.values import OperationRow, State
+
+VOIDS = 8
+"""Void operations under one number that are remembered."""
+
+STALE_MS = 15 * 60 * 1000
+"""From this age on a document that is sent late gets a new time; half of what the tax service may allow."""
+
+_EXPECTED = re.compile(r"дорівнювати\D{0,3}(\d+)")
+"""The number that the tax service expects, at the end of its refusal (fiscal-server 6)."""
+
+
+class Collisions:
+    """Settles the operations of one register whose outcome is unknown."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        device_n: int,
+        name: str,
+        books: Books,
+        drafting: Drafting,
+        store: IStore,
+        channel: IFiscalChannel,
+        clock: ServiceClock,
+    ) -> None:
+        self._n, self._name, self._books, self._drafting = device_n, name, books, drafting
+        self._store, self._channel, self._clock = store, channel, clock
+        self._guessed = False
+
+    async def settle(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
+        """Settle every operation whose outcome is unknown; nothing to do when the books know of none.
+
+        :raises Refused: 1080 when ``request`` reuses the tag of an open collision for something else, 1075 when
+            the collision cannot be repaired now.
+        """
+        books = self._books
+        if self._guessed:
+            books.stored, self._guessed = None, False
+        if books.stored is not None:
+            return
+        await books.read()
+        if books.is_new:
+            books.state = await self._first_state()
+        unresolved = await books.unresolved()
+        if books.state.lost is not None and books.state.offline is None:
+            unresolved = await self._take_back(books.state.lost, unresolved)
+        differs = request is not None and any(
+            operation.key == request.tag and says_else(operation, request, fingerprint) for operation in unresolved
+        )
+        try:
+            for operation in unresolved:
+                await self._find_out(operation)
+        except Refused:
+            if differs:
+                raise Refused(Res.COLLISION_DIFFERS) from None
+            raise
+        await self._compare()
+        await self._make_again()
+        # Only now: an exception on the way leaves the question open for the next task.
+        books.stored = totals.encode(books.state)
+        if differs:
+            raise Refused(Res.COLLISION_DIFFERS)
+
+    async def _first_state(self) -> RegisterState:
+        """A register without documents; the tax service knows its next number, as another program may have used it.
+
+        Until the tax service can be asked the number is a guess, and a wrong guess is refused there.
+        """
+        if not self._channel.remote:
+            return RegisterState()
+        try:
+            return RegisterState(next_number=await self._channel.first_number())
+        except Refused:
+            self._guessed = True
+            return RegisterState()
+
+    async def _take_back(self, lost: LostOnline, unresolved: list[OperationRow]) -> list[OperationRow]:
+        """Open the operation again that was let go for a session that never began; all that is open then."""
+        for operation in unresolved:
+            # The session's opening document: it never left.
+            await self._find_out(operation)
+        state = self._books.state
+        state.lost = None
+        await self._books.conclude(
+            lost.operation, State.UNKNOWN, register_state=totals.encode(state), request=lost.request
+        )
+        reached("offline.taken-back")
+        return await self._books.unresolved()
+
+    async def _find_out(self, operation: OperationRow) -> None:
+        """Settle one operation that a lost answer or a crash left open."""
+        times = moments.decode(operation.request)
+        submissions = [
+            Submission(documents.decode(row.value), row.sent, row.fiscal_number, moments=times.get(row.number))
+            for row in operation.documents
+        ]
+        late: Submission | None = None
+        for index, submission in enumerate(submissions):
+            if submission.fiscal_number:
+                continue
+            number = submission.document.number
+            found = await self._ask_about(submission)
+            reached("collision.asked")
+            if isinstance(found, Unknown):
+                raise Refused(found.res, aq_errortxt=found.why)
+            if isinstance(found, Absent):
+                if index == 0:
+                    self.log.info(
+                        "{device}: document {number} never arrived; it is void", device=self._name, number=number
+                    )
+                    await self._void(operation.n, submission.document)
+                    reached("collision.voided")
+                    return
+                # An earlier document of the operation was taken, so this one is due.
+                late = submission
+                break
+            self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
+            submission.fiscal_number, submission.session = found.fiscal_number, found.session
+            if submission.moments is not None:
+                submission.moments.answered = self._clock.now()
+        try:
+            if late is not None:
+                await self._freshen(late)
+            await self._books.submit(operation.n, submissions, [])
+        except Refused as refused:
+            raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=refused.aq_errortxt) from refused
+
+    async def _ask_about(self, submission: Submission) -> Accepted | Absent | Unknown:
+        """What became of a document; one made offline never left, so there is nothing to ask."""
+        if submission.stays_here:
+            return Absent()
+        return await self._channel.probe(submission.document.number, submission.sent)
+
+    async def _freshen(self, submission: Submission) -> None:
+        """Give a document that follows another one and never arrived a new time, when it is too old to be taken.
+
+        The tax service takes no online document of an hour ago, and the shift could never be closed. Its stored bytes
+        stay as they are: they are enough to ask about it, whichever of the two arrives.
+        """
+        now, document = self._clock.now(), submission.document
+        if document.offline is None and now - document.at >= STALE_MS:
+            submission.document = msgspec.structs.replace(document, at=now)
+            submission.sent = await self._channel.again(submission.document, submission.sent)
+
+    async def _void(self, n: int, document: Document) -> None:
+        """Refuse an operation whose document never arrived; remember it, for it may have been asked for too early."""
+        books, remembered = self._books, None
+        if not books.is_new and document.offline is None and document.number == books.state.next_number:
+            books.state.voids = (*books.state.voids, n)[-VOIDS:]
+            remembered = totals.encode(books.state)
+        await books.conclude(n, State.REFUSED, register_state=remembered)
+
+    async def _compare(self) -> None:
+        """In a restored database: see that the tax service expects the number that is due here.
+
+        :raises Refused: 1074 when the tax service has documents that the backup does not have; when it cannot be
+            asked, as it answers.
+        """
+        mark = await read_mark(self._store)
+        if mark is None or self._n not in mark.registers:
+            return
+        theirs, ours = await self._channel.first_number(), self._books.state.next_number
+        # A smaller number is right: documents of an offline session may not have been handed in at that moment.
+        if theirs > ours:
+            self.log.error(
+                "{device}: the restored database lacks documents: next is {ours} here, {theirs} at the tax service",
+                device=self._name,
+                theirs=theirs,
+                ours=ours,
+            )
+            why = f"restored from a backup: the next number is {ours} here and {theirs} at the tax service"
+            raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=why)
+        await compared(self._store, self._n)
+        self.log.info("{device} agrees with its tax service on the number {ours}", device=self._name, ours=ours)
+
+    async def _make_again(self) -> None:
+        """Make the document offline for which the session began: same tag, content and answer, another number."""
+        books = self._books
+        lost, offline = books.state.lost, books.state.offline
+        if lost is None or offline is None:
+            return
+        again = self._drafting.again(documents.decode(lost.value), books.state)
+        done = await books.fiscalise([await books.prepare(again)], lost.kind, lost.key, lost.fingerprint, "uk")
+        reached("offline.made-again")
+        assert isinstance(done, bytes), "the tag of a document that is made again was freed"
+        self.log.warn(
+            "{device}: document {lost}, whose answer was lost, was made again offline as {again}",
+            device=self._name,
+            lost=offline.first,
+            again=again.number,
+        )
+
+    async def arrived_late(self, refused: Refused) -> bool:
+        """Whether a document that was void arrived late, so that the tax service expects another number than ours.
+
+        The tax service was asked too early and said that it never saw it. Its operation is opened again, and settled
+        like any other whose outcome is unknown. Every other reason for that number needs a person.
+        """
+        books = self._books
+        expected = _EXPECTED.search(refused.aq_errortxt)
+        if expected is not None and int(expected[1]) != books.state.next_number + 1:
+            return False
+        for n in reversed(books.state.voids):
+            # Open again, its documents can be read; a crash from here on finds it open, and asks once more.
+            books.stored = None
+            await books.conclude(n, State.UNKNOWN)
+            found = [operation for operation in await books.unresolved() if operation.n == n]
+            document = found[0].documents[0]
+            if isinstance(await self._channel.probe(document.number, document.sent), Accepted):
+                self.log.warn("{device}: document {number} arrived late", device=self._name, number=document.number)
+                return True
+            await books.conclude(n, State.REFUSED)
+        return False
+
+
+def says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:
+    """Whether ``request`` asks for something else than the operation that has its tag.
+
+    A till that only wants to know what became of its receipt may leave the receipt out (http-api 2.20).
+    """
+    fiscal = request.fiscal
+    asks_only = known.task == request.task and fiscal is not None and not (fiscal.receipt or fiscal.cash)
+    return not asks_only and known.fingerprint != fingerprint

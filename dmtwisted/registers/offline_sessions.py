@@ -1,0 +1,137 @@
+"""The offline sessions of a register: how one begins, hands in its documents, and ends (fiscal-server 7.3)."""
+
+from __future__ import annotations
+
+import msgspec
+from twisted.logger import Logger
+
+from dmtwisted.crash_points import reached
+from dmtwisted.registers import totals
+from dmtwisted.registers.bookkeeping import UNTAGGED, Books
+from dmtwisted.registers.channels.interface import IFiscalChannel, Rejected, Unknown
+from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.lost_online import (
+    OnlineCopy,
+    Revocation,
+    begin_key,
+    begin_to_send,
+    lost_in,
+    read_revocation,
+    revocable,
+    with_copy,
+)
+from dmtwisted.registers.totals import BY_ITSELF
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.restored import read_mark
+from dmtwisted.store.values import OperationRow, State
+
+PACKAGE = 100
+"""Documents of one package; the session's closing document follows in a package of its own."""
+
+
+class OfflineSessions:
+    """Begins and ends the sessions of one register.
+
+    A package without the session's closing document is no operation: whether it arrived or not, the register stays
+    offline and goes on selling, and the tax service says the next time how many of the documents it has. Only the
+    closing document can leave an unknown outcome behind.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self, device_n: int, name: str, books: Books, drafting: Drafting, store: IStore, channel: IFiscalChannel
+    ) -> None:
+        self._n, self._name, self._books, self._drafting = device_n, name, books, drafting
+        self._store, self._channel = store, channel
+        # The last local number that the tax service confirmed; after a restart it is asked from the first one on.
+        self._there = 0
+
+    async def begin(self, source: str, language: str, lost: OperationRow | None = None) -> None:
+        """Begin a session.
+
+        :param lost: an operation whose document may have arrived; the session is to make it again.
+        :raises Refused: when the register may not go offline; as `Books.fiscalise` does.
+        """
+        books = self._books
+        opening = self._drafting.offline_begin(books.state, self._channel.key_days_left(), source)
+        submission = await books.prepare(opening)
+        if lost is not None:
+            assert opening.offline is not None
+            mark = msgspec.structs.replace(opening.offline, revokes=True)
+            revoking = await self._channel.prepare(msgspec.structs.replace(opening, offline=mark))
+            submission.revocation = Revocation(lost.n, lost.documents[0].sent, revoking)
+            await self._let_go(lost)
+        await books.fiscalise([submission], UNTAGGED, begin_key(opening.number), b"", language)
+
+    async def _let_go(self, operation: OperationRow) -> None:
+        """Free tag and number of a document that is to be made again offline; the state keeps what it was."""
+        books = self._books
+        after = totals.decode(totals.encode(books.state))
+        after.lost = lost_in(operation)
+        copy = with_copy(operation.request, OnlineCopy(again=operation.documents[0].number + 1))
+        await books.conclude(operation.n, State.REFUSED, register_state=totals.encode(after), request=copy)
+        reached("offline.let-go")
+        books.state = after
+
+    async def begin_by_itself(self, refused: Refused, language: str, lost: OperationRow | None = None) -> bool:
+        """Go offline because the tax service is away, if the register may; `False`: the document stays refused."""
+        reached("offline.refused")
+        try:
+            await self.begin(BY_ITSELF, language, lost)
+            reached("offline.begun")
+        except Refused as cannot:
+            self.log.info("{device}: cannot go offline: {why}", device=self._name, why=str(cannot))
+            return False
+        why = refused.aq_errortxt or str(refused)
+        self.log.warn("{device} went offline by itself: {why}", device=self._name, why=why)
+        return True
+
+    async def begin_without(self, refused: Refused) -> bool:
+        """Go offline though a document may have arrived, if that may be now; `False`: the refusal stands."""
+        unresolved = await self._books.unresolved()
+        lost = unresolved[0] if len(unresolved) == 1 and revocable(unresolved[0], self._books.state) else None
+        mark = await read_mark(self._store)
+        if lost is None or (mark is not None and self._n in mark.registers) or await self._channel.answers():
+            return False
+        return await self.begin_by_itself(refused, "uk", lost)
+
+    async def hand_in(self) -> bool:
+        """Hand in the next package of the session that is under way.
+
+        :returns: whether more may be waiting.
+        :raises Refused: why nothing went on: 1050 when nothing left, 1084 when the outcome is unknown, or as it was
+            refused. In each case the same documents are due next. 1074 when another document than ours has the first
+            number.
+        """
+        offline, session = self._books.state.offline, self._books.state.session
+        assert offline is not None and session is not None
+        first = offline.first
+        waiting = await self._store.sent_documents(self._n, max(first, self._there + 1), PACKAGE)
+        if not waiting:
+            return False
+        package = [sent for _, sent in waiting]
+        if offline.lost and waiting[0][0] == first:
+            lost = await read_revocation(self._store, self._n, UNTAGGED, first)
+            package[0] = await begin_to_send(self._store, self._channel, lost, first, package[0])
+        outcome = await self._channel.upload(package, session)
+        reached("offline.package-sent")
+        if isinstance(outcome, Rejected):
+            raise outcome.refused
+        if isinstance(outcome, Unknown):
+            raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=outcome.why)
+        self._there = waiting[-1][0]
+        return len(waiting) == PACKAGE
+
+    async def end(self, language: str) -> None:
+        """Hand in everything that is waiting, then the session's closing document.
+
+        :raises Refused: 1054 when the register is online; as `hand_in` and `Books.fiscalise` do.
+        """
+        closing = self._drafting.offline_end(self._books.state)
+        while await self.hand_in():
+            pass
+        submission = await self._books.prepare(closing)
+        await self._books.fiscalise([submission], UNTAGGED, f"{closing.kind} {closing.number}", b"", language)
+        reached("offline.ended")
