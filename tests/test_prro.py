@@ -21,7 +21,8 @@ from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_refusals import refusal_of
-from dmtwisted.registers.drivers.prro import PrroSettings, over_https
+from dmtwisted.registers.prro.register import to_server
+from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from protocols.errors import NotReached, Silent, WireError
@@ -978,7 +979,7 @@ class SettingsTests(SynchronousTestCase):
         told = self.read(fiscal_number="4000000202", server_ca=roots)
         shop = PrroShop(self)
         around = Surroundings(shop.clock, shop.core.clock, shop.store, shop.state)
-        self.assertIsInstance(over_https(told, around), HttpsExchange)
+        self.assertIsInstance(to_server(told, around), HttpsExchange)
 
     def test_no_number(self) -> None:
         """A register without its fiscal number refuses with 1093."""

@@ -19,8 +19,9 @@ from dmtwisted.commands import signer as command
 from dmtwisted.commands.signer import Agent, NotStarted, SignerOptions, signer_in, start, token_in
 from dmtwisted.devices.drivers import BadSettings
 from dmtwisted.registers.agent_key import ASK_AGAIN_S, AgentKey
-from dmtwisted.registers.drivers.prro import PrroSettings, to_agent
 from dmtwisted.registers.keys import ISigningKey, SigningKey
+from dmtwisted.registers.prro.register import to_agent
+from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, Silent
 from protocols.fiscal import signing_agent

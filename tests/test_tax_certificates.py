@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import tax
 from dmtwisted.commands.tax import NotShown, TaxOptions, pem_of, run, signer_of_receipt
-from dmtwisted.registers.drivers import prro
+from dmtwisted.registers.prro.trust import trust_in
 from protocols.errors import LineLost, NotReached
 from protocols.fiscal import trusted
 from protocols.fiscal.crypto.authority import Authority
@@ -86,15 +86,15 @@ class ListTests(SynchronousTestCase):
     def test_used(self) -> None:
         """Settings that name nobody mean the list; what they name goes before it; an empty list asks nobody."""
         self.patch(trusted, "built_in", lambda: (SERVER.certificate,))
-        trust = prro.trust_in("")
+        trust = trust_in("")
         assert trust is not None
         self.assertEqual(trust.faults(SERVER.certificate, NOW), [])
         own = Authority(NOW)
-        named = prro.trust_in(pem_of(own.root.certificate))
+        named = trust_in(pem_of(own.root.certificate))
         assert named is not None
         self.assertEqual(len(named.faults(SERVER.certificate, NOW)), 1)
         self.patch(trusted, "built_in", lambda: ())
-        self.assertIsNone(prro.trust_in(()))
+        self.assertIsNone(trust_in(()))
 
 
 class CommandTests(SynchronousTestCase):
@@ -137,7 +137,7 @@ class CommandTests(SynchronousTestCase):
         )
         self.assertEqual((status, "Fiscal server" in said), (0, True))
         self.assertEqual(read_certificates(file.read_bytes()), [SERVER.certificate])
-        trust = prro.trust_in(str(file))
+        trust = trust_in(str(file))
         assert trust is not None
         self.assertEqual(trust.faults(SERVER.certificate, NOW), [])
 

@@ -9,7 +9,7 @@ from typing import Any
 from dmtwisted.conformance.desk import MORNING, Desk, FarEnd
 from dmtwisted.conformance.line import World
 from dmtwisted.devices.drivers import Surroundings
-from dmtwisted.registers.drivers.prro import PrroRegister
+from dmtwisted.registers.prro.register import PrroRegister
 from dmtwisted.store.values import DeviceRow
 from protocols.fiscal.crypto.authority import Authority
 from protocols.fiscal.crypto.curves import NAMED

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -21,10 +20,12 @@ from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import signing_agent
 from protocols.fiscal.client import Exchange
+from protocols.fiscal.crypto.certificates import Certificate, read_certificate
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.signed_message import read
+from protocols.fiscal.crypto.signer import KeyFacts
+from protocols.fiscal.crypto.verifying import profile_faults, verify
 from protocols.fiscal.signing_agent import AgentError
-
-if TYPE_CHECKING:
-    from protocols.fiscal.crypto.certificates import Certificate
 
 ASK_AGAIN_S = 30.0
 """Seconds for which an agent that did not answer is not asked whose key it holds, when nothing has to be signed."""
@@ -152,7 +153,6 @@ class AgentKey:
         days = self.days_left()
         if self._certificate is None or days is None:
             return None
-        from protocols.fiscal.crypto.signer import KeyFacts
 
         facts = KeyFacts.of(self._certificate)
         return {**key_told(facts, days, warn_days), "agent": self._url}
@@ -166,8 +166,6 @@ def _failed(why: str) -> Refused:
 
 
 def _certificate_in(raw: bytes) -> Certificate:
-    from protocols.fiscal.crypto.certificates import read_certificate
-    from protocols.fiscal.crypto.errors import CryptoError
 
     try:
         certificate = read_certificate(raw)
@@ -183,9 +181,6 @@ def _checked(message: bytes, content: bytes, moment: datetime) -> Certificate:
 
     :raises Refused: 1069 when anything is wrong with it.
     """
-    from protocols.fiscal.crypto.errors import CryptoError
-    from protocols.fiscal.crypto.signed_message import read
-    from protocols.fiscal.crypto.verifying import profile_faults, verify
 
     try:
         verdict = verify(message, moment, None)

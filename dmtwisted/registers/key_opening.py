@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from protocols.fiscal.crypto.certificates import Certificate
+from protocols.fiscal.crypto.certificates import Certificate, read_certificates
+from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+from protocols.fiscal.crypto.key_files import open_key_file
+from protocols.fiscal.crypto.key_formats import write_private_key
+from protocols.fiscal.crypto.signer import signer_of
 
 WORK = "dmtwisted.registers.key_opening:work"
 
@@ -47,7 +49,6 @@ class Opened(msgspec.Struct, frozen=True):
 
 def work(given: bytes) -> bytes:
     """Open what is uploaded."""
-    from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 
     upload = msgspec.json.decode(given, type=Upload)
     try:
@@ -64,15 +65,11 @@ def certificates_in(files: Sequence[bytes]) -> list[Certificate]:
 
     :raises CryptoError: when one cannot be read.
     """
-    from protocols.fiscal.crypto.certificates import read_certificates
 
     return [certificate for file in files for certificate in read_certificates(file)]
 
 
 def _plain(upload: Upload) -> PlainKey:
-    from protocols.fiscal.crypto.key_files import open_key_file
-    from protocols.fiscal.crypto.key_formats import write_private_key
-    from protocols.fiscal.crypto.signer import signer_of
 
     opened = open_key_file(upload.file, upload.password)
     signer = signer_of(opened, certificates_in(upload.certificates))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -23,9 +22,8 @@ from dmtwisted.registers.key_opening import PATIENCE, WORK, Opened, PlainKey, Up
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.interface import IStore
-
-if TYPE_CHECKING:
-    from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts
+from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts, open_signer
 
 AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
 """What may still be done in a shift whose key had to be replaced (specification 3.1)."""
@@ -131,7 +129,6 @@ class SigningKey:
             return self._signer
 
     async def _open(self) -> BuiltInSigner:
-        from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 
         if not self._kept.sealed:
             raise Refused(Res.SIGNING_NOT_SET_UP)
@@ -288,7 +285,6 @@ def _utc(at: int | datetime) -> str:
 
 def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
     """What ``content`` makes, signed; runs in a thread."""
-    from protocols.fiscal.crypto.errors import CryptoError
 
     made = content()
     try:
@@ -302,6 +298,5 @@ def _told(kept: KeptKey) -> dict[str, str]:
 
 
 def _signer_of(plain: PlainKey) -> BuiltInSigner:
-    from protocols.fiscal.crypto.signer import open_signer
 
     return open_signer(plain.key, "", certificates_in([plain.certificate]))

@@ -1,0 +1,163 @@
+"""The register that fiscalises at the tax service itself and signs with a key of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.registers.agent_key import AgentKey
+from dmtwisted.registers.channels.breaker import Breaker
+from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.channels.known_outlet import KnownOutlet
+from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
+from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
+from dmtwisted.registers.engine import SoftwareRegister
+from dmtwisted.registers.keys import ISigningKey, SigningKey
+from dmtwisted.registers.prro.settings import PrroSettings
+from dmtwisted.registers.prro.trust import roots_of, trust_in
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.results import Refused, Res
+from dmtwisted.store.values import DeviceRow
+from protocols.fiscal.client import Exchange
+from protocols.fiscal.https import HttpsExchange, ServerEndpoints
+
+
+class PrroRegister(SoftwareRegister):
+    """A software register at the tax service's own server."""
+
+    def __init__(
+        self,
+        row: DeviceRow,
+        settings: PrroSettings,
+        around: Surroundings,
+        exchange: Exchange,
+        agent: Exchange | None = None,
+        stamps: Exchange | None = None,
+    ) -> None:
+        self._key = _key_of(row, settings, around, agent)
+        number = int(settings.fiscal_number or 0)
+        self._way = channel = TaxServiceChannel(
+            Register(
+                number=number,
+                local=settings.local_number,
+                testing=settings.testing,
+                groups={group.code: group for group in settings.tax_groups},
+            ),
+            self._key,
+            Breaker(exchange, around.clock, settings.retry_s),
+            settings.server_url,
+            trust_in(settings.trusted_certificates),
+            around.clock,
+            KnownOutlet(number, row.dev_id, around.store),
+            _stamps_of(settings, stamps or exchange, around),
+        )
+        self._own_settings = settings
+        super().__init__(
+            row.n,
+            row.name,
+            settings.fiscal_number,
+            settings,
+            around.store,
+            channel,
+            around.clock,
+            revokes=settings.offline_after_lost_answer == "revoke",
+        )
+
+    async def resolve(self) -> None:
+        """As any register; which key there is belongs to what it has to know first."""
+        await self._key.read()
+        await super().resolve()
+
+    async def state(self) -> dict[str, object]:
+        """How the register stands, and whose key signs for it."""
+        await self._key.read()
+        return {
+            **await super().state(),
+            "signinfo": self._key.info,
+            "key_days_left": self._key.days_left(),
+            "key": self._key.told(self._own_settings.warn_key_days),
+        }
+
+    async def ahead(self) -> float | None:
+        """Seconds that the tax service's clock is before ours; `None` when it tells no time."""
+        return await self._way.ahead()
+
+    async def tax_objects(self) -> list[OutletRecord]:
+        """The outlets and registers that the key may be used for, as the tax service has them; nothing is changed.
+
+        :raises Refused: as the key is, or as the tax service answers.
+        """
+        return await self._way.tax_objects()
+
+    async def check_change(self, settings: RegisterSettings) -> None:
+        """As any register; what makes the lines of a Z stays as it is during a shift.
+
+        :raises Refused: 1100 when tax groups, payment types, payer or register would change while it is open.
+        """
+        await super().check_change(settings)
+        if not isinstance(settings, PrroSettings):
+            return
+        if all(getattr(settings, name) == getattr(self._own_settings, name) for name in _OF_A_SHIFT):
+            return
+        state = await self._books.current()
+        if state.shift_open or state.offline is not None:
+            raise Refused(Res.SHIFT_MUST_BE_CLOSED)
+
+    async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
+        """Sign with the key in ``file`` from now on; the device's turn is the caller's.
+
+        In an open shift a key is replaced only when the one before cannot be used any more; then that shift may only
+        be closed (1124).
+
+        :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
+        """
+        state = await self._books.current()
+        if state.shift_open and await self._key.usable():
+            raise Refused(Res.KEY_IN_USE, self._name)
+        await self._key.load(file, password, certificates, state.shift if state.shift_open else 0)
+
+    def close(self) -> None:
+        """Let go of the key."""
+        self._key.close()
+
+
+def _key_of(row: DeviceRow, settings: PrroSettings, around: Surroundings, agent: Exchange | None) -> ISigningKey:
+    """The key, kept here or with an agent."""
+    if settings.signer_url and agent is not None:
+        return AgentKey(row.name, settings.signer_url, settings.signer_token, agent, around.clock)
+    return SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
+
+
+def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings) -> TimeStamps | None:
+    if settings.time_stamps == OFF:
+        return None
+    must = settings.time_stamps == MUST
+    return TimeStamps(settings.time_stamp_url, must, Breaker(exchange, around.clock, settings.retry_s), around.clock)
+
+
+_OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
+"""Settings that the documents of one shift have to agree in (fiscal-server 5, 7.1)."""
+
+AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
+"""Seconds for a connection to the signing agent or the time-stamp provider, and for its whole answer."""
+
+
+def to_server(settings: PrroSettings, around: Surroundings) -> Exchange:
+    """The exchange over the network."""
+    endpoints = ServerEndpoints(around.reactor, roots_of(settings.server_ca), settings.connect_s)
+    return HttpsExchange(around.reactor, endpoints, settings.connect_s + settings.wait_s)
+
+
+def to_agent(settings: PrroSettings, around: Surroundings) -> Exchange | None:
+    """The exchange with the signing agent over the network; `None` when the settings name none."""
+    if not settings.signer_url:
+        return None
+    endpoints = ServerEndpoints(around.reactor, roots_of(settings.signer_ca), AGENT_CONNECT_S)
+    return HttpsExchange(around.reactor, endpoints, AGENT_S)
+
+
+def to_stamps(settings: PrroSettings, around: Surroundings) -> Exchange | None:
+    """The exchange with the time-stamp provider over the network; `None` when nothing is stamped."""
+    if settings.time_stamps == OFF:
+        return None
+    return HttpsExchange(around.reactor, ServerEndpoints(around.reactor, None, AGENT_CONNECT_S), AGENT_S)

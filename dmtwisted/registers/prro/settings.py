@@ -1,0 +1,93 @@
+"""The settings of a register at the tax service's own server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+
+from dmtwisted.registers.settings import RegisterSettings
+
+SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
+"""The fiscal server; test documents go there too (fiscal-server 2)."""
+
+
+class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As any software register, with the way to the tax service."""
+
+    server_url: Annotated[str, Meta(description="Address of the fiscal server")] = SERVER_URL
+    server_ca: Annotated[
+        str, Meta(description="Roots to trust in TLS besides the machine's: PEM, or the path of a PEM file")
+    ] = ""
+    trusted_certificates: Annotated[
+        str | tuple[str, ...],
+        Meta(
+            description="Whose signature on tickets is accepted: PEM, or paths of files with certificates; "
+            "none is the built-in list, and while that is empty TLS alone says who answers"
+        ),
+    ] = ()
+    fiscal_number: Annotated[
+        str, Meta(pattern="^[0-9]{0,18}$", description="Fiscal number of the register, as it was registered")
+    ] = ""
+    local_number: Annotated[int, Meta(ge=1, description="Number of the register within its outlet")] = 1
+    testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
+    time_stamps: Annotated[
+        Literal["off", "try", "must"],
+        Meta(description="Time stamps of online documents: none; when the provider gives one; no document without"),
+    ] = "off"
+    time_stamp_url: Annotated[
+        str, Meta(description="Address of the time-stamp provider; empty is the one that the certificate names")
+    ] = ""
+    signer_url: Annotated[
+        str,
+        Meta(description="Address of a signing agent that holds the key; empty: the key is loaded into the service"),
+    ] = ""
+    signer_token: Annotated[str, Meta(max_length=200, description="By which the signing agent knows us")] = ""
+    signer_ca: Annotated[
+        str, Meta(description="Roots to trust at the signing agent besides the machine's: PEM, or the path of a file")
+    ] = ""
+    connect_s: Annotated[float, Meta(gt=0, le=60, description="Seconds to wait for a connection")] = 5.0
+    wait_s: Annotated[float, Meta(gt=0, le=120, description="Seconds to wait for an answer, after that")] = 15.0
+    offline_after_lost_answer: Annotated[
+        Literal["wait", "revoke"],
+        Meta(
+            description="While nobody can be asked about a document whose answer was lost: wait; or go offline, "
+            "make it again there, and revoke its online copy at the return, if there is one"
+        ),
+    ] = "wait"
+    retry_s: Annotated[
+        float, Meta(ge=0, le=600, description="Seconds to leave a server alone that did not answer in time")
+    ] = 30.0
+
+    def __post_init__(self) -> None:
+        RegisterSettings.__post_init__(self)
+        _address("server_url", self.server_url)
+        if self.time_stamp_url:
+            _address("time_stamp_url", self.time_stamp_url)
+        if self.signer_url:
+            host = _address("signer_url", self.signer_url)
+            if self.signer_url.startswith("http:") and host not in ("localhost", "127.0.0.1", "::1"):
+                raise ValueError(
+                    "signer_url: to another machine https is expected, for receipts and token travel there"
+                )
+        if self.server_ca or self.signer_ca or self.trusted_certificates:
+            # The cryptography is loaded with the first register that needs it, not with the service.
+            from dmtwisted.registers.prro.trust import check_certificates
+
+            check_certificates(self.server_ca, self.signer_ca, self.trusted_certificates)
+
+
+def _address(name: str, url: str) -> str:
+    """The host of an address.
+
+    :raises ValueError: when it is none; the text names its member.
+    """
+    try:
+        address = urlsplit(url)
+        host = None if address.port == 0 else address.hostname
+    except ValueError:
+        host = None
+    if host is None or address.scheme not in ("https", "http") or not url.isascii():
+        raise ValueError(f"{name}: an address like https://host:port/path is expected")
+    return host
