@@ -19,8 +19,8 @@ from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
+from dmtwisted.registers.channels.protocol_a import refusal_of
 from dmtwisted.registers.channels.proven import Proven
-from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.prro.register import to_server
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res

@@ -1,9 +1,10 @@
-"""What the tax service's error codes and words mean for a caller (fiscal-server 8 and 9.2)."""
+"""What the tax service's error codes and words mean for a caller (docs/reference/tax-service.md#result-codes)."""
 
 from __future__ import annotations
 
 from dmtwisted.documents import documents
 from dmtwisted.results import Refused, Res
+from protocols.fiscal import verdicts
 from protocols.fiscal.error_codes import Code
 
 _BY_CODE = {
@@ -27,29 +28,34 @@ _SESSION = ("номер", "сесі", "режим")
 _NUMBER = ("номер", "геш", "хеш", "менш")
 
 
-def rejection(code: int, text: str) -> Refused:
-    """The refusal that stands for the tax service's ``code``.
-
-    Its own number goes beside our text, its own words into `aq_errortxt`: they may hold stems by which tills
-    recognise other errors (http-api 0.3.20).
-    """
-    res = _BY_CODE.get(code, Res.TAX_SERVICE_ERROR)
-    return Refused(res, note=f"ФС {code}", aq_errortxt=text)
-
-
-def told_refusal(code: int, text: str, kind: str = "") -> Refused:
-    """The refusal that stands for ``code`` with the words ``text``, which may tell more than the code does.
+def refusal_of(refused: verdicts.Refused, kind: str = "") -> Refused:
+    """The refusal that stands for ``refused``.
 
     :param kind: of the document that was refused, when it was one.
     """
-    res = _by_words(code, text.lower(), kind)
-    if res is None:
-        return rejection(code, text)
-    return Refused(res, note=f"ФС {code}", aq_errortxt=text)
+    if refused.code is None:
+        return Refused(Res.TAX_SERVICE_ERROR, note=f"HTTP {refused.status}", aq_errortxt=refused.text)
+    return refusal_by_words(refused.code, refused.text, kind)
+
+
+def refusal_by_words(code: int, text: str, kind: str = "") -> Refused:
+    """The refusal that stands for ``code`` with the words ``text``, which may say more than the code does."""
+    return _refusal(code, text, _by_words(code, text.lower(), kind))
+
+
+def refusal_by_code(code: int, text: str) -> Refused:
+    """The refusal that stands for ``code``, whatever its words say."""
+    return _refusal(code, text, None)
+
+
+def _refusal(code: int, text: str, res: Res | None) -> Refused:
+    # The server's number goes beside our text, its words into `aq_errortxt` alone: they may hold stems by which tills
+    # recognise other errors (http-api 0.3.20).
+    return Refused(res or _BY_CODE.get(code, Res.TAX_SERVICE_ERROR), note=f"ФС {code}", aq_errortxt=text)
 
 
 def _by_words(code: int, text: str, kind: str) -> Res | None:
-    """What the words tell that the code does not; `None` when the code says it all."""
+    """What the words say that the code does not; `None` when the code says it all."""
     if code not in (Code.DOCUMENT_VALIDATION_ERROR, Code.PACKAGE_VALIDATION_ERROR):
         return None
     if any(word in text for word in _BLOCKED):

@@ -30,9 +30,9 @@ from dmtwisted.registers.channels.interface import (
     unreachable,
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
+from dmtwisted.registers.channels.protocol_a import refusal_of
 from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, written
-from dmtwisted.registers.channels.tax_refusals import refusal_of
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.totals import Session

@@ -22,7 +22,7 @@ from dmtwisted.registers.channels.interface import (
     Unknown,
     unreachable,
 )
-from dmtwisted.registers.channels.protocol_a import rejection, told_refusal
+from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_by_words
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.error_codes import Code
@@ -164,7 +164,7 @@ class TrainingChannel:
 
 def _outcome(ticket: Ticket, kind: str) -> ChannelOutcome:
     if ticket.code != OK:
-        return Rejected(told_refusal(ticket.code, ticket.text, kind))
+        return Rejected(refusal_by_words(ticket.code, ticket.text, kind))
     return _accepted(ticket)
 
 
@@ -178,7 +178,7 @@ def _refusal(rule: Rule, refuse: Callable[[int], Ticket]) -> Rejected:
     code = int(named) if named.isascii() and named.isdigit() else int(Code.DOCUMENT_VALIDATION_ERROR)
     ticket = refuse(code)
     if code <= LAST_OF_PROTOCOL_A:
-        return Rejected(rejection(ticket.code, ticket.text))
+        return Rejected(refusal_by_code(ticket.code, ticket.text))
     try:
         return Rejected(Refused(Res.by_code(code)))
     except KeyError:
