@@ -28,7 +28,7 @@ from dmtwisted.documents.documents import (
 )
 from dmtwisted.documents.forms import (
     LONGEST_BARCODE,
-    LONGEST_QR,
+    QR_CAPACITY,
     check_barcode,
     receipt_form,
     report_form,
@@ -1236,7 +1236,7 @@ class BarcodeTests(SynchronousTestCase):
     def test_qr(self) -> None:
         """A QR code takes any letters, up to what the largest one holds."""
         check_barcode("qr", "Кава")
-        check_barcode("qr", "A" * LONGEST_QR)
+        check_barcode("qr", "A" * QR_CAPACITY["L"])
         self.assertEqual(self.refusal("qr", ""), "a QR code takes 1 to 2953 bytes, not 0")
         self.assertEqual(self.refusal("qr", "К" * 1477), "a QR code takes 1 to 2953 bytes, not 2954")
 

@@ -1,10 +1,12 @@
-"""The fiscal document as we keep it: everything that its answer, its copies and its print forms need.
+"""The fiscal document as it is stored: everything that its answer, its copies and its print forms need.
 
 Amounts are kopecks, quantities thousandths, percentages hundredths of a percent, times milliseconds since 1970.
-Values that are empty are left out of what is stored.
+Empty values are not stored.
 """
 
 from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -13,11 +15,11 @@ from dmtwisted.documents.catalogue import CASH
 OPEN, SALE, RETURN, CASH_IN, CASH_OUT = "open", "sale", "return", "cash_in", "cash_out"
 OFFLINE_BEGIN, OFFLINE_END = "offline_begin", "offline_end"
 WITHDRAWAL, INCOME, EXPENSE, STORNO, Z, CLOSE = "withdrawal", "income", "expense", "storno", "z", "close"
-"""Kinds of documents, as scenarios and ledgers name them (design 8); the closing of the shift follows its Z."""
+"""Kinds of documents, as scenarios name them; the document that closes the shift follows its Z."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An item as it was sold; ``disc`` is all that was taken off it, its part of the receipt's discount too."""
+    """An item as it was sold; ``disc`` includes its part of the receipt's discount."""
 
     name: str
     code: str = ""
@@ -40,11 +42,7 @@ class Good(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A payment as the shop keeps it.
-
-    ``sum`` is what stays, rounded; ``tendered`` what was given; ``change`` what went back; ``round`` how much
-    the rounding added to the exact amount.
-    """
+    """A payment: ``sum`` stays in the shop, rounded; ``round`` is what the rounding added to the exact amount."""
 
     type: int
     name: str
@@ -67,7 +65,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def exact(self) -> int:
-        """The amount before rounding, as reports count it (http-api 2.9)."""
+        """The amount before rounding, as reports count it."""
         return self.sum - self.round
 
 
@@ -87,13 +85,14 @@ class TaxLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ex_percent: int = 0
     ex_sum: int = 0
     on_top: int = 0
-    """What of these taxes is not in the prices and is added to what is to be paid."""
+    """Taxes that the prices do not include, and that are added to the amount due."""
 
 
 class PaySum(msgspec.Struct, omit_defaults=True):
-    """Turnover of one payment type in kopecks; `p` for sales and what came in, `m` for returns and what went out.
+    """Turnover of one payment type: `p` for sales and cash in, `m` for returns and cash out.
 
-    Sums are exact; what rounding added (`u`) or took away (`d`) stands beside them (http-api 2.9).
+    Sums are exact; what rounding added (`u`) or took away (`d`) is separate
+    (docs/reference/http-interface.md#x-and-z-reports).
     """
 
     name: str
@@ -106,7 +105,7 @@ class PaySum(msgspec.Struct, omit_defaults=True):
 
 
 class TaxSum(msgspec.Struct, omit_defaults=True):
-    """Turnover and taxes of one tax group in kopecks: sums of the receipts' rounded taxes, never reckoned anew."""
+    """Turnover and taxes of one tax group: sums of the receipts' rounded taxes, never calculated again."""
 
     tax_name: str = ""
     tax_fname: str = ""
@@ -126,11 +125,25 @@ class TaxSum(msgspec.Struct, omit_defaults=True):
     ex_sum_m: int = 0
     turnover_p: int = 0
     turnover_m: int = 0
-    """Before discounts, which `base_sum` is after."""
+    """Before discounts; `base_sum` is after them."""
+
+
+class ReportSide(NamedTuple):
+    """The half of a report that concerns sales, or returns."""
+
+    receipts: int
+    last_docno: int
+    base: int
+    disc: int
+    calc: int
+    pays: list[tuple[int, str, int, int, int]]
+    """Code, name, exact sum, rounded up, rounded down."""
+    taxes: list[tuple[int, TaxSum, int, int, int, int, int, int]]
+    """Code, group, turnover, base, base of the tax, base of the levy, tax, levy."""
 
 
 class ShiftTotals(msgspec.Struct, omit_defaults=True):
-    """The totals of one shift, or of several together; what X, Z and the summary reports say (http-api 2.9)."""
+    """The totals of one shift, or of several together: the content of X, Z and summary reports."""
 
     count_p: int = 0
     count_m: int = 0
@@ -158,9 +171,27 @@ class ShiftTotals(msgspec.Struct, omit_defaults=True):
     taxes: dict[int, TaxSum] = {}
     """Taxes by tax group."""
 
+    def side(self, side: Literal["p", "m"]) -> ReportSide:
+        """Sales (`p`) or returns (`m`), in the order of the codes."""
+
+        def of(line: object, *names: str) -> Any:
+            return (getattr(line, name.replace("*", side)) for name in names)
+
+        taxes = ("turnover_*", "base_sum_*", "base_tax_sum_*", "base_ex_sum_*", "tax_sum_*", "ex_sum_*")
+        return ReportSide._make(
+            (
+                *of(self, "count_*", "last_docno_*", "base_*", "disc_*", "calc_*"),
+                [
+                    (code, pay.name, *of(pay, "sum_*", "round_*u", "round_*d"))
+                    for code, pay in sorted(self.pays.items())
+                ],
+                [(code, tax, *of(tax, *taxes)) for code, tax in sorted(self.taxes.items())],
+            )
+        )
+
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was sold and how it was paid (design 10: `sum_0`, `sum_disc`, `sum_receipt`, `sum_topay`)."""
+    """What was sold and how it was paid; for the sums see docs/reference/http-interface.md#arithmetic."""
 
     goods: tuple[Good, ...] = ()
     pays: tuple[Payment, ...] = ()
@@ -174,13 +205,13 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     comment_up: str = ""
     comment_down: str = ""
     purchase_receipt_fisn: str = ""
-    """Of a return: the fiscal number of the receipt of the purchase."""
+    """Returns only: the fiscal number of the purchase's receipt."""
     purchase_rro_fisn: str = ""
-    """Of a return: the register of the purchase, when it is another one."""
+    """Returns only: the register of the purchase, when it is another one."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who issued the document, as it stood at that moment."""
+    """Who issued the document, as the settings were at that moment."""
 
     fisid: str
     name: str = ""
@@ -189,13 +220,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     vat_code: str = ""
     fis_code: str = ""
     lines_up: tuple[str, ...] = ()
-    """Lines of the shop's own at the top of every print form."""
+    """The shop's own lines at the top of every print form."""
     lines_down: tuple[str, ...] = ()
-    """Lines of the shop's own at its end."""
+    """The shop's own lines at its end."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the answer tells back of its request."""
+    """What the answer repeats of its request."""
 
     device: str
     source: str = ""
@@ -203,9 +234,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: int = 1
     task: int
     untagged: bool = False
-    """Whether the tag is ours, since the request had none."""
+    """Whether the service made the tag, because the request had none."""
     paid: bool = False
-    """Whether a terminal took the payment for it, in batch mode."""
+    """Whether a terminal took the payment, in batch mode."""
 
 
 class Reversed(msgspec.Struct, frozen=True):
@@ -217,16 +248,17 @@ class Reversed(msgspec.Struct, frozen=True):
 
 
 class OfflineMark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a document made offline carries: its own fiscal number, and the hash of the one before it."""
+    """The fiscal number of a document made offline, and the hash of the document before it."""
 
     number: str
     hash: str = ""
     revokes: bool = False
-    """Of a begin: whether it revokes the last online document (fiscal-server 7.2)."""
+    """Whether this opening document of a session revokes the last online document
+    (docs/reference/tax-service.md#revoking)."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fiscal document, complete but for the number that the far end gives it."""
+    """One fiscal document, without the fiscal number that the tax service gives it."""
 
     kind: str
     number: int
@@ -238,32 +270,32 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dtype: int = 0
     """1 fiscal, 0 test."""
     receipt: Receipt | None = None
-    """What was sold, returned, taken in or paid out."""
+    """Of a sale, return, income or expense, or of the one that a storno takes back."""
     cash: Payment | None = None
-    """The money of a cash-in, cash-out or withdrawal."""
+    """Of a cash-in, cash-out or withdrawal, or of the one that a storno takes back."""
     report: ShiftTotals | None = None
-    """The totals of a Z."""
+    """Of a Z."""
     reverses: Reversed | None = None
-    """The document that a storno takes back; its receipt or cash is here too."""
-
+    """Of a storno."""
     offline: OfflineMark | None = None
-    """Set when the register numbered the document itself."""
+    """Of a document made offline."""
 
     @property
     def has_total(self) -> bool:
-        """Whether the document states a total, which then enters its control number (fiscal-server 7.4)."""
+        """Whether the document states a total, which then enters its control number."""
         return self.kind != STORNO and (self.receipt is not None or self.cash is not None)
 
     @property
     def moves_cash(self) -> bool:
-        """Whether money goes into the drawer or out of it."""
+        """Whether cash goes into the drawer or out of it."""
         if self.cash is not None:
             return self.cash.type == CASH or self.kind == WITHDRAWAL
         return self.receipt is not None and any(pay.type == CASH for pay in self.receipt.pays)
 
     @property
     def sum(self) -> int:
-        """The amount that the document moves, in kopecks; a storno is registered with none (fiscal-server 4.10)."""
+        """The amount that the document moves; a storno states none
+        (docs/reference/tax-service.md#document-kinds)."""
         if self.kind == STORNO:
             return 0
         if self.receipt is not None:
@@ -272,7 +304,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 LISTED = (SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPENSE, STORNO, Z)
-"""Documents that a list of receipts shows: all but opening and closing."""
+"""Documents that a list of receipts shows: all but those that open and close shifts and sessions."""
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Document).decode

@@ -1,6 +1,6 @@
-"""What documents and reports say on paper, in the order of the law (fiscal-server 13; printers 6).
+"""What documents and reports say on paper, in the order of the law (docs/reference/tax-service.md#receipt-layout).
 
-A form takes values only and is the same for every printer. What has no content is left out.
+A form is the same for every printer. Lines without content are left out.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dmtwisted.documents.documents import (
     Payment,
     PaySum,
     Receipt,
+    ReportSide,
     ShiftTotals,
     TaxLine,
-    TaxSum,
 )
 from dmtwisted.documents.model import Align, Barcode, Element, Line, Pair, Qr, QrLevel, Rule
 from dmtwisted.documents.qr import receipt_qr
@@ -34,18 +34,18 @@ TEST = "ТЕСТОВИЙ НЕФІСКАЛЬНИЙ ДОКУМЕНТ"
 COPY = "КОПІЯ"
 
 FISCAL, PAYOUT, SERVICE = "ФІСКАЛЬНИЙ ЧЕК", "ВИДАТКОВИЙ ЧЕК", "СЛУЖБОВИЙ ЧЕК"
-"""Closing titles: what was sold, what was given out to a customer, what concerns the shop alone."""
+"""Closing titles: goods were sold, money was paid out to a customer, or the document concerns the shop alone."""
 
 
 class _Wording(msgspec.Struct, frozen=True):
-    """What tells one kind of document from another."""
+    """The words of one kind of document."""
 
     title: str
     closing: str = SERVICE
     operation: str = ""
-    """What was done with the card, where the terminal does not say it."""
+    """The operation on the card, where the terminal does not name it."""
     due: str = ""
-    """The last of the totals."""
+    """The label of the last total."""
 
 
 _WORDINGS = {
@@ -68,14 +68,15 @@ _PAY_FORMS = {
     **dict.fromkeys((2, 13, 14, 15, 16, 17, 18, 19, 20), _CASHLESS),
     **dict.fromkeys((3, 4, 5, 6, 8, 11, 12), _OTHER),
 }
-"""The form that stands before the means of payment (http-api 2.15). Cash, and code 1, are named after their form."""
+"""The form of payment, printed before the means; cash and code 1 are named after their form
+(docs/reference/http-interface.md#payment-types)."""
 
 
 # Receipts
 
 
 def receipt_form(document: Document, fiscal_number: str, copy: bool = False) -> list[Element]:
-    """What is printed of ``document``, accepted as ``fiscal_number``: every kind but a Z, which is a report."""
+    """The form of ``document``, accepted as ``fiscal_number``: every kind but a Z, which is a report."""
     header, wording, cash = document.header, _WORDINGS[document.kind], document.cash
     form = _head(header, document.cashier, document.dtype, copy)
     if wording.title:
@@ -143,7 +144,7 @@ def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
     if shows_change:
         yield Pair("Отримано", hryvnias(sum(pay.tendered for pay in receipt.pays if pay.change)))
     if shows_change or kind == documents.SALE:
-        # Shops expect it on every sale, also when nothing goes back (http-api 2.21).
+        # Shops expect it on every sale, also without change (docs/reference/http-interface.md#print-forms).
         yield Pair("Решта", hryvnias(receipt.change))
     if receipt.comment_down:
         yield Rule()
@@ -173,14 +174,14 @@ def _discount(less: str, more: str, amount: int) -> Pair:
 
 
 def quantity(thousandths: int) -> str:
-    """A quantity without the zeros that say nothing: ``2``, ``1.25``."""
+    """A quantity without trailing zeros: ``2``, ``1.25``."""
     whole, part = divmod(abs(thousandths), 1000)
     sign = "-" if thousandths < 0 else ""
     return f"{sign}{whole}.{part:03d}".rstrip("0") if part else f"{sign}{whole}"
 
 
 def _payment(pay: Payment, operation: str) -> Iterator[Element]:
-    """What the bank told of a payment, and the payment itself."""
+    """The bank's data of a payment, and the payment itself."""
     acquirer = f"{pay.bank_name} {pay.bank_id}".strip()
     if acquirer or pay.term_id or pay.cardmask or pay.paysys or pay.auth_code or pay.rrn:
         for label, value in (
@@ -212,7 +213,7 @@ def _tax(tax: TaxLine) -> Iterator[Element]:
 
 
 def _levy(name: str, letter: str, percent: int) -> str:
-    """A levy of so much for each unit has no percentage."""
+    """A levy with a fixed amount for each unit has no percentage."""
     return f"{name} {letter} {_percent(percent)}" if percent else f"{name} {letter}"
 
 
@@ -237,7 +238,7 @@ def report_form(
     isoffline: bool = False,
     copy: bool = False,
 ) -> list[Element]:
-    """An X or a Z; what the far end has numbered is fiscal, and an X has neither number."""
+    """An X or a Z; a Z is fiscal once the tax service has numbered it, and an X has no number."""
     form = _head(header, cashier, dtype, copy)
     form += (
         Line(title, "center", bold=True, size=2),
@@ -266,9 +267,9 @@ def summary_form(
     is_short: bool,
     dtype: int,
 ) -> list[Element]:
-    """The totals of several Z together, and each of them, unless ``is_short``, with what it sold.
+    """The totals of several Z-reports together; unless ``is_short``, also each of them with its turnover.
 
-    :param reports: each Z with its fiscal number, as they shall be listed.
+    :param reports: each Z with its fiscal number, in the order of the list.
     """
     form = _head(header, cashier, dtype)
     form += (
@@ -291,8 +292,8 @@ def summary_form(
 def _totals(totals: ShiftTotals) -> Iterator[Element]:
     if totals.last_docno:
         yield Pair("Документи", f"№ {totals.first_docno} - {totals.last_docno}")
-    yield from _side(_sold(totals))
-    yield from _side(_returned(totals))
+    yield from _side("ПІДСУМКИ РЕАЛІЗАЦІЇ", "Сплачено", totals.side("p"))
+    yield from _side("ПІДСУМКИ ПОВЕРНЕННЯ", "Видано", totals.side("m"))
     if totals.money:
         yield from _heading("СЛУЖБОВІ ОПЕРАЦІЇ")
         yield from _flows(totals.money)
@@ -305,84 +306,40 @@ def _totals(totals: ShiftTotals) -> Iterator[Element]:
     yield Pair("Готівка в касі", hryvnias(totals.safe), bold=True)
 
 
-class _Side(msgspec.Struct, frozen=True):
-    """One half of a report: sales or returns."""
+def _side(title: str, settled: str, side: ReportSide) -> Iterator[Element]:
+    """The sales or returns of a report.
 
-    title: str
-    count: int
-    last: int
-    base: int
-    discount: int
-    settled: tuple[str, int]
-    """What was paid in the end, with rounding and the taxes that are not in the prices, and what to call it."""
-    pays: list[tuple[str, int, int, int]]
-    """Name, exact sum, rounded up, rounded down."""
-    taxes: list[tuple[TaxSum, int, int, int, int, int]]
-    """Tax group, turnover, base and sum of the tax, base and sum of the levy."""
-
-
-def _sold(totals: ShiftTotals) -> _Side:
-    return _Side(
-        "ПІДСУМКИ РЕАЛІЗАЦІЇ",
-        totals.count_p,
-        totals.last_docno_p,
-        totals.base_p,
-        totals.disc_p,
-        ("Сплачено", totals.calc_p),
-        [(pay.name, pay.sum_p, pay.round_pu, pay.round_pd) for _, pay in sorted(totals.pays.items())],
-        [
-            (tax, tax.base_sum_p, tax.base_tax_sum_p, tax.tax_sum_p, tax.base_ex_sum_p, tax.ex_sum_p)
-            for _, tax in sorted(totals.taxes.items())
-        ],
-    )
-
-
-def _returned(totals: ShiftTotals) -> _Side:
-    return _Side(
-        "ПІДСУМКИ ПОВЕРНЕННЯ",
-        totals.count_m,
-        totals.last_docno_m,
-        totals.base_m,
-        totals.disc_m,
-        ("Видано", totals.calc_m),
-        [(pay.name, pay.sum_m, pay.round_mu, pay.round_md) for _, pay in sorted(totals.pays.items())],
-        [
-            (tax, tax.base_sum_m, tax.base_tax_sum_m, tax.tax_sum_m, tax.base_ex_sum_m, tax.ex_sum_m)
-            for _, tax in sorted(totals.taxes.items())
-        ],
-    )
-
-
-def _side(side: _Side) -> Iterator[Element]:
-    yield from _heading(side.title)
-    yield Pair("Чеків", str(side.count))
-    if side.last:
-        yield Pair("Останній чек", f"№ {side.last}")
+    :param settled: what to call the sum with rounding and the taxes that are not in the prices.
+    """
+    yield from _heading(title)
+    yield Pair("Чеків", str(side.receipts))
+    if side.last_docno:
+        yield Pair("Останній чек", f"№ {side.last_docno}")
     yield Pair("Загальна сума", hryvnias(side.base), bold=True)
-    if side.discount:
-        yield _discount("Знижки", "Надбавки", side.discount)
-    label, settled = side.settled
-    if settled != side.base:
-        yield Pair(label, hryvnias(settled))
-    for name, amount, up, down in side.pays:
+    if side.disc:
+        yield _discount("Знижки", "Надбавки", side.disc)
+    if side.calc != side.base:
+        yield Pair(settled, hryvnias(side.calc))
+    for _, name, amount, up, down in side.pays:
         if amount or up or down:
             yield Pair(f"- {name}", hryvnias(amount))
         if up:
             yield Pair("  заокруглено вгору", hryvnias(up))
         if down:
             yield Pair("  заокруглено вниз", hryvnias(-down))
-    taxes = [line for line in side.taxes if line[1]]
-    if taxes:
+    if any(base for _, _, _, base, *_ in side.taxes):
         yield Line("ПОДАТКИ")
-    for tax, turnover, tax_base, tax_sum, levy_base, levy_sum in taxes:
+    for _, tax, _, base, tax_base, levy_base, tax_sum, levy_sum in side.taxes:
+        if not base:
+            continue
         letter = tax.tax_lit
-        yield Pair(f"{letter}: {tax.tax_fname}", hryvnias(turnover))
+        yield Pair(f"{letter}: {tax.tax_fname}", hryvnias(base))
         if tax.tax_name:
-            if tax_base != turnover:
+            if tax_base != base:
                 yield Pair(f"  База {tax.tax_name} {letter}", hryvnias(tax_base))
             yield Pair(f"  {tax.tax_name} {letter} {_percent(tax.tax_percent)}", hryvnias(tax_sum))
         if tax.ex_name:
-            if levy_base != turnover:
+            if levy_base != base:
                 yield Pair(f"  База {tax.ex_name} {letter}", hryvnias(levy_base))
             yield Pair(f"  {_levy(tax.ex_name, letter, tax.ex_percent)}", hryvnias(levy_sum))
 
@@ -411,7 +368,7 @@ def service_form(header: Header, cashier: str, at: int, lines: Sequence[tuple[st
 
 
 def _service_line(text: str, qr_type: int) -> Element:
-    """One line by its ``qr_type`` (http-api 2.8)."""
+    """One line by its ``qr_type`` (docs/reference/http-interface.md#service-report)."""
     if qr_type == 1:
         return Barcode("ean13", text)
     if qr_type == 2:
@@ -420,25 +377,22 @@ def _service_line(text: str, qr_type: int) -> Element:
 
 
 def qr_code(text: str) -> Qr:
-    """A QR code of ``text`` with the usual correction, or with the lowest one where it would not fit else."""
+    """A QR code of ``text`` with the usual error correction, or with the lowest one where it would not fit."""
     return Qr(text) if len(text.encode("utf-8", "replace")) <= QR_CAPACITY["M"] else Qr(text, level="L")
 
 
 LONGEST_BARCODE = 47
-"""Characters of Code 128 at one dot a module on the widest usual paper: 576 dots, 55 of them not for data."""
+"""Characters of Code 128 at one dot a module on the widest usual paper: 576 dots, of which 55 carry no data."""
 
 QR_CAPACITY: dict[QrLevel, int] = {"L": 2953, "M": 2331, "Q": 1663, "H": 1273}
-"""Bytes that the largest QR code, version 40, holds at each level of correction."""
-
-LONGEST_QR = QR_CAPACITY["L"]
-"""Bytes that a QR code holds at most."""
+"""Bytes that the largest QR code, version 40, holds at each level of error correction."""
 
 
 def check_barcode(kind: str, data: str) -> None:
     """See that ``data`` can be printed as a code of ``kind``: ``ean13``, ``ean8``, ``code128`` or ``qr``.
 
-    An EAN comes with its check digit.
-    :raises ValueError: with the reason when it cannot.
+    An EAN includes its check digit.
+    :raises ValueError: when it cannot, with the reason.
     """
     if kind == "ean13":
         _check_ean(data, 13)
@@ -451,8 +405,8 @@ def check_barcode(kind: str, data: str) -> None:
             raise ValueError(f"Code 128 takes at most {LONGEST_BARCODE} characters, not {len(data)}")
     elif kind == "qr":
         size = len(data.encode("utf-8", "replace"))
-        if not 0 < size <= LONGEST_QR:
-            raise ValueError(f"a QR code takes 1 to {LONGEST_QR} bytes, not {size}")
+        if not 0 < size <= QR_CAPACITY["L"]:
+            raise ValueError(f"a QR code takes 1 to {QR_CAPACITY['L']} bytes, not {size}")
     else:
         raise ValueError("ean13, ean8, code128 or qr is expected")
 
@@ -465,7 +419,7 @@ def _check_ean(data: str, length: int) -> None:
         raise ValueError(f"the check digit of EAN-{length} is {data[-1]}, {expected} is expected")
 
 
-# What all forms begin and end with
+# The beginning and end of all forms
 
 
 def _head(header: Header, cashier: str, dtype: int, copy: bool = False) -> list[Element]:
@@ -491,7 +445,7 @@ def _heading(title: str) -> tuple[Element, ...]:
 
 
 def _register(header: Header, is_offline: bool, control: str = "") -> Iterator[Element]:
-    """How the document reached the tax service, the control number of an offline one, and the register."""
+    """Online or offline, the control number of an offline document, and the register."""
     yield Line("ОФЛАЙН" if is_offline else "ОНЛАЙН")
     if control:
         yield Line(f"Контрольне число {control}")
@@ -508,7 +462,7 @@ def _closing(title: str) -> tuple[Element, ...]:
 
 
 def _notices(dtype: int, copy: bool = False) -> Iterator[Element]:
-    """What must not be overlooked, at the top and at the bottom."""
+    """The notices at the top and at the bottom: a test document, a copy."""
     if not dtype:
         yield Line(TEST, "center", bold=True)
     if copy:

@@ -1,14 +1,14 @@
-"""Our documents as the tax service's fiscal server wants them: CHECK and ZREP (fiscal-server 4, 5, 12).
+"""Documents as the fiscal server takes them: CHECK and ZREP (docs/reference/tax-service.md#mapping).
 
-Sums are those of the answer: nothing is reckoned anew but the base of a tax, which has to lead to the tax by the
-server's own formula. The Z adds up what the receipts said, in the same lines.
+The sums are those of the answer. Only the base of a tax is calculated again: the server's own formula has to give the
+tax for it. A Z adds up the receipts, line by line.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,24 +16,24 @@ from typing import Any
 from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
-from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, PaySum, Receipt, ShiftTotals
+from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.check_goods import BodyRow, ExciseRow
 from protocols.fiscal.check_head import CheckHead, DocSubType, DocType
 from protocols.fiscal.check_xml import CardRow, Check, CheckTotal, PayRow, TaxRow
 from protocols.fiscal.document_kinds import content_faults
-from protocols.fiscal.document_xml import Document as Paper
+from protocols.fiscal.document_xml import Document as XmlDocument
 from protocols.fiscal.document_xml import encode
 from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError, Fault
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepCash, ZRepHead, ZTaxRow
 
 VAT, EXCISE, PENSION_FUND = 0, 1, 2
-"""``TYPE`` of a tax (fiscal-server 4.6)."""
+"""``TYPE`` of a tax (docs/reference/tax-service.md#element-order)."""
 
 CASH_NAME, WITHDRAWAL_NAME = "ГОТІВКА", "Видача готівки"
-"""What a withdrawal's payment and its only row are called (fiscal-server 4.5, 4.10)."""
+"""The names of a withdrawal's payment and of its only row."""
 
 _TYPES: dict[str, tuple[DocType, DocSubType | None]] = {
     documents.OPEN: (DocType.OPEN_SHIFT, None),
@@ -47,12 +47,12 @@ _TYPES: dict[str, tuple[DocType, DocSubType | None]] = {
     documents.STORNO: (DocType.SALE, DocSubType.STORNO),
     documents.WITHDRAWAL: (DocType.WITHDRAWAL, DocSubType.SALE),
 }
-"""``DOCTYPE`` and ``DOCSUBTYPE`` of each kind that the server has (fiscal-server 4.10)."""
+"""``DOCTYPE`` and ``DOCSUBTYPE`` of each kind that the server has (docs/reference/tax-service.md#document-kinds)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outlet:
-    """Who issues documents, as the tax service registered it; what is empty is not said."""
+    """Who issues documents, as the tax service registered it."""
 
     tin: str
     ipn: str = ""
@@ -67,7 +67,7 @@ class Desk:
 
     :param number: its fiscal number, :param local: its number within the outlet.
     :param testing: whether its documents are tests.
-    :param cashier: who is named when a document names nobody.
+    :param cashier: the name on documents whose request has none.
     :param groups: its tax groups by code; they do not change during a shift.
     """
 
@@ -83,7 +83,7 @@ def written(document: Document, desk: Desk) -> bytes:
     """The XML of ``document``, checked against the server's schema.
 
     :raises Refused: 307 when the server has no such document, 1097 or 1098 when it lacks what the server needs,
-        2000 when a code in it is none, 1038 for anything else that the schema does not take.
+        2000 for a malformed code of goods, 1038 for anything else that the schema does not allow.
     """
     value = _report(document, desk) if document.kind == documents.Z else _check(document, desk)
     wrong = next(content_faults(value), None)
@@ -95,13 +95,13 @@ def written(document: Document, desk: Desk) -> bytes:
         raise _refused(error.faults[0]) from None
 
 
-def dated(paper: Paper, at: int) -> Paper:
-    """``paper`` at another time, milliseconds since 1970; everything else stays, its GUID too."""
+def dated(document: XmlDocument, at: int) -> XmlDocument:
+    """``document`` with another time, milliseconds since 1970; the rest is unchanged, its GUID too."""
     moment = kyiv(at)
     when: dict[str, Any] = {"orderdate": moment.date(), "ordertime": moment.time().replace(microsecond=0)}
-    if isinstance(paper, Check):
-        return replace(paper, checkhead=replace(paper.checkhead, **when))
-    return replace(paper, zrephead=replace(paper.zrephead, **when))
+    if isinstance(document, Check):
+        return replace(document, checkhead=replace(document.checkhead, **when))
+    return replace(document, zrephead=replace(document.zrephead, **when))
 
 
 _ROW_CODE = re.compile(r"CHECK/CHECKBODY/ROW\[(?P<row>[0-9]+)\]/(?P<name>UKTZED|DKPP)")
@@ -116,7 +116,7 @@ def _refused(fault: Fault) -> Refused:
 
 
 def _text(text: str, longest: int | None = None) -> str | None:
-    """``text`` on one line as the server can read it; `None` when there is none."""
+    """``text`` on one line, in characters that the server can read; `None` when it is empty."""
     return writable(" ".join(text.split()), longest) or None
 
 
@@ -124,7 +124,7 @@ def _text(text: str, longest: int | None = None) -> str | None:
 
 
 def _shared(document: Document, desk: Desk) -> dict[str, Any]:
-    """What the heads of both classes have in common."""
+    """The members that the heads of both classes share."""
     moment: datetime = kyiv(document.at)
     outlet, mark = desk.outlet, document.offline
     session = document.kind in (documents.OFFLINE_BEGIN, documents.OFFLINE_END)
@@ -144,7 +144,7 @@ def _shared(document: Document, desk: Desk) -> dict[str, Any]:
         "ordertaxnum": mark.number if mark is not None else None,
         "offline": True if mark is not None else None,
         "prevdochash": (mark.hash or None) if mark is not None else None,
-        # A session is begun and ended for real, also around test documents (fiscal-server 7.1).
+        # The documents that open and close a session are never tests, also around test documents.
         "testing": True if desk.testing and not session else None,
     }
 
@@ -172,18 +172,18 @@ def _check(document: Document, desk: Desk) -> Check:
     if document.cash is not None:
         return Check(checkhead=_head(document, desk), checktotal=CheckTotal(sum=document.cash.sum))
     if document.kind == documents.OFFLINE_BEGIN and document.offline is not None:
-        return Check(checkhead=replace(_head(document, desk), **_begin(document, document.offline, desk)))
+        return Check(checkhead=replace(_head(document, desk), **_opening(document, document.offline, desk)))
     return Check(checkhead=_head(document, desk))
 
 
-def _begin(document: Document, mark: OfflineMark, desk: Desk) -> dict[str, Any]:
-    """What only a begin says; it is the same document whether it revokes another one or not (fiscal-server 7.2)."""
-    said = f"{desk.number} {mark.number} {document.at}"
-    return {"uid": str(uuid.uuid5(_BEGINS, said)).upper(), "revokelastonlinedoc": mark.revokes}
+def _opening(document: Document, mark: OfflineMark, desk: Desk) -> dict[str, Any]:
+    """What only a session's opening document says; its GUID is the same whether it revokes a document or not."""
+    name = f"{desk.number} {mark.number} {document.at}"
+    return {"uid": str(uuid.uuid5(_OPENINGS, name)).upper(), "revokelastonlinedoc": mark.revokes}
 
 
-_BEGINS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
-"""Below it the GUIDs of begins are found, so that both ways to sign one bear the same."""
+_OPENINGS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
+"""The namespace of the GUIDs of these documents."""
 
 
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
@@ -208,18 +208,18 @@ def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
 
 
 def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any]:
-    """What a return says of the receipt of the purchase."""
+    """The members of a return that name the receipt of the purchase."""
     if document.kind != documents.RETURN:
         return {}
     if not receipt.purchase_receipt_fisn.strip():
         raise Refused(Res.MISSING_OBJECT, "fiscal.receipt.purchase_receipt_fisn")
-    told: dict[str, Any] = {"orderretnum": _text(receipt.purchase_receipt_fisn, 128)}
+    members: dict[str, Any] = {"orderretnum": _text(receipt.purchase_receipt_fisn, 128)}
     register = receipt.purchase_rro_fisn.strip()
     if register and register != str(desk.number):
         if not register.isascii() or not register.isdigit():
             raise malformed("fiscal.receipt.purchase_rro_fisn", "a register's fiscal number is expected")
-        told["orderretcashregnum"] = int(register)
-    return told
+        members["orderretcashregnum"] = int(register)
+    return members
 
 
 def _row(good: Good, desk: Desk) -> BodyRow:
@@ -256,7 +256,7 @@ def _pay(pay: Payment) -> PayRow:
 
 
 def _card(pay: Payment) -> tuple[CardRow, ...]:
-    """The terminal's slip; nothing when no terminal told anything."""
+    """The data of the card payment; none when there was no terminal."""
     if not any((pay.paysys, pay.rrn, pay.cardmask, pay.term_id, pay.auth_code)):
         return ()
     return (
@@ -288,7 +288,7 @@ def _withdrawal(document: Document, cash: Payment, desk: Desk) -> Check:
 
 @dataclass(frozen=True)
 class _Tax:
-    """One tax of a group: the line that receipts and Z have of it."""
+    """One tax of a group: its line in receipts and Z."""
 
     type: int
     name: str
@@ -316,9 +316,9 @@ def _levy_on_top(group: TaxGroup) -> bool:
 
 
 def _sources(group: TaxGroup, base_tax: int, base_levy: int, tax: int, levy: int) -> tuple[int, int]:
-    """What tax and levy are reckoned from: the server finds the tax as ``base × rate / (100 + rate)``.
+    """The bases of tax and levy: the server calculates ``base × rate / (100 + rate)``.
 
-    Where both are parts of one price, each is a part of that price without the other (fiscal-server 12).
+    Where one price includes both, each base is that price without the other one (docs/reference/tax-service.md#sums).
     """
     if group.algorithm == VAT_INSIDE_LEVY and group.included and group.ex_name:
         return base_tax - levy, base_levy - tax
@@ -379,61 +379,33 @@ def _merged(rows: Iterable[TaxRow]) -> tuple[TaxRow, ...]:
 
 
 def _report(document: Document, desk: Desk) -> ZRep:
-    assert document.report is not None
-    told = document.report
-    money = told.money.values()
-    given = sum(line.sum_m - line.sum_p for line in told.cash.values())
+    report = document.report
+    assert report is not None
+    money = report.money.values()
+    given = sum(line.sum_m - line.sum_p for line in report.cash.values())
     return ZRep(
         zrephead=ZRepHead(**_shared(document, desk)),
-        zreprealiz=_sold(told, desk) if told.count_p else None,
-        zrepreturn=_returned(told, desk) if told.count_m else None,
-        zrepcash=ZRepCash(sum=given, orderscnt=told.count_14) if told.count_14 else None,
+        zreprealiz=_turnover(report.side("p"), desk) if report.count_p else None,
+        zrepreturn=_turnover(report.side("m"), desk) if report.count_m else None,
+        zrepcash=ZRepCash(sum=given, orderscnt=report.count_14) if report.count_14 else None,
         zrepbody=ZRepBody(
             serviceinput=sum(line.sum_p for line in money), serviceoutput=sum(line.sum_m for line in money)
         ),
     )
 
 
-def _sold(told: ShiftTotals, desk: Desk) -> Turnover:
-    rows: list[TaxRow] = []
-    for code, tax in sorted(told.taxes.items()):
-        rows += _lines(
-            desk.groups.get(code),
-            *(tax.turnover_p, tax.base_sum_p, tax.base_tax_sum_p, tax.base_ex_sum_p, tax.tax_sum_p, tax.ex_sum_p),
-        )
-    return _turnover(
-        told.calc_p, told.count_p, told, lambda pay: (pay.sum_p, pay.round_pu - pay.round_pd), _merged(rows)
-    )
-
-
-def _returned(told: ShiftTotals, desk: Desk) -> Turnover:
-    rows: list[TaxRow] = []
-    for code, tax in sorted(told.taxes.items()):
-        rows += _lines(
-            desk.groups.get(code),
-            *(tax.turnover_m, tax.base_sum_m, tax.base_tax_sum_m, tax.base_ex_sum_m, tax.tax_sum_m, tax.ex_sum_m),
-        )
-    return _turnover(
-        told.calc_m, told.count_m, told, lambda pay: (pay.sum_m, pay.round_mu - pay.round_md), _merged(rows)
-    )
-
-
-_Side = Callable[[PaySum], tuple[int, int]]
-"""The exact sum of a payment type, and what rounding added to it."""
-
-
-def _turnover(total: int, count: int, told: ShiftTotals, side: _Side, taxes: tuple[TaxRow, ...]) -> Turnover:
-    sides = [(code, pay.name, *side(pay)) for code, pay in sorted(told.pays.items())]
-    rounding = sum(rounded for _, _, _, rounded in sides)
+def _turnover(side: ReportSide, desk: Desk) -> Turnover:
+    rounding = sum(up - down for *_, up, down in side.pays)
+    taxes = _merged(row for code, _, *sums in side.taxes for row in _lines(desk.groups.get(code), *sums))
     return Turnover(
-        sum=total,
+        sum=side.calc,
         rndsum=-rounding if rounding else None,
-        norndsum=total - rounding if rounding else None,
-        orderscnt=count,
+        norndsum=side.calc - rounding if rounding else None,
+        orderscnt=side.receipts,
         payforms=tuple(
-            PayFormRow(payformcd=code, payformnm=_text(name) or str(code), sum=exact + rounded)
-            for code, name, exact, rounded in sides
-            if exact or rounded
+            PayFormRow(payformcd=code, payformnm=_text(name) or str(code), sum=exact + up - down)
+            for code, name, exact, up, down in side.pays
+            if exact or up - down
         ),
         taxes=tuple(_z_row(row) for row in taxes if row.turnover or row.sum),
     )
