@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from twisted.internet.task import Clock
@@ -290,7 +291,7 @@ class ReceiptTests(SynchronousTestCase):
     def test_payer_without_code(self) -> None:
         """Settings that the schema does not take are refused with the element that is wrong."""
         till = Till()
-        desk = replace(till.desk, outlet=replace(till.desk.outlet, tin=""))
+        desk = replace(till.desk, outlet=msgspec.structs.replace(till.desk.outlet, tin=""))
         refused = self.assertRaises(Refused, written, till.draft(0), desk)
         self.assertIs(refused.res, Res.TAX_SERVICE_WRONG_XML)
         self.assertIn("CHECKHEAD/TIN", refused.errortxt())

@@ -1,4 +1,4 @@
-"""Asking a dead server costs one time-out, not one for each receipt."""
+"""A server that does not answer costs one time-out, not one for each receipt."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from protocols.fiscal.client import Exchange
 from protocols.fiscal.verdicts import Reply
 
 COSTLY_S = 2.0
-"""Seconds from which on a failure was worth waiting for; a refused connection is told at once and costs nothing."""
+"""A failure that took at least so many seconds counts; a refused connection costs no time and does not."""
 
 
 class Breaker:
-    """An exchange that leaves a server alone for a while after it did not answer in time.
+    """An exchange that sends a server nothing for a while after it did not answer in time.
 
-    Meanwhile every request fails at once and is known not to have left. So a question after a lost document is not
-    asked either while the server may still be busy with it.
+    Meanwhile every request fails at once and is known not to have left. So the server is not asked about a lost
+    document either while it may still be busy with it.
 
-    :param pause: seconds to leave it alone.
+    :param pause: seconds without requests.
     """
 
     log = Logger()
@@ -31,12 +31,12 @@ class Breaker:
         self._until = 0.0
 
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Carry one request, unless the server is left alone now.
+        """Carry one request, unless the pause lasts.
 
-        :raises NotReached: when nothing of it left. :raises WireError: any other one: it left, and no answer came.
+        :raises NotReached: when nothing of it left. :raises WireError: in any other way: it left, and no answer came.
         """
         begun = self._clock.seconds()
-        # More than the pause is left only when somebody has set the clock back.
+        # More than the pause is left only when the clock was set back.
         if 0 < self._until - begun <= self._pause:
             raise NotReached(f"it did not answer in time and is asked again in {self._until - begun:.0f} s")
         try:
@@ -45,6 +45,7 @@ class Breaker:
             now = self._clock.seconds()
             if now - begun >= COSTLY_S:
                 self._until = now + self._pause
-                told = {"url": url, "pause": self._pause, "why": str(error)}
-                self.log.warn("{url} is left alone for {pause:g} s: {why}", **told)
+                self.log.warn(
+                    "no requests to {url} for {pause:g} s: {why}", url=url, pause=self._pause, why=str(error)
+                )
             raise

@@ -1,4 +1,4 @@
-"""Trust that remembers: the tax service signs every ticket with the same key, and its certificate is checked once."""
+"""A memory for checked certificates: the tax service signs every ticket with the same key."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verdict import Fault
 
 REMEMBERED = timedelta(hours=1)
-"""For so long a certificate that led home is taken as it was found, but for its own validity."""
+"""A certificate that was traced to a trusted one is trusted for so long; its own validity is checked each time."""
 
 MOST = 16
-"""Certificates that are remembered: a server has one, or two while it changes."""
+"""Certificates that are remembered: a server has one, or two while it changes them."""
 
 
 class Proven(Trust):
-    """As ``trust``; each certificate is traced to a trusted one once an hour, as that costs hashes and signatures."""
+    """As ``trust``, but each certificate is traced to a trusted one only once an hour: that takes time."""
 
     def __init__(self, trust: Trust) -> None:
         self._inner = trust
         self._until: dict[Certificate, datetime] = {}
 
     def faults(self, certificate: Certificate, at: datetime) -> list[Fault]:
-        """What speaks against ``certificate`` at that moment; see `Trust`."""
+        """What is wrong with ``certificate`` at that moment; see `Trust`."""
         until = self._until.get(certificate)
         if until is not None and until - REMEMBERED <= at < until and certificate.valid_at(at):
             return []

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
@@ -50,14 +52,15 @@ _TYPES: dict[str, tuple[DocType, DocSubType | None]] = {
 """``DOCTYPE`` and ``DOCSUBTYPE`` of each kind that the server has (docs/reference/tax-service.md#document-kinds)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outlet:
+class Outlet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who issues documents, as the tax service registered it."""
 
+    number: int = 0
+    """The fiscal number of the register that it was asked for, where the outlet is kept."""
     tin: str
     ipn: str = ""
-    org_name: str
-    point_name: str
+    org_name: str = ""
+    point_name: str = ""
     address: str = ""
 
 

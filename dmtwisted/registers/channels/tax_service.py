@@ -175,7 +175,7 @@ class TaxServiceChannel:
 
     async def _outlet_of(self, header: Header, offline: bool) -> Outlet:
         """Who issues the document: as the settings say, and where they say nothing as the server registered it."""
-        known = Outlet(tin="", org_name="", point_name="")
+        known = Outlet(tin="")
         if not (header.fis_code and header.name and header.shopname):
             known = await self._known_outlet.outlet(self._ask_outlet, offline)
         return Outlet(

@@ -1,7 +1,7 @@
-"""Time stamps beside the signatures of a register's online documents (fiscal-server 15.1).
+"""Time stamps beside the signatures of a register's online documents (docs/reference/cryptography.md#time-stamps).
 
-The tax service's text asks for them, and takes documents without, as far as is known; so a setting decides. Documents
-that are made offline need none.
+The tax service's text demands them, but as far as is known the server takes documents without them; so a setting
+decides. Documents made offline need none.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from protocols.fiscal.crypto.signing import signature_of, with_stamp
 from protocols.fiscal.crypto.timestamps import REQUEST_TYPE, ask_for_stamp, new_nonce, read_stamp_answer
 
 OFF, TRY, MUST = "off", "try", "must"
-"""No stamps; a stamp when the provider gives one; no document without."""
+"""No stamps; a stamp when the provider gives one; no document without a stamp."""
 
 
 class TimeStamps:
     """Asks a provider for time stamps.
 
     :param url: of the provider; empty is the one that the certificate names.
-    :param must: whether a document without a stamp is better not made.
+    :param must: whether a document without a stamp is refused.
     """
 
     log = Logger()
@@ -36,9 +36,10 @@ class TimeStamps:
         self._url, self._must, self._exchange, self._clock = url, must, exchange, clock
 
     async def stamped(self, message: bytes) -> bytes:
-        """``message`` with a stamp beside its signature, or as it is when none is given and none has to be.
+        """``message`` with a stamp beside its signature; without one if there is none and the settings allow that.
 
-        :raises Refused: 1069 when there has to be one, as `Away` when the provider is; nothing was made then.
+        :raises Refused: 1069 when a stamp is required and there is none, as `Away` when the provider is away; nothing
+            was made then.
         """
         try:
             return await self._stamped(message)
@@ -69,11 +70,11 @@ class TimeStamps:
 
 
 def _question_of(message: bytes) -> tuple[bytes, str]:
-    """What a stamp is to be about, empty when there is one; and where the certificate says that stamps are given."""
+    """The signature to stamp, empty when it has a stamp already; and the provider that the certificate names."""
     parts = read(message)
     certificates = parts.certificates
     if any(oids.SIGNATURE_TIME_STAMP in signer.unsigned for signer in parts.signers):
-        # A signing agent has asked for it already.
+        # A signing agent has obtained it already.
         return b"", ""
     return signature_of(message), certificates[0].stamp_url if certificates else ""
 
