@@ -7,8 +7,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.registers import moments
-from dmtwisted.registers.moments import Moments
+from dmtwisted.registers import kept
+from dmtwisted.registers.kept import Kept, Moments
 from tests.prro_shop import PrroShop
 from tests.shop import sale
 
@@ -19,10 +19,10 @@ class MomentsTests(SynchronousTestCase):
     def test_round_trip(self) -> None:
         """What is kept is read again; nothing, and what was kept by somebody else, is nothing."""
         way = {7: Moments(1, 2, 3), 8: Moments(4)}
-        self.assertEqual(moments.decode(moments.encode(way)), way)
-        self.assertEqual(moments.encode({}), b"")
+        self.assertEqual(kept.decode(kept.encode(Kept(way))).way, way)
+        self.assertEqual(kept.encode(Kept()), b"")
         for other in (b"", b"{}", b"[]", b"\xff", b'{"way": {"x": []}}', b'{"stage": "paid"}'):
-            self.assertEqual(moments.decode(other), {})
+            self.assertEqual(kept.decode(other), Kept())
 
 
 class JournalTests(SynchronousTestCase):
@@ -38,7 +38,7 @@ class JournalTests(SynchronousTestCase):
         n = core.devices.by_name(device).row.n
         found = self.successResultOf(Deferred.fromCoroutine(core.store.latest(n, "fiscal", tag)))
         assert found is not None
-        return moments.decode(found.request)
+        return kept.decode(found.request).way
 
     def test_far_end(self) -> None:
         """Signing, sending and answer are kept with the operation; a Z keeps them for its closing as well."""

@@ -1,7 +1,7 @@
-"""What a receipt comes to: rows, discounts, taxes, rounding, payments and change.
+"""The sums of a receipt: rows, discounts, taxes, rounding, payments and change.
 
-Whole numbers throughout: kopecks, thousandths of a unit, hundredths of a percent. Every value is rounded once,
-halves up; what is a sum of rounded values stays the sum of them (fiscal-server 12, http-api 2.6).
+Whole numbers throughout: kopecks, thousandths of a unit, hundredths of a percent. Every value is rounded once, halves
+up, and totals add up rounded values (docs/reference/http-interface.md#arithmetic).
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ LEAST_PRICE = 1
 """What a discount must leave of a row, in kopecks (specification 8)."""
 
 LARGEST_ROUNDING = 99
-"""The rounding amount lies between minus and plus this many kopecks (specification 8)."""
+"""The rounding amount is between minus and plus this many kopecks (specification 8)."""
 
 _NOT_PRINTABLE = re.compile(r"[^A-Za-zА-Яа-яЁёІіЇїЄєҐґ0-9 !.,\"№;:?*()<>|/@#$%^\-_+=~'&{}\[\]®©«»°±‘’“”–•—™„‰‹›\\\n]")
-"""What the tax service does not take in names (http-api 1.3); the backslash is there for written line breaks."""
+"""Characters that the tax service refuses in names (docs/reference/http-interface.md#characters).
+
+The backslash is allowed for written line breaks.
+"""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -107,7 +110,7 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
 
 
 def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
-    """What a receipt without its payments comes to, in kopecks, before any rounding.
+    """The amount due of a receipt without its payments, in kopecks, before any rounding.
 
     :raises Refused: for the first rule of specification 7.2 that its items break.
     """
@@ -116,7 +119,7 @@ def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
 
 
 def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
-    """The receipt of an income or expense: an amount and its payments, with or without items (http-api 2.12).
+    """The receipt of an income or expense: an amount and its payments, with or without items.
 
     :raises Refused: for the first rule of specification 7.2 that it breaks.
     """
@@ -135,7 +138,7 @@ def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, de
 def _receipt(
     asked: ReceiptRequest, goods: Sequence[Good], exact: int, settings: RegisterSettings, rates: Rates
 ) -> Receipt:
-    """The receipt over ``goods``, which come to ``exact`` kopecks after every discount."""
+    """The receipt over ``goods``, whose sum after every discount is ``exact``."""
     lines = taxes(goods, rates)
     owed = exact + sum(line.on_top for line in lines)
     rounding = _asked_rounding(asked, settings)
@@ -165,7 +168,7 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
     codes = (row.code, row.code1, row.code2, row.code3, row.code_a, *row.code_aa)
-    # What is printable holds no control character, and that is known of all of them at once.
+    # A printable text has no control character, and one check covers all codes.
     if not "".join(codes).isprintable():
         for code in codes:
             if _CONTROL.search(code):
@@ -173,12 +176,12 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
     for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
         if value < 0:
             raise malformed(f"fiscal.receipt.rows[{index}].{member}", "the number cannot be negative")
-    reckoned = half_up(row.price * row.cnt, 1000)
-    cost = reckoned if row.cost is None or not row.cost else row.cost
-    if not reckoned or abs(reckoned - cost) > ROW_TOLERANCE:
+    calculated = half_up(row.price * row.cnt, 1000)
+    cost = calculated if row.cost is None or not row.cost else row.cost
+    if not calculated or abs(calculated - cost) > ROW_TOLERANCE:
         raise Refused(
             Res.ROW_SUM_DIFFERS,
-            note=f"fiscal.receipt.rows[{index}]: price × cnt {hryvnias(reckoned)}, cost {hryvnias(cost)}",
+            note=f"fiscal.receipt.rows[{index}]: price × cnt {hryvnias(calculated)}, cost {hryvnias(cost)}",
         )
     disc = sum(_part(discount, cost) for discount in row.discounts)
     if cost - disc < LEAST_PRICE:
@@ -203,7 +206,7 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
 
 
 def printable(text: str) -> str:
-    """``text`` with `?` for what the tax service does not take; a written ``\\n`` is a line break (http-api 1.3)."""
+    """``text`` with `?` for each character that the tax service refuses; a written ``\\n`` is a line break."""
     if not text:
         return text
     return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
@@ -217,10 +220,10 @@ def _part(discount: Discount, amount: int) -> int:
 
 
 def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
-    """``goods`` with the discounts of the whole receipt laid on every one of them.
+    """``goods`` with their parts of the discounts on the whole receipt.
 
-    A percentage takes that percentage of each row; an amount is spread in proportion, and what rounding leaves
-    over falls on the last row (http-api 2.6).
+    A percentage is taken off each row; an amount is spread in proportion, and the last row takes the remainder of the
+    rounding.
     """
     for discount in discounts:
         amounts = [good.cost - good.disc for good in goods]
@@ -244,7 +247,7 @@ def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
 def taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
     """The taxes of each tax group among ``goods``, by the group's algorithm, in the order of the groups' codes.
 
-    :raises Refused: 1079 when a group asks for an algorithm that there is not.
+    :raises Refused: 1079 when the algorithm of a group does not exist.
     """
     amounts: dict[int, int] = {}
     quantities: dict[int, int] = {}
@@ -315,7 +318,7 @@ def rounded(amount: int, step: int) -> int:
 
 
 def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates: Rates) -> list[Payment]:
-    """The payments as the shop keeps them, without change and with the rounding on the cash."""
+    """The payments without change and with the rounding, which the cash bears."""
     pays: list[tuple[PayRequest, PayType]] = []
     for index, pay in enumerate(asked.pays):
         pay_type = rates.pay_type(pay.type)
@@ -335,7 +338,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
         exact_cash = exact - (given - cash)
         rounding = rounded(exact_cash, step) - exact_cash
         if cash == exact_cash:
-            # Cash named to the kopeck says what is owed, not what was laid on the counter.
+            # Cash to the kopeck is the amount due, not the money given.
             shares = _shares(rounding, sums, in_cash)
             sums = [amount + share for amount, share in zip(sums, shares, strict=True)]
     if rounding and pays and not any(shares):
@@ -348,7 +351,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
 
 
 def _shares(rounding: int, sums: list[int], in_cash: list[bool]) -> list[int]:
-    """What each payment bears of ``rounding``: the first cash payment all of it, unless it is too small for that."""
+    """Each payment's share of ``rounding``: the first cash payment takes all of it, unless it is too small."""
     shares = []
     for amount, is_cash in zip(sums, in_cash, strict=True):
         shares.append(max(rounding, -amount) if is_cash else 0)
@@ -357,10 +360,10 @@ def _shares(rounding: int, sums: list[int], in_cash: list[bool]) -> list[int]:
 
 
 def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int) -> list[int]:
-    """The change out of each payment; raises each of ``sums`` to what was laid on the counter.
+    """The change out of each payment; raises each of ``sums`` to the money given.
 
-    Tills send what they keep, with the change beside it, or what was tendered, with or without the change
-    (http-api 2.5); all of them mean the same receipt.
+    Tills send the amount that stays, with the change beside it, or the amount given, with or without the change
+    (docs/reference/http-interface.md#payments); all of these are the same receipt.
     """
     given = sum(sums)
     if given == due:
@@ -409,7 +412,7 @@ def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, chang
 
 
 def withdrawal(asked: PayRequest, rates: Rates) -> Payment:
-    """The money of a cash withdrawal against a card, task 14 (http-api 2.7).
+    """The money of a cash withdrawal against a card, task 14.
 
     :raises Refused: 1119 when it is not by card, 1120 or 1063 when an amount is negative.
     """
@@ -422,7 +425,7 @@ def withdrawal(asked: PayRequest, rates: Rates) -> Payment:
 
 
 def cash_move(asked: PayRequest, pay_type: PayType) -> Payment:
-    """The money of a service cash-in or cash-out, `fiscal.cash` (http-api 2.7).
+    """The money of a service cash-in or cash-out, `fiscal.cash`.
 
     :raises Refused: 1063 when the amount is negative.
     """

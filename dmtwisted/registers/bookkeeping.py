@@ -22,10 +22,9 @@ from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
-from dmtwisted.registers import infos, moments, totals
+from dmtwisted.registers import infos, kept, totals
 from dmtwisted.registers.channels.interface import Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
-from dmtwisted.registers.lost_online import Revocation, with_revocation
-from dmtwisted.registers.moments import Moments
+from dmtwisted.registers.kept import Kept, Moments, Revocation
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.registers.warnings import due_warnings
@@ -295,13 +294,5 @@ class Books:
 
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:
-    """What is kept beside the documents of an operation: their moments, and what an opening document revokes."""
-    kept = moments.encode(
-        {
-            submission.document.number: submission.moments
-            for submission in submissions
-            if submission.moments is not None
-        }
-    )
-    revocation = submissions[0].revocation
-    return kept if revocation is None else with_revocation(kept, revocation)
+    way = {each.document.number: each.moments for each in submissions if each.moments is not None}
+    return kept.encode(Kept(way, submissions[0].revocation))

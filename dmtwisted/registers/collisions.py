@@ -16,7 +16,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
-from dmtwisted.registers import moments, totals
+from dmtwisted.registers import kept, totals
 from dmtwisted.registers.bookkeeping import Books, Submission
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Unknown
 from dmtwisted.registers.drafting import Drafting
@@ -118,7 +118,7 @@ class Collisions:
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
-        times = moments.decode(operation.request)
+        times = kept.decode(operation.request).way
         submissions = [
             Submission(documents.decode(row.value), row.sent, row.fiscal_number, moments=times.get(row.number))
             for row in operation.documents

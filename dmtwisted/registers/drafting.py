@@ -1,20 +1,20 @@
-"""Documents out of requests: what a task would fiscalise, or why it may not, before anything has happened.
+"""Documents out of requests: what a task would fiscalise, or why it may not.
 
-Everything here is reckoning: no store, no channel. What a document needs of the past is handed in.
+Only calculation: no store, no channel. The caller passes what a document needs of the past.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH
-from dmtwisted.documents.documents import Caller, Document, Header, OfflineMark, Receipt, Reversed
+from dmtwisted.documents.documents import Caller, Document, Header, OfflineMark, Reversed
 from dmtwisted.money import hryvnias
 from dmtwisted.registers.arithmetic import Rates, cash_move, owed, receipt, turnover, withdrawal
 from dmtwisted.registers.interface import (
@@ -39,18 +39,29 @@ LONGEST_OFFLINE = 35 * 3_600_000
 """Milliseconds offline after which only the shift may be closed (specification 8)."""
 
 LONGEST_MONTH_OFFLINE = 168 * 3_600_000
-"""Milliseconds offline in a calendar month; beyond them the tax service blocks the register (fiscal-server 7.6)."""
+"""Milliseconds offline in a calendar month; beyond them the tax service blocks the register
+(docs/reference/tax-service.md#offline-limits)."""
 
 NUMBERS_FOR_CLOSING = 2
-"""Offline numbers that are kept for a Z and the closing of its shift."""
+"""Offline numbers that are reserved for a Z and the closing of its shift."""
 
 LEAST_KEY_DAYS = 3
-"""Days that the signing key must still be good for before the register goes offline (specification 8)."""
+"""Days for which the signing key must still be valid when the register goes offline (specification 8)."""
 
 
 def _shown(at: int) -> datetime:
-    """What clocks in Kyiv show at a moment, which is all that a document says of it."""
+    """The local time in Kyiv, which is all that a document says of a moment."""
     return kyiv(at).replace(tzinfo=None, fold=0)
+
+
+class Asked(NamedTuple):
+    """A task, and the register that is to do it."""
+
+    request: TaskRequest
+    fiscal: FiscalRequest
+    state: RegisterState
+    sold: dict[str, int]
+    """Tax groups of the item codes that were sold in this shift."""
 
 
 class Drafting:
@@ -78,7 +89,9 @@ class Drafting:
         make = _MAKERS.get(request.task)
         if make is None or request.fiscal is None:
             raise Refused(Res.UNKNOWN_FISCAL_TASK, request.task)
-        return make(self, request, request.fiscal, state, sold)
+        if request.task not in (OPEN_SHIFT, Z_REPORT):
+            shift(state.shift_open).trade()
+        return make(self, Asked(request, request.fiscal, state, sold))
 
     def owed(self, asked: ReceiptRequest) -> int:
         """What a receipt without its payments comes to, in kopecks."""
@@ -89,9 +102,9 @@ class Drafting:
         return self._document(documents.CLOSE, request, state)
 
     def storno(self, request: TaskRequest, state: RegisterState, last: Document | None) -> Document:
-        """The document that takes back the last one, task 17 (fiscal-server 4.10).
+        """The document that takes back the last one, task 17.
 
-        :raises Refused: 1092 on a closed shift, 1058 when the last document is none that can be taken back.
+        :raises Refused: 1092 on a closed shift, 1058 when the last document cannot be taken back.
         """
         shift(state.shift_open).trade()
         if last is None or last.kind not in RECEIPTS or last.number != state.last.number:
@@ -108,7 +121,7 @@ class Drafting:
     def offline_begin(self, state: RegisterState, key_days: int | None, source: str) -> Document:
         """The document with which the register goes offline.
 
-        :param source: `BY_ITSELF` when nobody asked for it.
+        :param source: `BY_ITSELF` when the register decided it itself.
         :raises Refused: 1052 when the settings forbid it, 1053 when it is offline, 1056 without a session, 1117
             when the key is about to expire, 1042 when the hours of the month are used up.
         """
@@ -127,7 +140,7 @@ class Drafting:
     def again(self, lost: Document, state: RegisterState) -> Document:
         """``lost``, a document whose online copy may have arrived, as the first one of the session that began for it.
 
-        It has the time of the begin: that is when it was due, however long the power was away since.
+        It has the time of the opening document: it was due then, however long the power was off since.
         """
         assert state.offline is not None
         document = msgspec.structs.replace(lost, number=state.next_number, at=state.offline.since)
@@ -168,13 +181,13 @@ class Drafting:
         return self._numbered_offline(document, state)
 
     def _numbered_offline(self, document: Document, state: RegisterState) -> Document:
-        """``document`` with the number that the register gives it itself (fiscal-server 7)."""
+        """``document`` with a number of the register's own (docs/reference/tax-service.md#offline-numbers)."""
         session, offline = state.session, state.offline
         assert session is not None
         used = 0 if offline is None else offline.ordinal
         if offline is not None and _shown(document.at) < _shown(offline.made):
-            # A clock was set back, or shows the hour that comes twice in autumn: the tax service takes no package in
-            # which time goes backwards, and its time is the one that clocks on the wall show (fiscal-server 10).
+            # The clock was set back, or this is the hour that comes twice in autumn. The tax service refuses packages
+            # in which local time goes backwards (docs/reference/tax-service.md#time).
             document = msgspec.structs.replace(document, at=offline.made)
         if offline is not None and document.kind not in _CLOSING:
             if state.offline_numbers_left <= NUMBERS_FOR_CLOSING:
@@ -198,100 +211,72 @@ class Drafting:
         mark = OfflineMark(fiscal_number(session.id, used + 1, control), hash)
         return msgspec.structs.replace(document, offline=mark)
 
-    def _open(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).open()
-        return self._document(documents.OPEN, request, state)
+    def _open(self, asked: Asked) -> Document:
+        shift(asked.state.shift_open).open()
+        return self._document(documents.OPEN, asked.request, asked.state)
 
-    def _sale(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).trade()
-        value = receipt(_receipt_of(fiscal), self._settings, self._rates, self._name)
+    def _sale(self, asked: Asked) -> Document:
+        value = receipt(_receipt_of(asked.fiscal), self._settings, self._rates, self._name)
         # One receipt must not hold a code in two groups either.
         here: dict[str, int] = {}
         for good in value.goods:
             if not good.code:
                 continue
-            group = sold.get(good.code, here.setdefault(good.code, good.taxgrp))
+            group = asked.sold.get(good.code, here.setdefault(good.code, good.taxgrp))
             if group != good.taxgrp:
                 letter = self._rates.letter(group)
                 raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)
-        return self._document(documents.SALE, request, state, receipt=value)
+        return self._document(documents.SALE, asked.request, asked.state, receipt=value)
 
-    def _return(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).trade()
-        asked = _receipt_of(fiscal)
-        value = receipt(asked, self._settings, self._rates, self._name)
-        if not asked.not_check_safe:
-            self._check_cash(state, _cash(value))
-        return self._document(documents.RETURN, request, state, receipt=value)
+    def _return(self, asked: Asked) -> Document:
+        given = _receipt_of(asked.fiscal)
+        value = receipt(given, self._settings, self._rates, self._name)
+        if not given.not_check_safe:
+            self._check_cash(asked.state, sum(pay.sum for pay in value.pays if pay.type == CASH))
+        return self._document(documents.RETURN, asked.request, asked.state, receipt=value)
 
-    def _cash_in(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).trade()
-        return self._document(documents.CASH_IN, request, state, cash=self._cash_move(fiscal))
+    def _cash_in(self, asked: Asked) -> Document:
+        return self._document(documents.CASH_IN, asked.request, asked.state, cash=self._cash_move(asked.fiscal))
 
-    def _cash_out(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).trade()
-        cash = self._cash_move(fiscal)
-        self._check_cash(state, cash.sum)
-        return self._document(documents.CASH_OUT, request, state, cash=cash)
+    def _cash_out(self, asked: Asked) -> Document:
+        cash = self._cash_move(asked.fiscal)
+        self._check_cash(asked.state, cash.sum)
+        return self._document(documents.CASH_OUT, asked.request, asked.state, cash=cash)
 
-    def _withdrawal(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        shift(state.shift_open).trade()
-        if fiscal.cash is None:
+    def _withdrawal(self, asked: Asked) -> Document:
+        if asked.fiscal.cash is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
-        cash = withdrawal(fiscal.cash, self._rates)
-        self._check_cash(state, cash.sum)
-        return self._document(documents.WITHDRAWAL, request, state, cash=cash)
+        cash = withdrawal(asked.fiscal.cash, self._rates)
+        self._check_cash(asked.state, cash.sum)
+        return self._document(documents.WITHDRAWAL, asked.request, asked.state, cash=cash)
 
-    def _income(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        return self._turnover(documents.INCOME, request, fiscal, state)
+    def _turnover(self, asked: Asked) -> Document:
+        value = turnover(_receipt_of(asked.fiscal), self._settings, self._rates, self._name)
+        kind = documents.INCOME if asked.request.task == INCOME else documents.EXPENSE
+        return self._document(kind, asked.request, asked.state, receipt=value)
 
-    def _expense(
-        self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]
-    ) -> Document:
-        return self._turnover(documents.EXPENSE, request, fiscal, state)
-
-    def _turnover(self, kind: str, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState) -> Document:
-        shift(state.shift_open).trade()
-        value = turnover(_receipt_of(fiscal), self._settings, self._rates, self._name)
-        return self._document(kind, request, state, receipt=value)
-
-    def _z(self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState, sold: dict[str, int]) -> Document:
+    def _z(self, asked: Asked) -> Document:
+        state = asked.state
         shift(state.shift_open).close()
         report = state.report()
         report.last_docno = state.next_number
-        return self._document(documents.Z, request, state, report=report)
+        return self._document(documents.Z, asked.request, state, report=report)
 
     def _cash_move(self, fiscal: FiscalRequest) -> documents.Payment:
-        asked = fiscal.cash or _cash_of_receipt(fiscal.receipt)
-        if asked is None:
+        given = fiscal.cash or _cash_of_receipt(fiscal.receipt)
+        if given is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
-        pay_type = self._rates.pay_type(asked.type)
+        pay_type = self._rates.pay_type(given.type)
         if pay_type.code != CASH:
-            raise Refused(Res.WRONG_PAYMENT_TYPE, asked.type)
-        return cash_move(asked, pay_type)
+            raise Refused(Res.WRONG_PAYMENT_TYPE, given.type)
+        return cash_move(given, pay_type)
 
     def _check_cash(self, state: RegisterState, amount: int) -> None:
         if self._settings.check_cash and amount > state.safe:
             raise Refused(Res.NOT_ENOUGH_CASH)
 
 
-_Make = Callable[[Drafting, TaskRequest, FiscalRequest, RegisterState, dict[str, int]], Document]
-
-_MAKERS: dict[int, _Make] = {
+_MAKERS: dict[int, Callable[[Drafting, Asked], Document]] = {
     OPEN_SHIFT: Drafting._open,
     SALE: Drafting._sale,
     RETURN: Drafting._return,
@@ -299,18 +284,17 @@ _MAKERS: dict[int, _Make] = {
     CASH_OUT: Drafting._cash_out,
     Z_REPORT: Drafting._z,
     WITHDRAWAL: Drafting._withdrawal,
-    INCOME: Drafting._income,
-    EXPENSE: Drafting._expense,
+    INCOME: Drafting._turnover,
+    EXPENSE: Drafting._turnover,
 }
-"""What makes the documents of each task that carries a tag."""
-
+"""The makers of documents of each task that carries a tag."""
 
 _CLOSING = (documents.Z, documents.CLOSE, documents.OFFLINE_END)
-"""What may still be made offline when a limit is reached."""
+"""Documents that may still be made offline when a limit is reached."""
 
 
 def _management(name: str, source: str = "") -> TaskRequest:
-    """What a document says of its caller when no task asked for it."""
+    """The request of a document that no task asked for."""
     return TaskRequest(device=name, type=1, tag="", source=source, fiscal=FiscalRequest(task=None))
 
 
@@ -320,12 +304,8 @@ def _receipt_of(fiscal: FiscalRequest) -> ReceiptRequest:
     return fiscal.receipt
 
 
-def _cash(value: Receipt) -> int:
-    return sum(pay.sum for pay in value.pays if pay.type == CASH)
-
-
 def _cash_of_receipt(asked: ReceiptRequest | None) -> PayRequest | None:
-    """The amount of a cash-in or cash-out that a till put into a receipt (http-api 2.7)."""
+    """The amount of a cash-in or cash-out that a till put into a receipt."""
     if asked is None:
         return None
     return asked.pays[0] if asked.pays else PayRequest(type=str(CASH), sum=asked.sum)

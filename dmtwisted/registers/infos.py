@@ -1,8 +1,8 @@
-"""``info`` of a register's answers: documents and states in the shape that integrators read (http-api 2.9-2.18)."""
+"""``info`` of a register's answers, as docs/reference/http-interface.md#registers describes it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,7 +19,6 @@ from dmtwisted.documents.documents import (
     Receipt,
     ShiftTotals,
     TaxLine,
-    TaxSum,
 )
 from dmtwisted.documents.qr import mac_of, receipt_qr
 from dmtwisted.money import hryvnias
@@ -28,11 +27,28 @@ from dmtwisted.registers.totals import RegisterState
 DEVINFO = f"dmtwisted {__version__}"
 
 _RECEIPT, _SERVICE = 0, 1
-"""``fisdoctype``: what is sold, and what only moves cash."""
+"""``fisdoctype``: goods or money for them, and documents that only move cash."""
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Occasion(NamedTuple):
+    """For which task, by whom and when an answer is made."""
+
+    header: Header
+    task: int
+    cashier: str
+    at: int
+    dtype: int
+
+    @classmethod
+    def of(cls, document: Document) -> Occasion:
+        """The occasion on which ``document`` was made."""
+        return cls(document.header, document.caller.task, document.cashier, document.at, document.dtype)
 
 
 class Billing(msgspec.Struct):
-    """A service of one's own has no subscription to run out."""
+    """A service of the shop's own has no subscription that could end."""
 
     paid_date_to: str = "20991231235959"
     enough_to_renew_subscription: int = 1
@@ -153,7 +169,7 @@ class PrintInfo(msgspec.Struct):
 
 
 class CommonInfo(msgspec.Struct, kw_only=True):
-    """What every answer of a register tells (http-api 2.10)."""
+    """The members of every answer (docs/reference/http-interface.md#common-info)."""
 
     task: int
     fisid: str
@@ -177,7 +193,7 @@ class CommonInfo(msgspec.Struct, kw_only=True):
 
 
 class ReceiptInfo(CommonInfo, kw_only=True):
-    """Receipts, cash in and out, the opening (http-api 2.10, 2.13)."""
+    """Receipts, cash in and out, the opening."""
 
     cancelid: str = ""
     qr: str
@@ -250,7 +266,7 @@ class ReportSummary(msgspec.Struct):
 
 
 class SummaryLine(msgspec.Struct):
-    """One Z of a summary report: ``docsum`` is what it sold, with rounding (http-api 2.11)."""
+    """One Z of a summary report: ``docsum`` is its turnover, with rounding."""
 
     dt: str
     docno: str
@@ -264,7 +280,7 @@ class SummaryLine(msgspec.Struct):
 
 
 class ReportInfo(CommonInfo, kw_only=True):
-    """X and Z (http-api 2.9)."""
+    """X, Z and summary reports."""
 
     docno_from: int
     docno_to: int
@@ -280,7 +296,7 @@ class ReportInfo(CommonInfo, kw_only=True):
 
 
 class StatusInfo(CommonInfo, kw_only=True):
-    """Task 18 (http-api 2.17)."""
+    """Task 18."""
 
     edrpou: str
     isFis: int
@@ -288,11 +304,11 @@ class StatusInfo(CommonInfo, kw_only=True):
     shift_dt: str
     online_status: int
     sign_status: int = 0
-    """0: nothing is signed here."""
+    """Always 0."""
 
 
 class LastNumbersInfo(CommonInfo, kw_only=True):
-    """Task 21: local numbers of the last sale and return of the shift, number of the last Z (http-api 2.18)."""
+    """Task 21: local numbers of the last sale and return of the shift, number of the last Z."""
 
     last_receipt_no: int
     last_back_no: int
@@ -310,11 +326,7 @@ def document_info(document: Document, fiscal_number: str, after: RegisterState) 
     if document.report is None:
         return receipt_info(document, fiscal_number, after)
     return report_info(
-        document.header,
-        document.caller.task,
-        document.cashier,
-        document.at,
-        document.dtype,
+        Occasion.of(document),
         after,
         document.report,
         number=document.number,
@@ -327,7 +339,7 @@ def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -
     """``info`` of ``document``, accepted as ``fiscal_number``; ``after`` is the register with it."""
     qr = receipt_qr(document, fiscal_number)
     return ReceiptInfo(
-        **_common(document.header, document.caller.task, document.cashier, document.at, document.dtype, after),
+        **_common(Occasion.of(document), after),
         dataid=document.number,
         doccode=fiscal_number,
         docno=str(document.number),
@@ -342,11 +354,7 @@ def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -
 
 
 def report_info(
-    header: Header,
-    task: int,
-    cashier: str,
-    at: int,
-    dtype: int,
+    occasion: Occasion,
     state: RegisterState,
     totals: ShiftTotals,
     *,
@@ -357,7 +365,7 @@ def report_info(
 ) -> ReportInfo:
     """``info`` of an X, a Z or a summary report over ``totals``; only a Z has a number."""
     return ReportInfo(
-        **_common(header, task, cashier, at, dtype, state),
+        **_common(occasion, state),
         dataid=number,
         doccode=fiscal_number,
         docno=str(number) if number else "",
@@ -374,17 +382,13 @@ def report_info(
             last_docno_p=totals.last_docno_p,
             last_docno_m=totals.last_docno_m,
         ),
-        summary=ReportSummary(
-            base_p=amount(totals.base_p),
-            base_m=amount(totals.base_m),
+        summary=_shown(
+            ReportSummary,
+            totals,
             taxex_p=amount(sum(tax.ex_sum_p for tax in totals.taxes.values())),
             taxex_m=amount(sum(tax.ex_sum_m for tax in totals.taxes.values())),
-            disc_p=amount(totals.disc_p),
-            disc_m=amount(totals.disc_m),
-            calc_p=amount(totals.calc_p),
-            calc_m=amount(totals.calc_m),
         ),
-        taxes=[_report_tax(code, sums) for code, sums in sorted(totals.taxes.items())],
+        taxes=[_shown(ReportTax, sums, gr_code=code) for code, sums in sorted(totals.taxes.items())],
         pays=_report_pays(totals.pays),
         money=_report_pays(totals.money),
         cash=_report_pays(totals.cash),
@@ -392,38 +396,37 @@ def report_info(
     )
 
 
-def status_info(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> StatusInfo:
+def status_info(occasion: Occasion, state: RegisterState) -> StatusInfo:
     """``info`` of task 18."""
     return StatusInfo(
-        **_common(header, task, cashier, at, dtype, state),
-        **_standing(state),
-        edrpou=header.fis_code,
-        isFis=dtype,
+        **_common(occasion, state),
+        **_last(state),
+        edrpou=occasion.header.fis_code,
+        isFis=occasion.dtype,
         shift_status=int(state.shift_open),
         shift_dt=stamp14(state.opened_at) if state.shift_open else "",
         online_status=int(state.offline is not None),
     )
 
 
-def number_info(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> NumberInfo:
+def number_info(occasion: Occasion, state: RegisterState) -> NumberInfo:
     """``info`` of task 20."""
-    return NumberInfo(**_common(header, task, cashier, at, dtype, state), **_standing(state), edrpou=header.fis_code)
+    return NumberInfo(**_common(occasion, state), **_last(state), edrpou=occasion.header.fis_code)
 
 
-def last_numbers_info(
-    header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState
-) -> LastNumbersInfo:
+def last_numbers_info(occasion: Occasion, state: RegisterState) -> LastNumbersInfo:
     """``info`` of task 21."""
     return LastNumbersInfo(
-        **_common(header, task, cashier, at, dtype, state),
-        **_standing(state),
+        **_common(occasion, state),
+        **_last(state),
         last_receipt_no=state.totals.last_docno_p,
         last_back_no=state.totals.last_docno_m,
         last_z_no=state.z_number,
     )
 
 
-def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:
+def _common(occasion: Occasion, state: RegisterState) -> dict[str, Any]:
+    header, task, cashier, at, dtype = occasion
     last = state.last
     isoffline = state.offline is not None
     return {
@@ -450,8 +453,8 @@ def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state:
     }
 
 
-def _standing(state: RegisterState) -> dict[str, Any]:
-    """The document members of an answer that makes no document: those of the last one."""
+def _last(state: RegisterState) -> dict[str, Any]:
+    """The document members of an answer without a document: those of the last one."""
     return {
         "dataid": state.last.number,
         "doccode": state.last.fiscal_number,
@@ -497,7 +500,7 @@ def _print_info(document: Document, fiscal_number: str, qr: str, after: Register
 
 
 def _of_cash(document: Document) -> Receipt:
-    """A document without goods in the form of a receipt: what moved, and nothing else."""
+    """A document without goods in the shape of a receipt."""
     cash = document.cash
     if cash is None:
         return Receipt()
@@ -533,7 +536,7 @@ def _print_good(good: Good) -> PrintGood:
 def _print_pay(pay: Payment) -> PrintPay:
     info = ""
     if pay.type == CASH:
-        # Tills print this line as it is, with the change even when there is none (http-api 2.21).
+        # Tills print this line as it is, with the change even when there is none.
         info = f"Отримано {hryvnias(pay.tendered)} Решта {hryvnias(pay.change)}"
     return PrintPay(
         pay.type,
@@ -571,39 +574,15 @@ def _print_tax(tax: TaxLine) -> PrintTax:
 
 
 def _report_pays(sums: dict[int, PaySum]) -> list[ReportPay]:
-    return [_report_pay(code, line) for code, line in sorted(sums.items())]
+    return [_shown(ReportPay, line, type=code) for code, line in sorted(sums.items())]
 
 
-def _report_pay(code: int, line: PaySum) -> ReportPay:
-    return ReportPay(
-        code,
-        line.name,
-        amount(line.sum_p),
-        amount(line.sum_m),
-        amount(line.round_pu),
-        amount(line.round_pd),
-        amount(line.round_mu),
-        amount(line.round_md),
-    )
-
-
-def _report_tax(code: int, sums: TaxSum) -> ReportTax:
-    return ReportTax(
-        code,
-        amount(sums.base_sum_p),
-        amount(sums.base_sum_m),
-        amount(sums.base_tax_sum_p),
-        amount(sums.base_tax_sum_m),
-        amount(sums.base_ex_sum_p),
-        amount(sums.base_ex_sum_m),
-        sums.tax_name,
-        sums.tax_fname,
-        sums.tax_lit,
-        percent(sums.tax_percent),
-        amount(sums.tax_sum_p),
-        amount(sums.tax_sum_m),
-        sums.ex_name,
-        percent(sums.ex_percent),
-        amount(sums.ex_sum_p),
-        amount(sums.ex_sum_m),
-    )
+def _shown(cls: type[T], source: object, **members: object) -> T:
+    """``source`` in the shape ``cls``: its whole numbers are kopecks or hundredths of a percent."""
+    for name in cls.__struct_fields__:
+        if name not in members:
+            value = getattr(source, name)
+            if isinstance(value, int):
+                value = percent(value) if name.endswith("percent") else amount(value)
+            members[name] = value
+    return cls(**members)

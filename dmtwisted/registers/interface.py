@@ -1,4 +1,4 @@
-"""A register, whatever it is made of: it performs tasks and tells how it stands (design 3)."""
+"""The interface of every register (docs/reference/http-interface.md#register-families)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
 X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
 WITHDRAWAL, INCOME, EXPENSE, STORNO = 14, 15, 16, 17
 STATUS, NUMBER, LAST_NUMBERS, LAST_COPY, COPY = 18, 20, 21, 22, 23
-"""Task numbers (http-api 2.1)."""
+"""Task numbers (docs/reference/http-interface.md#register-tasks)."""
 
 TAGGED = frozenset({OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, Z_REPORT, WITHDRAWAL, INCOME, EXPENSE})
 """Tasks that are done once for a ``tag`` (specification 3.3)."""
 
-
 PRINTED = frozenset({*range(1, 6), *range(10, 18), LAST_COPY, COPY})
-"""Tasks whose paper a printer shall print (http-api 5); of the others nobody wants one."""
+"""Tasks whose paper is printed."""
 
 
 class Done(NamedTuple):
@@ -31,15 +30,15 @@ class Done(NamedTuple):
 
     answer: bytes
     form: Callable[[], list[Element]] | None = None
-    """What can be printed of it, made only for whoever wants it."""
+    """Makes the form of its paper."""
     paper: str = ""
-    """What its paper is known by: a repeat of the task is the same paper; empty when each is one of its own."""
+    """The name of its paper, the same for a repeat of the task; empty when each repeat has its own paper."""
     cash: bool = False
-    """Whether cash changed hands, so that the drawer opens."""
+    """Whether the drawer opens."""
 
 
 class IRegister(Interface):
-    """A fiscal register. Its caller holds the device's turn, so one task runs at a time."""
+    """A fiscal register. The caller holds the device's turn, so one task runs at a time."""
 
     async def perform(request: TaskRequest, language: str) -> Done:
         """Do a task of ``type`` 1.
@@ -60,7 +59,7 @@ class IRegister(Interface):
         """
 
     def owed(asked: ReceiptRequest) -> int:
-        """What a receipt without its payments comes to, in kopecks.
+        """The amount due of a receipt without its payments, in kopecks.
 
         :raises Refused: when its items break a rule.
         """
@@ -74,11 +73,11 @@ class IRegister(Interface):
     async def resolve() -> None:
         """Find out what became of every operation whose outcome is unknown.
 
-        :raises Refused: 1075 when the far end cannot be asked now.
+        :raises Refused: 1075 when the tax service cannot be asked now.
         """
 
     async def go_offline(language: str) -> None:
-        """Give documents numbers of the register's own until it comes back.
+        """Go offline: documents get numbers of the register's own until it comes back.
 
         :raises Refused: 1052, 1053, 1056 or 1117 when it may not.
         """
@@ -86,21 +85,21 @@ class IRegister(Interface):
     async def go_online(language: str) -> None:
         """Hand in everything that was made offline and come back.
 
-        :raises Refused: 1054 when it is online, 1085 when it turns out to be; why the far end did not take it, and
-            then it stays offline.
+        :raises Refused: 1054 when it is online, 1085 when it turns out to be; as the tax service refuses, and then it
+            stays offline.
         """
 
     away = Attribute("Whether it went offline by itself, and so comes back by itself.")
-    watched = Attribute("Whether its link is to be looked after while it is online: it may go offline without it.")
-    probe_s = Attribute("Seconds between two looks at the link, and two tries to come back by itself.")
+    watched = Attribute("Whether its link is checked while it is online: it may go offline without the link.")
+    probe_s = Attribute("Seconds between two checks of the link, and two tries to come back by itself.")
 
     async def answers() -> bool:
-        """Whether its far end is there now; no turn is needed, and nothing happens."""
+        """Whether its tax service answers now; needs no turn and changes nothing."""
 
     async def come_home(language: str) -> bool:
         """One step back online of a register that is `away`: a package of its documents, or the session's end.
 
-        :returns: whether another step is due; its turn may be given back in between.
+        :returns: whether another step is due; the caller may give back the turn in between.
         :raises Refused: why not; it stays offline, and the same step is due again.
         """
 
@@ -111,7 +110,7 @@ class IRegister(Interface):
         """
 
     async def state() -> dict[str, object]:
-        """How the register stands, for people: shift, mode, cash."""
+        """Shift, mode and cash, for people."""
 
     def close() -> None:
-        """Let go of files and lines."""
+        """Close files and lines."""

@@ -1,4 +1,4 @@
-"""Tasks of a register that are answered here, without the far end: reports, copies, numbers, free text."""
+"""Tasks of a register that are answered without the tax service: reports, copies, numbers, free text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dmtwisted.documents.forms import check_barcode, report_form, service_form, 
 from dmtwisted.documents.model import Element
 from dmtwisted.documents.paper import X_TITLE, document_form
 from dmtwisted.registers import infos, totals
+from dmtwisted.registers.infos import Occasion
 from dmtwisted.registers.interface import (
     COPY,
     LAST_COPY,
@@ -31,14 +32,14 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
 
-Told = tuple[object, list[Element] | None]
+InfoAndForm = tuple[object, list[Element] | None]
 """``info`` of the answer, and the print form of tasks that have one."""
 
 MOST_REPORTS = 4000
-"""Z-reports that one summary takes together: more than ten years of days."""
+"""Z-reports in one summary: more than ten years of days."""
 
 LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
-"""``qr_type`` of a line: text, EAN-13, Code 128, QR (http-api 2.8); what is no text by its name."""
+"""``qr_type`` of a line; empty is plain text (docs/reference/http-interface.md#service-report)."""
 
 
 class _Stored(msgspec.Struct):
@@ -58,16 +59,20 @@ class LocalTasks:
         self._store, self._clock = store, clock
 
     def __contains__(self, task: int) -> bool:
-        return task in _TASKS
+        return task in _TASKS or task in _STATES
 
-    async def perform(self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState) -> Told:
+    async def perform(self, request: TaskRequest, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         """Do the task over ``state``.
 
         :raises Refused: when it has no answer.
         """
-        return await _TASKS[request.task](self, fiscal, state)
+        occasion = Occasion(self._header, request.task, fiscal.cashier, self._clock.now(), self._dtype)
+        make = _STATES.get(request.task)
+        if make is not None:
+            return make(occasion, state), None
+        return await _TASKS[request.task](self, occasion, fiscal, state)
 
-    async def _service_report(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
+    async def _service_report(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         if not fiscal.lines:
             raise Refused(Res.MISSING_OBJECT, "fiscal.lines")
         for index, line in enumerate(fiscal.lines):
@@ -80,111 +85,71 @@ class LocalTasks:
                 except ValueError as error:
                     raise malformed(f"fiscal.lines[{index}].t", str(error)) from None
         lines = [(line.t, line.qr_type) for line in fiscal.lines]
-        form = service_form(self._header, fiscal.cashier, self._clock.now(), lines)
-        return self._standing(infos.number_info, SERVICE_REPORT, fiscal, state), form
+        form = service_form(self._header, occasion.cashier, occasion.at, lines)
+        return infos.number_info(occasion, state), form
 
-    async def _x(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
+    async def _x(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         shift(state.shift_open).report()
-        at, report = self._clock.now(), state.report()
-        info = infos.report_info(
-            self._header, X_REPORT, fiscal.cashier, at, self._dtype, state, report, shift=state.shift
-        )
+        report = state.report()
         form = report_form(
             X_TITLE,
             self._header,
-            fiscal.cashier,
-            at,
+            occasion.cashier,
+            occasion.at,
             report,
             number=0,
             fiscal_number="",
             shift=state.shift,
             dtype=self._dtype,
         )
-        return info, form
+        return infos.report_info(occasion, state, report, shift=state.shift), form
 
-    async def _by_number(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        query = DocumentQuery(
-            devices=[self._n],
-            kinds=[documents.Z],
-            shift_from=fiscal.n_from,
-            shift_to=fiscal.n_to or fiscal.n_from,
-            newest_first=False,
-            limit=MOST_REPORTS,
-        )
-        period = f"Z № {fiscal.n_from} - {fiscal.n_to or fiscal.n_from}"
-        return await self._summary(SUMMARY_BY_NUMBER, query, period, fiscal, state)
+    async def _by_number(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
+        first, last = fiscal.n_from, fiscal.n_to or fiscal.n_from
+        query = self._z_query(shift_from=first, shift_to=last)
+        return await self._summary(occasion, query, f"Z № {first} - {last}", fiscal, state)
 
-    async def _by_date(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        try:
-            at_from = span(fiscal.dt_from)[0] if fiscal.dt_from else None
-        except ValueError as error:
-            raise malformed("fiscal.dt_from", str(error)) from None
-        try:
-            at_to = span(fiscal.dt_to)[1] if fiscal.dt_to else None
-        except ValueError as error:
-            raise malformed("fiscal.dt_to", str(error)) from None
-        query = DocumentQuery(
-            devices=[self._n],
-            kinds=[documents.Z],
-            at_from=at_from,
-            at_to=at_to,
-            newest_first=False,
-            limit=MOST_REPORTS,
-        )
-        period = f"{_day(at_from)} - {_day(at_to)}"
-        return await self._summary(SUMMARY_BY_DATE, query, period, fiscal, state)
+    async def _by_date(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
+        at_from = _limit("fiscal.dt_from", fiscal.dt_from, 0)
+        at_to = _limit("fiscal.dt_to", fiscal.dt_to, 1)
+        query = self._z_query(at_from=at_from, at_to=at_to)
+        return await self._summary(occasion, query, f"{_day(at_from)} - {_day(at_to)}", fiscal, state)
+
+    def _z_query(self, **limits: int | None) -> DocumentQuery:
+        query = DocumentQuery(devices=[self._n], kinds=[documents.Z], newest_first=False, limit=MOST_REPORTS)
+        return msgspec.structs.replace(query, **limits)
 
     async def _summary(
-        self, task: int, query: DocumentQuery, period: str, fiscal: FiscalRequest, state: RegisterState
-    ) -> Told:
+        self, occasion: Occasion, query: DocumentQuery, period: str, fiscal: FiscalRequest, state: RegisterState
+    ) -> InfoAndForm:
         found = (await self._store.find_documents(query)).documents
         if not found:
             raise Refused(Res.NO_Z_IN_RANGE)
-        reports = [(_z_of(row), row) for row in found]
-        at = self._clock.now()
-        whole = totals.together(report for (_, report), _ in reports)
-        blocks = [infos.SummaryLine.of(document, row.fiscal_number, report) for (document, report), row in reports]
-        info = infos.report_info(
-            self._header,
-            task,
-            fiscal.cashier,
-            at,
-            self._dtype,
-            state,
-            whole,
-            shift=state.shift,
-            reports=[] if fiscal.is_short else blocks,
-        )
+        reports = [(*_z_of(row), row.fiscal_number) for row in found]
+        whole = totals.together(report for _, report, _ in reports)
+        lines = [infos.SummaryLine.of(document, number, report) for document, report, number in reports]
         form = summary_form(
             self._header,
-            fiscal.cashier,
-            at,
+            occasion.cashier,
+            occasion.at,
             period,
             whole,
-            [(document, row.fiscal_number) for (document, _), row in reports],
+            [(document, number) for document, _, number in reports],
             is_short=fiscal.is_short,
             dtype=self._dtype,
         )
-        return info, form
+        shown = [] if fiscal.is_short else lines
+        return infos.report_info(occasion, state, whole, shift=state.shift, reports=shown), form
 
-    async def _status(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        return self._standing(infos.status_info, STATUS, fiscal, state), None
-
-    async def _number(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        return self._standing(infos.number_info, NUMBER, fiscal, state), None
-
-    async def _last_numbers(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
-        return self._standing(infos.last_numbers_info, LAST_NUMBERS, fiscal, state), None
-
-    async def _last_copy(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
+    async def _last_copy(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         return await self._copy_of(DocumentQuery(devices=[self._n], number=state.last_receipt, limit=1))
 
-    async def _copy(self, fiscal: FiscalRequest, state: RegisterState) -> Told:
+    async def _copy(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         if not fiscal.fiscal_number:
             raise Refused(Res.MISSING_OBJECT, "fiscal.fiscal_number")
         return await self._copy_of(DocumentQuery(devices=[self._n], fiscal_number=fiscal.fiscal_number, limit=1))
 
-    async def _copy_of(self, query: DocumentQuery) -> Told:
+    async def _copy_of(self, query: DocumentQuery) -> InfoAndForm:
         found = (await self._store.find_documents(query)).documents
         if not found or not found[0].answer:
             raise Refused(Res.TAG_NOT_FOUND)
@@ -192,18 +157,17 @@ class LocalTasks:
         form = document_form(documents.decode(row.value), row.fiscal_number, copy=True)
         return _info_of(row.answer).info, form
 
-    def _standing(
-        self,
-        make: Callable[[Header, int, str, int, int, RegisterState], infos.CommonInfo],
-        task: int,
-        fiscal: FiscalRequest,
-        state: RegisterState,
-    ) -> infos.CommonInfo:
-        return make(self._header, task, fiscal.cashier, self._clock.now(), self._dtype, state)
+
+def _limit(member: str, text: str, end: int) -> int | None:
+    """The begin (``end`` 0) or end (1) of what ``text`` spells; `None` when it is empty."""
+    try:
+        return span(text)[end] if text else None
+    except ValueError as error:
+        raise malformed(member, str(error)) from None
 
 
 def _day(at: int | None) -> str:
-    """The day of a moment as people write it; an open end is left open."""
+    """The day of a moment as people write it; an open end is three dots."""
     return "..." if at is None else f"{kyiv(at):%d-%m-%Y}"
 
 
@@ -221,14 +185,18 @@ def _z_of(row: FoundDocument) -> tuple[Document, ShiftTotals]:
     return document, document.report
 
 
-_TASKS: dict[int, Callable[[LocalTasks, FiscalRequest, RegisterState], Awaitable[Told]]] = {
+_STATES: dict[int, Callable[[Occasion, RegisterState], infos.CommonInfo]] = {
+    STATUS: infos.status_info,
+    NUMBER: infos.number_info,
+    LAST_NUMBERS: infos.last_numbers_info,
+}
+"""Tasks that only report the state; they print nothing."""
+
+_TASKS: dict[int, Callable[[LocalTasks, Occasion, FiscalRequest, RegisterState], Awaitable[InfoAndForm]]] = {
     SERVICE_REPORT: LocalTasks._service_report,
     X_REPORT: LocalTasks._x,
     SUMMARY_BY_NUMBER: LocalTasks._by_number,
     SUMMARY_BY_DATE: LocalTasks._by_date,
-    STATUS: LocalTasks._status,
-    NUMBER: LocalTasks._number,
-    LAST_NUMBERS: LocalTasks._last_numbers,
     LAST_COPY: LocalTasks._last_copy,
     COPY: LocalTasks._copy,
 }

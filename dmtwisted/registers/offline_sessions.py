@@ -10,16 +10,8 @@ from dmtwisted.registers import totals
 from dmtwisted.registers.bookkeeping import UNTAGGED, Books
 from dmtwisted.registers.channels.interface import IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.drafting import Drafting
-from dmtwisted.registers.lost_online import (
-    OnlineCopy,
-    Revocation,
-    begin_key,
-    begin_to_send,
-    lost_in,
-    read_revocation,
-    revocable,
-    with_copy,
-)
+from dmtwisted.registers.kept import OnlineCopy, Revocation, with_copy
+from dmtwisted.registers.lost_online import begin_key, begin_to_send, lost_in, read_revocation, revocable
 from dmtwisted.registers.totals import BY_ITSELF
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore

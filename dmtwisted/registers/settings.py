@@ -12,7 +12,7 @@ from dmtwisted.documents.template import BrokenTemplate, check_template
 
 
 class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What batch mode does beside the receipt (http-api 5); changed only while the shift is closed."""
+    """Batch mode (docs/reference/http-interface.md#batch-mode); changed only while the shift is closed."""
 
     terminal: Annotated[str, Meta(description="Terminal for payments by card; empty takes none")] = ""
     printer: Annotated[str, Meta(description="Printer for the paper; empty is prn")] = ""
@@ -32,7 +32,7 @@ class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a register behaves and what its receipts say (design 10)."""
+    """How a register behaves and what its receipts say."""
 
     tax_groups: Annotated[
         tuple[TaxGroup, ...], Meta(description="Tax groups with their rates, in hundredths of a percent")
@@ -101,15 +101,15 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
                 raise ValueError(f"template: {error}") from None
 
     def _check_batch(self) -> None:
-        """See that batch mode charges only payment types that the register has, and no rounding (http-api 5)."""
+        """See that batch mode charges only payment types that the register has, and no rounding."""
         names = {pay_type.code: pay_type.name.lower() for pay_type in self.pay_types}
         for code in self.batch.pay_types if self.batch is not None else ():
             if code not in names:
                 raise ValueError(f"batch.pay_types: the register has no payment type {code}")
-            # Rounding has no number of its own: a shop that lists it among its payments is known by the name.
+            # Rounding has no code of its own: where a shop lists it among its payments, the name tells.
             if any(word in names[code] for word in ROUNDING):
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
 
 
 ROUNDING = ("округл", "rounding")
-"""What the name of a payment type has in it that stands for the rounding."""
+"""Words in the name of a payment type that is the rounding."""

@@ -1,4 +1,4 @@
-"""The shift of a register as a table: what may be asked for when (specification 3.1)."""
+"""The shift of a register as a table: what is allowed when (specification 3.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dmtwisted.results import Refused, Res
 
 
 class Shift(Protocol):
-    """What the outside asks of a shift; what is not allowed now raises `Refused`."""
+    """The actions on a shift; each raises `Refused` when it is not allowed now."""
 
     def open(self) -> None:
         """Task 0."""
@@ -26,7 +26,7 @@ class Shift(Protocol):
 
 
 class ShiftCore:
-    """Nothing: what a shift is lies in its state alone."""
+    """No data: a shift is its state alone."""
 
 
 _builder = TypeMachineBuilder(Shift, ShiftCore)
@@ -45,12 +45,8 @@ def _already_open(_shift: Shift, _core: ShiftCore) -> None:
 
 
 @_closed.upon(Shift.trade).loop()
-def _no_trade(_shift: Shift, _core: ShiftCore) -> None:
-    raise Refused(Res.SHIFT_CLOSED)
-
-
 @_closed.upon(Shift.report).loop()
-def _no_report(_shift: Shift, _core: ShiftCore) -> None:
+def _is_closed(_shift: Shift, _core: ShiftCore) -> None:
     raise Refused(Res.SHIFT_CLOSED)
 
 
@@ -63,5 +59,5 @@ _machine = _builder.build()
 
 
 def shift(is_open: bool) -> Shift:
-    """The shift as it stands."""
+    """A shift in this state."""
     return _machine(ShiftCore(), _opened if is_open else _closed)

@@ -1,7 +1,7 @@
-"""What a register remembers between two documents: numbers, shift, cash and the shift's totals.
+"""The state of a register between two documents: numbers, shift, cash and the shift's totals.
 
 The state changes only by `apply`, once for each accepted document, and is stored in the same transaction as the
-document's outcome; so X, Z and the sum of the receipts cannot part.
+document's outcome; so X, Z and the sum of the receipts always agree.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ RECEIPTS = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPEN
 
 
 BY_ITSELF = "offline"
-"""What stands as ``source`` in the begin of a session that nobody asked for."""
+"""The ``source`` of the opening document of a session that the register began itself."""
 
 SESSION_NUMBERS = 10_000
-"""Documents that we make in one offline session; the tax service itself names no limit (fiscal-server 6)."""
+"""Documents in one offline session; the tax service itself names no limit."""
 
 
 class LastDocument(msgspec.Struct, omit_defaults=True):
@@ -55,21 +55,21 @@ class LastDocument(msgspec.Struct, omit_defaults=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """An offline session that the tax service has granted: used when the register has to go offline."""
+    """An offline session that the tax service has granted, for when the register has to go offline."""
 
     id: str
     seed: str
 
 
 class OfflineMonth(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long a register was offline in one month of Kyiv, ``yyyymm``, in sessions that are over."""
+    """How long a register was offline in one month, ``yyyymm``, in sessions that have ended."""
 
     month: str = ""
     spent: int = 0
     """Milliseconds."""
 
     def before(self, at: int) -> int:
-        """What was spent before a session that begins at ``at``; a session counts into the month of its begin."""
+        """Milliseconds before a session that begins at ``at``; a session counts in the month in which it began."""
         return self.spent if self.month == _month(at) else 0
 
 
@@ -77,28 +77,24 @@ class Offline(msgspec.Struct, omit_defaults=True):
     """A register that is offline."""
 
     first: int
-    """The local number of the session's begin; everything from there on waits to be handed in."""
+    """The local number of the session's opening document; the documents from it on are to be handed in."""
     since: int
-    """Milliseconds since 1970."""
     ordinal: int = 0
     """Documents of the session so far."""
     hash: str = ""
-    """Hash of the last document; empty right after the begin (fiscal-server 7.5)."""
+    """Hash of the last document; empty after the opening one (docs/reference/tax-service.md#hash-chain)."""
     by_itself: bool = False
-    """Whether nobody asked for it: then it comes back by itself too."""
+    """Whether the register went offline by itself: then it comes back by itself too."""
     lost: int = 0
-    """The operation whose online copy may have arrived and was made again as the first document of the session."""
+    """The operation whose online copy may have arrived, and which the first document of the session repeats."""
     last: int = 0
-    """When the last receipt or Z was made, which the session's duration goes up to (fiscal-server 7.6)."""
+    """When the last receipt or Z was made: the end of the session's duration."""
     made: int = 0
-    """When the last document of any kind was made: none of the session may be older than the one before it."""
+    """When the last document was made: the next one may not be older."""
 
 
 class LostOnline(msgspec.Struct, frozen=True):
-    """An operation whose document may have arrived online and is to be made again offline, under the same key.
-
-    ``value`` and ``sent`` are the document as it was made online, ``request`` what was kept with it.
-    """
+    """An operation whose document may have arrived online and is to be made again offline, under the same key."""
 
     operation: int
     kind: str
@@ -119,17 +115,17 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     shift_open: bool = False
     opened_at: int = 0
     safe: int = 0
-    """Cash in the drawer, in kopecks; carries over a Z."""
+    """Cash in the drawer; a Z does not reset it."""
     session: Session | None = None
     offline: Offline | None = None
     offline_month: OfflineMonth = OfflineMonth()
     lost: LostOnline | None = None
-    """A document that may have arrived online, from when it is let go until it was made again offline."""
+    """Set from when its tag and number are freed until it was made again offline."""
     voids: tuple[int, ...] = ()
-    """Operations whose document had the next number and never arrived, as the far end said: it may come late."""
+    """Operations whose document had the next number and, as the tax service said, never arrived: it may come late."""
     last: LastDocument = msgspec.field(default_factory=LastDocument)
     last_receipt: int = 0
-    """The local number of the last document that moved money; 0 before the first."""
+    """The local number of the last document that moved money."""
     totals: ShiftTotals = msgspec.field(default_factory=ShiftTotals)
 
     @property
@@ -139,13 +135,13 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
 
     @property
     def offline_numbers_left(self) -> int:
-        """How many documents the register could still number itself."""
+        """How many documents can still be made offline."""
         if self.session is None:
             return 0
         return SESSION_NUMBERS - (self.offline.ordinal if self.offline is not None else 0)
 
     def report(self) -> ShiftTotals:
-        """The totals as a report made now says them."""
+        """The totals for a report made now."""
         return msgspec.structs.replace(self.totals, safe=self.safe)
 
 
@@ -156,10 +152,10 @@ decode = msgspec.json.Decoder(RegisterState).decode
 def apply(
     state: RegisterState, document: Document, fiscal_number: str, sent: bytes, session: Session | None = None
 ) -> None:
-    """Take ``document``, accepted as ``fiscal_number``, into ``state``.
+    """Change ``state`` by ``document``, accepted as ``fiscal_number``.
 
-    :param sent: its bytes for the wire, which the next offline document vouches for.
-    :param session: an offline session that came with the acceptance.
+    :param sent: its signed bytes, whose hash is in the next offline document.
+    :param session: an offline session that was granted with the acceptance.
     """
     kind = document.kind
     if session is not None:
@@ -205,7 +201,7 @@ def apply(
 
 
 def _spent(month: OfflineMonth, session: Offline) -> OfflineMonth:
-    """The month with a session that is over."""
+    """The month with a session that has ended."""
     return OfflineMonth(_month(session.since), month.before(session.since) + max(session.last - session.since, 0))
 
 
@@ -214,7 +210,7 @@ def _month(at: int) -> str:
 
 
 def _count(state: RegisterState, kind: str, document: Document, sign: int) -> None:
-    """Add what ``document`` moved (``sign`` 1), or take it out again (-1)."""
+    """Add the money of ``document`` (``sign`` 1), or take it out again (-1)."""
     totals, receipt, cash = state.totals, document.receipt, document.cash
     if kind in (SALE, RETURN):
         assert receipt is not None
@@ -235,7 +231,7 @@ def _count(state: RegisterState, kind: str, document: Document, sign: int) -> No
 
 
 def _drop_empty(totals: ShiftTotals) -> None:
-    """Take out lines that came to nothing: a report does not tell of what was taken back."""
+    """Remove lines that are all zero: a report does not show what was taken back."""
     for name in _LINES:
         lines: dict[int, PaySum | TaxSum] = getattr(totals, name)
         for code in [code for code, line in lines.items() if not any(getattr(line, name) for name in _summed(line))]:
@@ -243,7 +239,7 @@ def _drop_empty(totals: ShiftTotals) -> None:
 
 
 def _summed(line: PaySum | TaxSum) -> Iterator[str]:
-    """The members of a line that are sums: neither names nor rates."""
+    """The members of a line that are sums, not names or rates."""
     for name in line.__struct_fields__:
         if isinstance(getattr(line, name), int) and not name.endswith("percent"):
             yield name

@@ -1,4 +1,4 @@
-"""What of a register should be seen to before it becomes an error: the warnings of its answers."""
+"""The warnings in a register's answers: what needs attention before it becomes an error."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_or
 from dmtwisted.money import hryvnias, kopecks, thousandths
 from dmtwisted.printing.layout import lay_out
 from dmtwisted.printing.letters import Letters
-from dmtwisted.registers import moments
+from dmtwisted.registers import kept
 from dmtwisted.requests import echo_of, read_json, read_root, read_task
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
@@ -214,8 +214,8 @@ def store_frames(data: bytes) -> None:
 
 def kept_texts(data: bytes) -> None:
     """What the database holds beside a document is read, or counts as nothing; a changed secret is told as one."""
-    found = moments.decode(data)
-    if moments.decode(moments.encode(found)) != found:
+    found = kept.decode(data)
+    if kept.decode(kept.encode(found)) != found:
         raise Broken(f"{found!r} does not come back")
     with suppress(SecretsError):
         _secrets().read(data.decode("latin-1"), "place")
@@ -319,5 +319,5 @@ TARGETS = (
         "web-forms", forms, (MULTIPART,), (b"\r\n--b17", b"--b17--\r\n", b"filename*=utf-8''", b"boundary="), 1024
     ),
     Target("store-frames", store_frames, (wire.frame(7, 0, wire.pack([1, "a", None])), wire.pack([]))),
-    Target("kept-texts", kept_texts, (moments.encode({1: moments.Moments(1, 2, 3)}), b"1.name.body"), (), 256),
+    Target("kept-texts", kept_texts, (kept.encode(kept.Kept({1: kept.Moments(1, 2, 3)})), b"1.name.body"), (), 256),
 )

@@ -21,9 +21,9 @@ from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.text import render_text
 from dmtwisted.printing.told import why
-from dmtwisted.registers import moments
+from dmtwisted.registers import kept
 from dmtwisted.registers.bookkeeping import KIND
-from dmtwisted.registers.moments import Moments
+from dmtwisted.registers.kept import Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
 from web.pages.overview import FISCAL
@@ -192,13 +192,13 @@ async def _open_one(store: IStore, device: Device, number: int) -> FoundDocument
 async def way_of(store: IStore, device: Device, row: FoundDocument, value: Document, language: str) -> list[Step]:
     """The steps of a document as far as the journal knows them, and the next one while its outcome is unknown.
 
-    With a tax service the journal has the times of signing, sending and the answer (`dmtwisted.registers.moments`).
+    With a tax service the journal has the times of signing, sending and the answer (`dmtwisted.registers.kept`).
     Without one, and in documents of earlier versions, these steps have no time of their own.
 
     :raises StoreFailed: when the store does not answer.
     """
     operation = await _operation_of(store, device, row, value)
-    known = moments.decode(operation.request).get(row.number) if operation is not None else None
+    known = kept.decode(operation.request).way.get(row.number) if operation is not None else None
     way = known or Moments()
     is_open = operation is not None and operation.state in (State.INTENDED, State.UNKNOWN)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]

@@ -1,7 +1,7 @@
-"""A fiscal channel: where a software register hands in its finished documents (design 3).
+"""A fiscal channel: the way of a software register's documents to the tax service.
 
-Whatever the far end is, one submission has three outcomes: it took the document, it refused it, or nobody knows.
-The engine stores the exact bytes before they leave, so a channel may be asked what became of them after any crash.
+A submission has three outcomes: the document was accepted, it was refused, or the outcome is unknown. The engine
+stores the exact bytes before they leave, so a channel can be asked what became of them after any crash.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from dmtwisted.results import Refused, Res
 
 @dataclass(frozen=True)
 class Accepted:
-    """The far end took the document and gave it a number."""
+    """The tax service took the document and gave it a number."""
 
     fiscal_number: str
     session: Session | None = None
-    """An offline session for later, when the far end granted one."""
+    """An offline session for later, when the tax service granted one."""
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """The far end certainly did not take the document; ``refused`` is what the caller hears."""
+    """The tax service certainly did not take the document; ``refused`` is the caller's answer."""
 
     refused: Refused
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The document left and no answer came that could be read."""
+    """The document left, and no readable answer came."""
 
     why: str
     res: Res = Res.COLLISION_NOT_REPAIRED
-    """Of a document that was asked for: why it cannot be told now; 1073 and 1074 need a person."""
+    """Of `probe`: why the outcome is still unknown; 1073 and 1074 need a person."""
 
 
 ChannelOutcome = Accepted | Rejected | Unknown
@@ -46,7 +46,7 @@ ChannelOutcome = Accepted | Rejected | Unknown
 
 @dataclass(frozen=True)
 class Absent:
-    """The far end never saw a document with this number."""
+    """The tax service never saw a document with this number."""
 
 
 class OutletRegister(msgspec.Struct):
@@ -72,47 +72,47 @@ class OutletRecord(msgspec.Struct):
 
 
 class IFiscalChannel(Interface):
-    """The way of one register to its far end."""
+    """The way of one register to the tax service."""
 
     desk = Attribute("The register's number within its outlet, as offline numbers contain it.")
-    remote = Attribute("Whether there is a link that can break, which is to be looked after while it is not used.")
+    remote = Attribute("Whether there is a link that can break, and that is checked while it is not used.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:
-        """The exact bytes to send: the place where documents are signed.
+        """The exact bytes to send, signed where documents are signed.
 
-        :raises Refused: when the far end has no such document, or nobody can sign it; nothing has happened then.
+        :raises Refused: when the tax service has no such document, or it cannot be signed; nothing has happened then.
         """
 
     async def again(document: Document, sent: bytes) -> bytes:
-        """``sent``, which never arrived, made anew at the time of ``document``; `probe` knows either by the other.
+        """``sent``, which never arrived, with the time of ``document``; `probe` finds either of the two by the other.
 
         :raises Refused: as `prepare` does.
         """
 
     async def submit(document: Document, sent: bytes) -> ChannelOutcome:
-        """Hand in ``sent``, which stands for ``document``."""
+        """Submit ``sent``, the bytes of ``document``."""
 
     async def probe(number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """What became of ``sent``, the document with the local ``number``."""
 
     async def upload(package: list[bytes], session: Session) -> ChannelOutcome:
-        """Hand in documents of the offline ``session``, in their order; what is there already is not taken twice."""
+        """Submit documents of the offline ``session``, in their order; what arrived before is not submitted twice."""
 
     async def answers() -> bool:
-        """Whether the far end is there now; costs one time-out at most and has no effect.
+        """Whether the tax service answers now; takes one time-out at most and has no effect.
 
-        After a no the next document is not sent before the far end was asked once more.
+        If it does not, it is asked once more before the next document is sent.
         """
 
     async def first_number() -> int:
-        """The local number that the far end expects next.
+        """The local number that the tax service expects next.
 
         :raises Refused: when it cannot be asked.
         """
 
     def key_days_left() -> int | None:
-        """Whole days that the signing key is still good for; `None` when nothing is signed."""
+        """Whole days for which the signing key is still valid; `None` when nothing is signed."""
 
     async def check() -> None:
         """Try the way there without effect.
@@ -122,9 +122,9 @@ class IFiscalChannel(Interface):
 
 
 class Away(Refused):
-    """Nothing was sent for want of somebody who is needed online only: a repeat is safe, and so is going offline.
+    """Nothing was sent, because a service that is needed only online is away: a repeat is safe, and so is offline.
 
-    It is the far end (1050), or who gives time stamps (1069).
+    It is the tax service (1050) or the time-stamp provider (1069).
     """
 
     def __init__(self, why: str = "", res: Res = Res.TAX_SERVICE_UNREACHABLE) -> None:
@@ -135,5 +135,5 @@ class Away(Refused):
 
 
 def unreachable(why: str = "") -> Rejected:
-    """The outcome of what did not leave."""
+    """The outcome of a document that did not leave."""
     return Rejected(Away(why))

@@ -1,8 +1,8 @@
-"""The channel to the tax service's own fiscal server: documents signed here, handed in there (fiscal-server 2 to 9).
+"""The channel to the tax service's own fiscal server: docs/reference/tax-service.md.
 
 `prepare` writes a document as XML and signs it in a thread; these exact bytes are stored before they leave. A
-document whose answer was lost is asked for by its number, and known again by the GUID that it was sent with: another
-document under the same number is never taken for ours.
+document whose answer was lost is looked up by its number and recognised by its GUID: another document under the same
+number is never taken for ours.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from protocols.fiscal.crypto.signed_message import read
 from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
-from protocols.fiscal.document_xml import Document as Paper
+from protocols.fiscal.document_xml import Document as XmlDocument
 from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
@@ -55,20 +55,20 @@ from protocols.fiscal.signatures import Signed, WrongSignature
 from protocols.fiscal.verdicts import Answered, Lost, Nothing, NotSent
 
 OUTER_BYTES = 16 * 1024
-"""What the signature around a package may add to its documents."""
+"""What the signature around a package can add to its documents."""
 
 WRONG_CLOCK_S = 1800.0
-"""Seconds between our clock and the server's from which a refusal is 1121 (fiscal-server 10)."""
+"""Seconds between our clock and the server's from which a refusal is 1121 (docs/reference/tax-service.md#time)."""
 
 _GRANTING = (Kind.OPEN, Kind.OFFLINE_END)
-"""Documents whose acceptance brings an offline session (fiscal-server 7.1)."""
+"""Documents whose acceptance grants an offline session (docs/reference/tax-service.md#offline-sessions)."""
 
 
 @dataclass(frozen=True)
 class Register:
-    """One register as its settings name it.
+    """One register as its settings describe it.
 
-    :param number: its fiscal number; 0 when the settings do not say.
+    :param number: its fiscal number; 0 when the settings have none.
     :param local: its number within the outlet. :param testing: whether its documents are tests.
     :param groups: its tax groups by code.
     """
@@ -83,9 +83,9 @@ class Register:
 class TaxServiceChannel:
     """The way of one register to the fiscal server at ``address``.
 
-    :param trust: whose signature on tickets is accepted; `None` accepts any that holds.
-    :param outlet: whose documents they are, for what the settings do not say.
-    :param stamps: where the stamps of online documents come from; `None`: they have none.
+    :param trust: whose signature on tickets is accepted; `None` accepts every valid one.
+    :param outlet: who issues the documents, where the settings do not say.
+    :param stamps: gives time stamps to online documents; `None`: they have none.
     """
 
     log = Logger()
@@ -106,10 +106,10 @@ class TaxServiceChannel:
         self._known_outlet = outlet
         self._stamps = stamps
         self._trust = None if trust is None else Proven(trust)
-        # The document that was signed last: it is the next one to leave, and reading signed bytes again costs.
-        self._last_signed: tuple[bytes, Paper] | None = None
+        # The document that was signed last: it is the next one to leave, and reading signed bytes again takes time.
+        self._last_signed: tuple[bytes, XmlDocument] | None = None
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
-        # Seconds that the server's clock is before ours; `None` while it is doubtful whether anybody is there.
+        # Seconds that the server's clock is ahead of ours; `None` while it is doubtful whether the server is there.
         self._skew: float | None = None
         self.desk = str(register.local)
         self.dtype = 0 if register.testing else 1
@@ -141,10 +141,10 @@ class TaxServiceChannel:
         await self._ready()
         self._key.allow(document)
         await self._check_clock()
-        return await self._signed(encode(dated(await self._paper_of(sent), document.at)), document)
+        return await self._signed(encode(dated(await self._document_in(sent), document.at)), document)
 
     async def _signed(self, content: bytes, document: Document) -> bytes:
-        """The content, signed and where it is due stamped."""
+        """The content, signed, and stamped if the settings say so."""
         sent = await self._key.sign(lambda: content)
         if self._stamps is not None and document.offline is None:
             sent = await self._stamps.stamped(sent)
@@ -161,7 +161,7 @@ class TaxServiceChannel:
         return await self._key.sign(lambda: content)
 
     def _opened(self, message: bytes) -> Signed:
-        """What the server signed."""
+        """The content of a message that the server signed."""
         try:
             verdict = verify(message, self._now(), self._trust)
         except CryptoError as error:
@@ -174,13 +174,13 @@ class TaxServiceChannel:
         return datetime.fromtimestamp(self._clock.seconds(), UTC)
 
     async def _outlet_of(self, header: Header, offline: bool) -> Outlet:
-        """Who issues the document: as the settings say, and where they say nothing as the server registered it."""
+        """Who issues the document: as the settings say, and for the rest as the server registered it."""
         known = Outlet(tin="")
         if not (header.fis_code and header.name and header.shopname):
             known = await self._known_outlet.outlet(self._ask_outlet, offline)
         return Outlet(
             tin=header.fis_code or known.tin,
-            # Whose own tax number is set, of that one the VAT number is told by the settings too.
+            # If the settings have the tax number, they also decide about the VAT number.
             ipn=header.vat_code or ("" if header.fis_code else known.ipn),
             org_name=header.name or known.org_name,
             point_name=header.shopname or known.point_name,
@@ -197,7 +197,7 @@ class TaxServiceChannel:
         raise _unanswered(asked)
 
     async def tax_objects(self) -> list[OutletRecord]:
-        """The outlets and registers that the key's owner has, for people to choose from; no number is needed yet.
+        """The outlets and registers of the key's owner, for people to choose from; no fiscal number is needed yet.
 
         :raises Refused: 1094 or 1095 as the key is, 1069 when it cannot sign, and as the server refuses.
         """
@@ -205,7 +205,7 @@ class TaxServiceChannel:
         if isinstance(asked, Answered):
             return [_outlet_record(found) for found in asked.value.tax_objects]
         if isinstance(asked, Nothing):
-            # As for a key that is not registered yet.
+            # The key is not registered yet.
             return []
         raise _unanswered(asked)
 
@@ -214,12 +214,12 @@ class TaxServiceChannel:
     async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
         """Hand in ``sent``: see `IFiscalChannel`."""
         try:
-            paper = await self._paper_of(sent)
+            xml = await self._document_in(sent)
         except Refused as damaged:
             return Rejected(damaged)
-        verdict = await self._server.register(sent, paper)
+        verdict = await self._server.register(sent, xml)
         if isinstance(verdict, verdicts.Accepted):
-            # Tickets tell whole seconds of Kyiv's time; at the edge the server is asked.
+            # Tickets have whole seconds in Kyiv's time; in doubt the server is asked.
             self._skew = (verdict.at.replace(tzinfo=KYIV) - self._now()).total_seconds()
             return Accepted(verdict.fiscal_number, _session(verdict.session))
         self._skew = None
@@ -233,9 +233,9 @@ class TaxServiceChannel:
         return Rejected(refused)
 
     async def _check_clock(self) -> None:
-        """See that the server is there and its clock agrees with ours; asks only when either is doubtful.
+        """See that the server is there and its clock agrees with ours.
 
-        It is after the start, after a failure, and when the clocks differed.
+        It is asked only when that is doubtful: after the start, after a failure, and when the clocks differed.
 
         :raises Refused: 1121 when they are half an hour apart; 1050 when it does not answer: nothing left then.
         """
@@ -248,15 +248,14 @@ class TaxServiceChannel:
         if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
             raise Refused(Res.CLOCK_DIFFERS)
 
-    async def _paper_of(self, sent: bytes) -> Paper:
-        """The document in ``sent``, which is usually the one that was signed a moment ago."""
+    async def _document_in(self, sent: bytes) -> XmlDocument:
+        """The document in ``sent``, usually the one that was signed last."""
         if self._last_signed is not None and self._last_signed[0] == sent:
             return self._last_signed[1]
-        return await self._clock.aside(_paper_in, sent)
+        return await self._clock.aside(_read_document, sent)
 
     async def _clock_is_wrong(self) -> bool:
-        asked = await self._server.state_of_server()
-        off = skew(asked.value, self._now()) if isinstance(asked, Answered) else None
+        off = await self.ahead()
         return off is not None and abs(off) >= WRONG_CLOCK_S
 
     async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
@@ -269,7 +268,7 @@ class TaxServiceChannel:
         fiscal_number = text_of(asked.value.num_fiscal)
         if not fiscal_number:
             return Unknown(f"document {number} has no fiscal number yet", Res.PREVIOUS_NOT_PROCESSED)
-        ours = await self._clock.aside(_paper_in, sent)
+        ours = await self._clock.aside(_read_document, sent)
         if (ours.head.ordertaxnum or fiscal_number) != fiscal_number:
             return self._other(number, fiscal_number)
         fetched = await self._server.fetch(self._register.number, number, asked.value.doc_class == "ZRep")
@@ -279,7 +278,7 @@ class TaxServiceChannel:
             if not _same_guid(fetched.value.document, ours):
                 return self._other(number, fiscal_number)
         else:
-            # It is there, and the server does not show it: there is nothing to compare.
+            # It is there, but the server does not show it, so there is nothing to compare.
             self.log.warn("{register}: {number} is not shown", register=self._register.number, number=number)
         if kind_of(ours) not in _GRANTING:
             return Accepted(fiscal_number)
@@ -296,41 +295,41 @@ class TaxServiceChannel:
     # Offline
 
     async def answers(self) -> bool:
-        """Whether the server tells its time: see `IFiscalChannel`."""
+        """Whether the server returns its time: see `IFiscalChannel`."""
         there = isinstance(await self._server.state_of_server(), Answered)
         if not there:
             self._skew = None
         return there
 
     async def ahead(self) -> float | None:
-        """Seconds that the server's clock is before ours; `None` when nobody tells a time."""
+        """Seconds that the server's clock is ahead of ours; `None` when it returns no time."""
         asked = await self._server.state_of_server()
         return skew(asked.value, self._now()) if isinstance(asked, Answered) else None
 
     async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
-        """Hand in documents that were made offline: see `IFiscalChannel`.
+        """Submit documents that were made offline: see `IFiscalChannel`.
 
-        The server is asked first how far it has them: real servers may not take a document twice.
+        The server is asked first which of them it has: real servers may not take a document twice.
         """
         try:
             return await self._upload(package, session)
         except Refused as refused:
-            # The key was gone before the next package could be signed.
+            # The key was removed before the next package could be signed.
             return Rejected(refused)
 
     async def _upload(self, package: list[bytes], handed_in: Session) -> ChannelOutcome:
-        papers = await self._clock.aside(_papers_in, package)
+        documents = await self._clock.aside(_read_package, package)
         asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):
             # Nothing of the package left.
             return unreachable(_why(asked))
         if isinstance(asked, verdicts.Refused):
             return Rejected(refusal_of(asked))
-        there = sum(paper.head.ordernum < asked.value.next_local_num for paper in papers)
+        there = sum(each.head.ordernum < asked.value.next_local_num for each in documents)
         if there:
-            found = await self.probe(papers[there - 1].head.ordernum, package[there - 1])
-            if there == 1 and _revokes(papers[0]) and _is_other(found):
-                # The document under its number is the one that it revokes.
+            found = await self.probe(documents[there - 1].head.ordernum, package[there - 1])
+            if there == 1 and _revokes(documents[0]) and _is_other(found):
+                # The document under its number is the one that it is to revoke.
                 there, found = 0, Accepted("")
             if not isinstance(found, Accepted):
                 why = found.why if isinstance(found, Unknown) else "the server has gone on without these documents"
@@ -349,7 +348,7 @@ class TaxServiceChannel:
             if isinstance(verdict, verdicts.Refused):
                 return Rejected(refusal_of(verdict))
             session = verdict.session or session
-        last = papers[-1]
+        last = documents[-1]
         granted = _session(session)
         if granted is None and kind_of(last) is Kind.OFFLINE_END:
             state = await self._server.state(self._register.number)
@@ -358,19 +357,24 @@ class TaxServiceChannel:
             granted = _session_in(state.value)
         return Accepted(last.head.ordertaxnum or "", granted)
 
-    # The key and the way
+    # The key and the link
 
     async def first_number(self) -> int:
-        """The number that the server expects next: another program may have used the register (fiscal-server 6).
+        """The number that the server expects next: another program may have used the register.
 
         :raises Refused: when the server cannot be asked.
         """
+        state = await self._state()
+        return 1 if state is None else max(state.next_local_num, 1)
+
+    async def _state(self) -> RegistrarState | None:
+        """The state of the register at the server; `None` when the server does not know the register."""
         await self._ready()
         asked = await self._server.state(self._register.number)
-        if isinstance(asked, Answered):
-            return max(asked.value.next_local_num, 1)
         if isinstance(asked, Nothing):
-            return 1
+            return None
+        if isinstance(asked, Answered):
+            return asked.value
         raise _unanswered(asked)
 
     def key_days_left(self) -> int | None:
@@ -378,23 +382,18 @@ class TaxServiceChannel:
         return self._key.days_left()
 
     async def check(self) -> None:
-        """Ask the server how the register stands: see `IFiscalChannel`.
+        """Ask the server for the state of the register: see `IFiscalChannel`.
 
-        :raises Refused: when there is no key, no way there, or the server does not know the register.
+        :raises Refused: when there is no key, no connection, or the server does not know the register.
         """
-        await self._ready()
-        asked = await self._server.state(self._register.number)
-        if isinstance(asked, Answered):
-            return
-        if isinstance(asked, Nothing):
+        if await self._state() is None:
             raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER)
-        raise _unanswered(asked)
 
 
-def _paper_in(sent: bytes) -> Paper:
-    """The document in signed bytes of ours.
+def _read_document(sent: bytes) -> XmlDocument:
+    """The document in our signed bytes.
 
-    :raises Refused: 1069 when they are none; then they were damaged in the store.
+    :raises Refused: 1069 when they cannot be read: they were damaged in the store.
     """
     try:
         return decode(read(sent).content or b"")
@@ -402,19 +401,19 @@ def _paper_in(sent: bytes) -> Paper:
         raise Refused(Res.SIGNING_FAILED, f"the stored document cannot be read ({error})") from error
 
 
-def _papers_in(package: list[bytes]) -> list[Paper]:
-    return [_paper_in(sent) for sent in package]
+def _read_package(package: list[bytes]) -> list[XmlDocument]:
+    return [_read_document(sent) for sent in package]
 
 
-def _revokes(paper: Paper) -> bool:
-    return isinstance(paper, Check) and bool(paper.checkhead.revokelastonlinedoc)
+def _revokes(document: XmlDocument) -> bool:
+    return isinstance(document, Check) and bool(document.checkhead.revokelastonlinedoc)
 
 
 def _is_other(found: Accepted | Absent | Unknown) -> bool:
     return isinstance(found, Unknown) and found.res is Res.COLLISION_UNSOLVABLE
 
 
-def _same_guid(one: Paper, other: Paper) -> bool:
+def _same_guid(one: XmlDocument, other: XmlDocument) -> bool:
     return one.head.uid.strip("{}").lower() == other.head.uid.strip("{}").lower()
 
 
@@ -461,7 +460,7 @@ def _why(asked: Nothing | verdicts.Refused | Lost) -> str:
 
 
 def _unanswered(asked: Nothing | verdicts.Refused | Lost) -> Refused:
-    """What a question that brought nothing means: nothing was done, so a repeat is safe."""
+    """The refusal for a query without a result: nothing was done, so a repeat is safe."""
     if isinstance(asked, verdicts.Refused):
         return refusal_of(asked)
     if isinstance(asked, NotSent):

@@ -1,4 +1,4 @@
-"""The channel of a training register: the simulated tax service in process, with its scenario (design 8)."""
+"""The channel of a training register: the simulated tax service in the same process, with its scenario."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from protocols.simulators.scenario import Rule, Then
 from protocols.simulators.tax_service import DESK, OK, Paper, TaxService, Ticket
 
 PACKAGE = "package"
-"""The operation of handing in offline documents; no rule names it, so only rules for `any` meet it."""
+"""The operation of submitting offline documents; no rule names it, so only rules for `any` apply."""
 
 LAST_OF_PROTOCOL_A = 13
-"""Error codes up to here are protocol A's (fiscal-server 8), greater ones are numbers of our catalogue."""
+"""Error codes up to here are protocol A's; greater ones are codes of docs/result-codes.md."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Paper).decode
@@ -41,10 +41,10 @@ _decode = msgspec.json.Decoder(Paper).decode
 
 @implementer(IFiscalChannel)
 class TrainingChannel:
-    """The way to a tax service that is not there.
+    """The way to a simulated tax service.
 
     :param patience: seconds to wait for an answer before the outcome counts as unknown.
-    :param key_valid_to: last day, ``YYYY-MM-DD``, of a signing key that is not there.
+    :param key_valid_to: last day, ``YYYY-MM-DD``, of a signing key that does not exist.
     """
 
     remote = False
@@ -76,14 +76,14 @@ class TrainingChannel:
         return await self.prepare(document)
 
     async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
-        """Hand the paper over, as the next rule of the scenario wants it."""
+        """Submit the document, with the effect of the scenario's next rule."""
         paper = _decode(sent)
         return await self._hand_over(
             paper.kind, lambda: self._service.submit(paper), lambda code: self._service.refuse(paper, code)
         )
 
     async def answers(self) -> bool:
-        """Always there, unless a rule for `probe` stands in the way."""
+        """Always, unless a rule for `probe` says otherwise."""
         rule = self._service.scenario.take("probe")
         if rule is None or rule.then is Then.ACCEPT:
             return True
@@ -91,7 +91,7 @@ class TrainingChannel:
         return False
 
     async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
-        """Hand offline documents over; a rule for `any` meets the whole package."""
+        """Submit offline documents; a rule for `any` applies to the whole package."""
         return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
 
     def key_days_left(self) -> int | None:
@@ -127,7 +127,7 @@ class TrainingChannel:
         return Unknown("the line broke before the answer came")
 
     async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
-        """Look the number up in the ledger, unless a rule for `probe` stands in the way."""
+        """Look the number up in the ledger, unless a rule for `probe` says otherwise."""
         rule = self._service.scenario.take("probe")
         if rule is not None:
             silent = rule.then is Then.SILENT or rule.delay_ms / 1000 > self._patience
@@ -138,16 +138,16 @@ class TrainingChannel:
         return Absent() if ticket is None else _accepted(ticket)
 
     async def first_number(self) -> int:
-        """The number after the last one in the ledger, unless a rule for `probe` stands in the way."""
+        """The number after the last one in the ledger, unless a rule for `probe` says otherwise."""
         if not await self.answers():
             raise Away("the question after the next number was not answered")
         return self._service.next_number
 
     async def check(self) -> None:
-        """Nothing can be in the way of a service in the same process."""
+        """A service in the same process is always there."""
 
     async def _answered(self, rule: Rule, outcome: ChannelOutcome) -> ChannelOutcome:
-        """``outcome``, unless its answer takes longer than anybody waits."""
+        """``outcome``, unless its answer takes too long."""
         if rule.delay_ms / 1000 > self._patience:
             await self._pause(self._patience)
             return Unknown(f"no answer in {self._patience:g} s")
@@ -155,7 +155,7 @@ class TrainingChannel:
         return outcome
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but never longer than a real line would be waited for."""
+        """Wait, but never longer than for a real answer."""
         if seconds > 0:
             over: Deferred[None] = Deferred()
             self._clock.callLater(min(seconds, self._patience), over.callback, None)
