@@ -1,4 +1,4 @@
-"""Closing shifts at a set time, for registers whose settings name one (`auto_close`); off by default."""
+"""Shifts closed at a set time, for registers whose settings have one (`auto_close`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dmtwisted.registers.interface import Z_REPORT
 from dmtwisted.results import Refused
 
 EVERY = 20.0
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks."""
 
 
 class ShiftClosing:
-    """Gives a Z-report to every register whose time has come, as a till would."""
+    """Sends a Z-report to every register whose time has come, as a till would."""
 
     log = Logger()
 
@@ -32,16 +32,16 @@ class ShiftClosing:
         self._loop.clock = clock
 
     def start(self) -> None:
-        """Look at the clock from now on."""
+        """Begin to check."""
         self._loop.start(EVERY, now=False)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop."""
         if self._loop.running:
             self._loop.stop()
 
     async def close_due(self) -> None:
-        """Close every shift that was opened before its register's closing time and is open after it."""
+        """Close every shift that was opened before its register's closing time and is still open after it."""
         for device in self._devices:
             if device.kind != REGISTER or not getattr(device.settings, "auto_close", ""):
                 continue
@@ -62,13 +62,13 @@ class ShiftClosing:
     async def _close_if_due(self, device: Device) -> None:
         if not self._due(device, await device.built.state()):
             return
-        # Another service may have had the register since, and its shift be another one.
+        # Another service may have used the register since, so that the shift is another one.
         async with device.turns.owned():
             device = self._devices.by_id(device.row.dev_id)
             state: dict[str, Any] = await device.built.state()
         if not self._due(device, state):
             return
-        # The number of the shift makes the tag, so that a closing whose answer was lost is not begun anew.
+        # The tag contains the number of the shift, so a closing whose answer was lost is not done twice.
         body = {
             "device": device.name,
             "source": "auto_close",

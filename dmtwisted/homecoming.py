@@ -1,7 +1,7 @@
-"""Registers that went offline by themselves come back by themselves (fiscal-server 7.1, http-api 2.19).
+"""Registers that went offline by themselves come back by themselves.
 
-Those that are online and may go offline are looked after too: a link that is found broken between two receipts is not
-found out by a receipt whose outcome nobody knows then.
+The links of online registers that may go offline are checked too: a broken link that is found between two receipts
+does not cost a receipt with an unknown outcome (docs/reference/http-interface.md#offline-and-online).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
 
 EVERY = 1.0
-"""Seconds between two looks at which register is due."""
+"""Seconds between two checks of which register is due."""
 
 BREATH = 0.5
-"""Seconds for which a register is the tills' between two packages; to them it is busy while one is under way."""
+"""Seconds between two packages in which tills can use the register; during a package it is busy."""
 
 LANGUAGE = "uk"
 
 
 class Homecoming:
-    """Asks for every register that is away whether its far end is there again, and brings it home.
+    """Asks the tax service for every register that is away, and brings the register back online.
 
-    The question needs no turn of the register: while nobody answers, the tills do not notice it. Handing in does, one
-    package at a time.
+    Asking takes no turn of the register, so tills do not notice it while there is no answer. Handing in takes the
+    turn, one package at a time.
     """
 
     log = Logger()
@@ -45,12 +45,12 @@ class Homecoming:
         self._loop.clock = clock
 
     def start(self) -> None:
-        """Look after the registers from now on."""
+        """Begin to check the registers."""
         self._running = True
         self._loop.start(EVERY, now=False)
 
     def stop(self) -> None:
-        """Look no more; a package that is under way ends like any task."""
+        """Stop; a package that is under way ends like any task."""
         self._running = False
         if self._loop.running:
             self._loop.stop()
@@ -67,13 +67,13 @@ class Homecoming:
                 self._next.pop(name, None)
             elif name not in self._next:
                 self._next[name] = now + device.built.probe_s
-            # Further away than one wait is only what a clock was set back before.
+            # The time is more than one wait away only after the clock was set back.
             elif not 0 < self._next[name] - now <= device.built.probe_s and name not in self._under_way:
                 self._under_way.add(name)
                 Deferred.fromCoroutine(self._try(device))
 
     async def _try(self, device: Device) -> None:
-        """Bring ``device`` home if that can be done now; never raises."""
+        """Bring ``device`` back online if that is possible now; never raises."""
         name = device.row.dev_id
         try:
             if await device.built.answers() and device.built.away:
@@ -81,7 +81,7 @@ class Homecoming:
         except (Refused, StoreFailed) as error:
             self.log.warn("{device} stays offline: {why}", device=device.name, why=str(error))
         except Exception:
-            self.log.failure("{device} could not be brought home", device=device.name)
+            self.log.failure("{device} could not be brought back online", device=device.name)
         finally:
             self._next[name] = self._clock.seconds() + device.built.probe_s
             self._under_way.discard(name)

@@ -1,4 +1,4 @@
-"""A register's task with the print forms in its answer: text, picture, PDF and document language (http-api 2.21)."""
+"""A register's task with the print forms in its answer: text, picture, PDF and document language."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dmtwisted.results import Res, Text
 log = Logger()
 
 AS_SET, WANTED = 0, 2
-"""Values of ``need_pf_*``; 1 is "none" (http-api 1.2)."""
+"""Values of ``need_pf_*``; 1 is "none" (docs/reference/http-interface.md#print-forms)."""
 
 
 async def perform(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
@@ -67,7 +67,7 @@ async def _with_forms(done: Done, wishes: Forms, settings: object, language: str
         try:
             drawn = await clock.aside(draw, form, settings) if takes_long else draw(form, settings)
         except Exception as error:
-            # Too long, or a fault in drawing: the task is done, and its other forms are there.
+            # It is too long, or drawing failed: the task is done, and its other forms can be drawn.
             log.failure("{name} could not be drawn", name=name)
             warnings.append(Warning(Res.DEVICE_ERROR.code, f"{name}: {error}"))
         else:

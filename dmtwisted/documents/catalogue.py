@@ -1,16 +1,16 @@
-"""Tax groups and payment types as the field numbers them (http-api 2.15, 2.16)."""
+"""Tax groups and payment types with their usual numbers (docs/reference/http-interface.md#payment-types)."""
 
 from __future__ import annotations
 
 import msgspec
 
-# How VAT and a levy share an amount S; p and d are their percentages (fiscal-server 12, `TXAL`).
+# The shares of VAT and a levy D in an amount S; p and d are their percentages (docs/reference/tax-service.md#sums).
 VAT_INSIDE_LEVY = 0
-"""Both are parts of one price: VAT = S·p/(100+p+d), D = S·d/(100+p+d)."""
+"""The price includes both: VAT = S·p/(100+p+d), D = S·d/(100+p+d)."""
 VAT_ON_LEVY = 1
 """The levy is added to the price and bears VAT: D = S·d/100 on top, VAT = (S+D)·p/(100+p)."""
 VAT_AFTER_LEVY = 2
-"""The levy lies on the price with VAT: D = S·d/(100+d), VAT = (S-D)·p/(100+p)."""
+"""The price includes VAT and, on top of it, the levy: D = S·d/(100+d), VAT = (S-D)·p/(100+p)."""
 VAT_AFTER_EXCISE = 3
 """Excise for each unit: D = rate·quantity, VAT = (S-D)·p/(100+p)."""
 ALGORITHMS = (VAT_INSIDE_LEVY, VAT_ON_LEVY, VAT_AFTER_LEVY, VAT_AFTER_EXCISE)
@@ -21,7 +21,7 @@ class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     code: int
     name: str
-    """What the receipt calls it in full, `tax_fname`."""
+    """Its full name on the receipt, `tax_fname`."""
     letter: str = ""
     tax_name: str = ""
     """Name of the tax; empty when there is none."""
@@ -31,9 +31,9 @@ class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ex_percent: int = 0
     algorithm: int = VAT_INSIDE_LEVY
     included: bool = True
-    """Whether the prices hold the tax; else it is added to what is to be paid."""
+    """Whether the prices include the tax; else it is added to the amount due."""
     ex_rate: int = 0
-    """Of algorithm 3: excise for one unit, in kopecks."""
+    """Algorithm 3 only: excise for one unit, in kopecks."""
     enabled: bool = True
 
 
@@ -46,7 +46,7 @@ class PayType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CASH, CARD = 0, 2
-"""The payment types that rules speak of by name."""
+"""The payment types with rules of their own."""
 
 TAX_GROUPS = (
     TaxGroup(1, "ПДВ 20%", "А", "ПДВ", 2000),

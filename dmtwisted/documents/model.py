@@ -1,12 +1,12 @@
 """A print form: a sequence of elements, each of them one thing on the paper.
 
-Nothing here knows how wide the paper is or what it is made of: who renders a form wraps, aligns and draws::
+A form does not know the width of the paper or the kind of printer: the renderer wraps, aligns and draws::
 
     Line("КОПІЯ", "center", bold=True)          |                КОПІЯ                 |
     Rule()                                      |--------------------------------------|
     Pair("Кава зернова, 250 г", "51.00 А")      |Кава зернова, 250 г            51.00 А|
 
-What needs no layout is the printer's own value: codes, pictures, and what happens beside the paper.
+Elements without a layout are the printer's own values: codes, pictures, and effects beside the paper.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ MOST_ROWS = 20_000
 """Rows of a form that can be drawn: no receipt has more, and no program opens a picture of more."""
 
 Size = Literal[1, 2]
-"""2 is twice as wide and high where the line has room for it, else only twice as high (printers.md 6.2)."""
+"""2 is twice as wide and high where that fits, else only twice as high (docs/reference/printers.md#layout)."""
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A text. Line breaks in it are kept, and what is too long is wrapped."""
+    """A text. Line breaks are kept, and long lines are wrapped."""
 
     text: str
     align: Align = "left"
@@ -70,7 +70,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A text and, at the right edge of its last line, what belongs to it: an amount, a number, a name."""
+    """A text and, at the right edge of its last line, an amount, a number or a name."""
 
     left: str
     right: str
@@ -91,4 +91,4 @@ class Feed(msgspec.Struct, frozen=True):
 
 
 Element = Line | Pair | Rule | Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
-"""One thing on the paper, or beside it."""
+"""One thing on the paper, or an effect beside it."""

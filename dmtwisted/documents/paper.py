@@ -8,7 +8,7 @@ from dmtwisted.documents.model import Element
 from dmtwisted.documents.template import with_template
 
 X_TITLE, Z_TITLE = "X-ЗВІТ", "Z-ЗВІТ"
-"""Titles of the reports; a till looks for the first one (http-api 2.9)."""
+"""Titles of the reports; a till looks for the first one (docs/reference/http-interface.md#x-and-z-reports)."""
 
 
 def document_form(document: Document, fiscal_number: str, copy: bool = False) -> list[Element]:

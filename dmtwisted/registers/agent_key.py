@@ -1,7 +1,7 @@
-"""The key of a register that lies with a signing agent: elsewhere, and never here (docs/protocols/signing-agent.md).
+"""The key of a register that a signing agent keeps (docs/reference/cryptography.md#signing-agent).
 
-Every signature is checked before it is used: whatever an agent sends back, only the very content that was asked for,
-signed by the key that it named, goes to the tax service.
+Every signature is checked before it is used: only the content that was sent to the agent, signed by the key that the
+agent named, goes to the tax service.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zope.interface import implementer
 from dmtwisted.clock import ServiceClock
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
-from dmtwisted.registers.keys import AFTER_EMERGENCY, ISigningKey, key_told, owner_until
+from dmtwisted.registers.keys import AFTER_EMERGENCY, ISigningKey, key_members, owner_until
 from dmtwisted.results import Refused, Res
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import signing_agent
@@ -28,17 +28,17 @@ from protocols.fiscal.crypto.verifying import profile_faults, verify
 from protocols.fiscal.signing_agent import AgentError
 
 ASK_AGAIN_S = 30.0
-"""Seconds for which an agent that did not answer is not asked whose key it holds, when nothing has to be signed."""
+"""Seconds before an agent that did not answer is asked again whose key it has, when nothing has to be signed."""
 
 _MAY_CHANGE = AFTER_EMERGENCY | {documents.OPEN}
-"""Documents that may be the first ones of another key: the opening of a shift, and what ends one."""
+"""Documents with which another key may begin: the opening of a shift, and those that end it."""
 
 
 @implementer(ISigningKey)
 class AgentKey:
     """The key of one register, at an agent.
 
-    :param name: the register's name, :param url: of the agent, :param token: by which it knows us.
+    :param name: the register's name, :param url: of the agent, :param token: authenticates us there.
     :param exchange: carries one request; see `protocols.fiscal.client.Exchange`.
     """
 
@@ -52,7 +52,7 @@ class AgentKey:
         self._may_change = True
 
     async def read(self) -> None:
-        """Learn whose key the agent holds, when it is not known; an agent that is away is left alone for a while."""
+        """Ask the agent whose key it has, while that is unknown; an agent that is away is not asked again at once."""
         now = self._clock.seconds()
         if self._certificate is not None or now - self._asked_at < ASK_AGAIN_S:
             return
@@ -63,42 +63,39 @@ class AgentKey:
             self.log.warn("{device}: {why}", device=self._name, why=str(refused))
 
     async def ready(self) -> None:
-        """See that the agent can be asked.
+        """See that the agent has a key.
 
-        :raises Refused: 1069 when it cannot, or holds no key that may sign.
+        :raises Refused: 1069 when it cannot be asked, or has no key that may sign.
         """
         if self._certificate is None:
             self._certificate = await self._ask_key()
 
     async def _ask_key(self) -> Certificate:
-        told = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
-        if told.protocol != signing_agent.VERSION:
-            raise _failed(f"it speaks version {told.protocol} of the protocol")
-        return await self._clock.aside(_certificate_in, told.certificate)
+        key = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
+        if key.protocol != signing_agent.VERSION:
+            raise _failed(f"it speaks version {key.protocol} of the protocol")
+        return await self._clock.aside(_certificate_in, key.certificate)
 
     async def sign(self, content: Callable[[], bytes]) -> bytes:
         """What ``content`` makes, signed by the agent, and checked.
 
-        :raises Refused: 1069 when there is no good signature, 1124 when another key signs than the shift's; and
-            whatever ``content`` raises.
+        :raises Refused: 1069 when there is no valid signature, 1124 when another key than the shift's signs; and as
+            ``content`` raises.
         """
         await self.ready()
         made = await self._clock.aside(content)
         asked = signing_agent.encode(signing_agent.SignAsked(made))
-        told = await self._ask("POST", signing_agent.SIGN_PATH, asked, signing_agent.Signed)
+        signed = await self._ask("POST", signing_agent.SIGN_PATH, asked, signing_agent.Signed)
         moment = datetime.fromtimestamp(self._clock.seconds(), UTC)
-        signer = await self._clock.aside(_checked, told.message, made, moment)
+        signer = await self._clock.aside(_checked, signed.message, made, moment)
         if signer != self._certificate:
-            self._change(signer)
-        return told.message
-
-    def _change(self, signer: Certificate) -> None:
-        if not self._may_change:
-            # The next opening may be its first; this shift can only be ended with it.
-            raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
-        who = signer.subject.common
-        self.log.info("{device}: the agent signs with another key now: {who}", device=self._name, who=who)
-        self._certificate = signer
+            if not self._may_change:
+                # The new key may open the next shift; it can only end this one.
+                raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
+            who = signer.subject.common
+            self.log.info("{device}: the agent signs with another key now: {who}", device=self._name, who=who)
+            self._certificate = signer
+        return signed.message
 
     async def _ask(self, method: str, path: str, body: bytes, shape: type[signing_agent.T]) -> signing_agent.T:
         try:
@@ -112,7 +109,7 @@ class AgentKey:
             raise _failed(str(error)) from error
 
     async def usable(self) -> bool:
-        """Whether the agent answers, and its key has not ended."""
+        """Whether the agent answers, and its key has not expired."""
         try:
             await self.ready()
         except Refused:
@@ -120,45 +117,44 @@ class AgentKey:
         return (self.days_left() or 0) >= 0
 
     async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
-        """Keys are loaded at the agent.
+        """Refused: keys are loaded at the agent.
 
         :raises Refused: 2003, always.
         """
         raise Refused(Res.KEY_UNREADABLE, f"the key lies with the signing agent {self._url}; replace it there")
 
     def allow(self, document: Document) -> None:
-        """Note whether ``document`` may be the first one of another key."""
+        """Note whether another key may begin with ``document``."""
         self._may_change = document.kind in _MAY_CHANGE
 
     def days_left(self) -> int | None:
-        """Whole days that the key is still good for; `None` while none is known."""
+        """See `ISigningKey`."""
         if self._certificate is None:
             return None
         return self._certificate.days_left(datetime.fromtimestamp(self._clock.seconds(), UTC))
 
     @property
     def subject(self) -> str:
-        """Whom the certificate names; empty while none is known."""
+        """See `ISigningKey`."""
         return self._certificate.subject.common if self._certificate is not None else ""
 
     @property
     def info(self) -> str:
-        """The key for people."""
+        """See `ISigningKey`."""
         if self._certificate is None:
             return ""
         return owner_until(self.subject, int(self._certificate.valid_to.timestamp() * 1000))
 
-    def told(self, warn_days: int) -> dict[str, object] | None:
-        """The key for programs and pages, with its agent; `None` while none is known."""
+    def describe(self, warn_days: int) -> dict[str, object] | None:
+        """See `ISigningKey`; with the agent's address."""
         days = self.days_left()
         if self._certificate is None or days is None:
             return None
 
-        facts = KeyFacts.of(self._certificate)
-        return {**key_told(facts, days, warn_days), "agent": self._url}
+        return {**key_members(KeyFacts.of(self._certificate), days, warn_days), "agent": self._url}
 
     def close(self) -> None:
-        """Nothing is held here."""
+        """No key is here."""
 
 
 def _failed(why: str) -> Refused:
@@ -177,7 +173,7 @@ def _certificate_in(raw: bytes) -> Certificate:
 
 
 def _checked(message: bytes, content: bytes, moment: datetime) -> Certificate:
-    """Who signed ``message``, which has to hold ``content`` in the form that the tax service takes.
+    """The certificate that signed ``message``, which has to contain ``content`` as the tax service takes it.
 
     :raises Refused: 1069 when anything is wrong with it.
     """

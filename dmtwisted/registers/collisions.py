@@ -34,7 +34,7 @@ STALE_MS = 15 * 60 * 1000
 """From this age on a document that is sent late gets a new time; half of what the tax service may allow."""
 
 _EXPECTED = re.compile(r"дорівнювати\D{0,3}(\d+)")
-"""The number that the tax service expects, at the end of its refusal (fiscal-server 6)."""
+"""The number that the tax service expects, at the end of its refusal (docs/reference/tax-service.md#numbers)."""
 
 
 class Collisions:
@@ -245,7 +245,7 @@ class Collisions:
 def says_else(known: OperationRow, request: TaskRequest, fingerprint: bytes) -> bool:
     """Whether ``request`` asks for something else than the operation that has its tag.
 
-    A till that only wants to know what became of its receipt may leave the receipt out (http-api 2.20).
+    A till that only wants to know what became of its receipt may leave the receipt out.
     """
     fiscal = request.fiscal
     asks_only = known.task == request.task and fiscal is not None and not (fiscal.receipt or fiscal.cash)

@@ -113,7 +113,7 @@ class SoftwareRegister:
                 closing = self._drafting.closing(request, books.after(submissions[0]))
                 submissions.append(await books.prepare(closing))
         except Refused:
-            # A tag that is known is answered whatever the rest of the request says (http-api 2.20).
+            # A tag that is known is answered whatever the rest of the request says.
             known = await self._known(request.tag) if tagged else None
             if known is None:
                 raise
@@ -306,7 +306,7 @@ class SoftwareRegister:
     async def check_change(self, settings: RegisterSettings) -> None:
         """See that the settings may become ``settings`` now.
 
-        :raises Refused: 1100 when batch mode would change during a shift (http-api 5).
+        :raises Refused: 1100 when batch mode would change during a shift.
         """
         if settings.batch != self._settings.batch and (await self._books.current()).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)

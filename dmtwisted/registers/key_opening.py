@@ -1,4 +1,4 @@
-"""A key file opened for a register: seconds of work on an uploaded file, so done apart (`dmtwisted.system.apart`)."""
+"""A key file opened for a register. It takes seconds, so it is done in another process (`dmtwisted.system.apart`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from protocols.fiscal.crypto.signer import signer_of
 WORK = "dmtwisted.registers.key_opening:work"
 
 PATIENCE = 60.0
-"""Seconds for a file; an honest one takes five on a slow machine."""
+"""Seconds for one file; on a slow machine it takes five."""
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """A key file, its password, and files of certificates for one that holds none."""
+    """A key file, its password, and files of certificates for a key file without them."""
 
     file: bytes
     password: str
@@ -30,7 +30,7 @@ class Upload(msgspec.Struct, frozen=True):
 
 
 class PlainKey(msgspec.Struct, frozen=True):
-    """What is kept of it, sealed: PKCS#8 and certificate in DER."""
+    """The part that is kept, sealed: PKCS#8 and certificate in DER."""
 
     key: bytes
     certificate: bytes
@@ -40,7 +40,7 @@ class PlainKey(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What came out of a file: the key, or why not; ``broken`` when this machine cannot sign at all."""
+    """The key of a file, or why it cannot be read; ``broken`` when this machine cannot sign at all."""
 
     plain: PlainKey | None = None
     why: str = ""
@@ -48,7 +48,7 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 def work(given: bytes) -> bytes:
-    """Open what is uploaded."""
+    """Open an uploaded file: `Upload` to `Opened`, both in JSON."""
 
     upload = msgspec.json.decode(given, type=Upload)
     try:

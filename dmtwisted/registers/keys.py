@@ -1,7 +1,7 @@
-"""The key with which one register signs: taken in once, kept sealed, opened when it is needed (design 10).
+"""The key with which one register signs: loaded once, kept sealed, opened when it is needed.
 
-What is kept is the key itself, without the password of its file, sealed by `dmtwisted.secrets`; so opening it takes
-milliseconds where the file took seconds, and nobody has to keep the password. What may be told of it lies beside it.
+The store keeps the key itself, without the password of its file, sealed by `dmtwisted.secrets`. So opening it takes
+milliseconds where the file took seconds, and the password is not kept. The public facts are stored beside it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts, open_signer
 
 AFTER_EMERGENCY = frozenset({documents.Z, documents.CLOSE, documents.OFFLINE_END})
-"""What may still be done in a shift whose key had to be replaced (specification 3.1)."""
+"""Documents that are allowed in a shift whose key had to be replaced (specification 3.1)."""
 
 
 class ISigningKey(Interface):
-    """The key of one register, wherever it lies."""
+    """The key of one register, kept here or by a signing agent."""
 
     subject = Attribute("Whom the certificate names; empty while no key is known.")
-    info = Attribute("The key for people: whose it is, until when; empty while none is known.")
+    info = Attribute("The key for people: its owner and its last day; empty while none is known.")
 
     async def read() -> None:
-        """Learn which key there is, as far as that is easy."""
+        """Find out which key there is, as far as that is easy."""
 
     async def ready() -> None:
         """See that there is a key that can sign.
@@ -54,25 +54,30 @@ class ISigningKey(Interface):
         """Whether there is a key that opens and has not ended."""
 
     async def load(file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
-        """Take the key in ``file`` from now on.
+        """Sign with the key in ``file`` from now on.
 
-        :raises Refused: 2003 when it cannot be.
+        :param certificates: files of certificates, for key files that hold none.
+        :param emergency: the shift that is open meanwhile; 0 when none is.
+        :raises Refused: 2003 when it cannot be read, or is not valid now; 1069 when this machine cannot sign.
         """
 
     def allow(document: Document) -> None:
         """See that ``document`` may be signed in its shift.
 
-        :raises Refused: 1124 when it may not.
+        :raises Refused: 1124 when the key was replaced during that shift, which may only be closed now.
         """
 
     def days_left() -> int | None:
-        """Whole days that the key is still good for; `None` while none is known."""
+        """Whole days for which the key is still valid, rounded down; `None` while none is known."""
 
-    def told(warn_days: int) -> dict[str, object] | None:
-        """The key for programs and pages; `None` while none is known."""
+    def describe(warn_days: int) -> dict[str, object] | None:
+        """The key for programs and pages; `None` while none is known.
+
+        :param warn_days: with fewer days left, ``ends_soon`` is true.
+        """
 
     def close() -> None:
-        """Let go of it."""
+        """Forget the key in memory."""
 
 
 class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,7 +91,7 @@ class KeptKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     valid_from: int
     valid_to: int
     serial: str = ""
-    """Of the certificate, hex; empty in what earlier versions kept, until the key is opened."""
+    """Of the certificate, hex; empty in keys of earlier versions, until the key is opened."""
     emergency: int = 0
     """The shift during which it replaced another key; 0 when none was open."""
 
@@ -108,7 +113,7 @@ class SigningKey:
         self._signer: BuiltInSigner | None = None
 
     async def read(self) -> None:
-        """Learn from the store which key there is; afterwards `days_left` and `info` know it."""
+        """Read the key's facts from the store."""
         if self._read:
             return
         kept = (await self._store.settings()).get(self._place)
@@ -116,10 +121,10 @@ class SigningKey:
         self._read = True
 
     async def signer(self) -> BuiltInSigner:
-        """Who signs.
+        """The signer with the opened key.
 
-        :raises Refused: 1095 when no key was ever loaded, 1094 when the one that is kept cannot be opened here, 1069
-            when this machine cannot sign.
+        :raises Refused: 1095 when no key was loaded, 1094 when the stored one cannot be opened here, 1069 when this
+            machine cannot sign.
         """
         await self.read()
         async with self._lock:
@@ -150,7 +155,7 @@ class SigningKey:
         return await self._clock.aside(_signed, await self.signer(), content)
 
     async def usable(self) -> bool:
-        """Whether there is a key that opens and has not ended."""
+        """See `ISigningKey`."""
         try:
             await self.signer()
         except Refused:
@@ -158,12 +163,7 @@ class SigningKey:
         return self._clock.now() <= self._kept.valid_to
 
     async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
-        """Take the key in ``file`` from now on.
-
-        :param certificates: files of certificates, for key files that hold none.
-        :param emergency: the shift that is open meanwhile; 0 when none is.
-        :raises Refused: 2003 when it cannot be read, or its time is not now; 1069 when this machine cannot sign.
-        """
+        """See `ISigningKey`."""
         plain = await self._opened(Upload(file, password, list(certificates)))
         signer = await self._clock.aside(_signer_of, plain)
         facts = signer.facts
@@ -186,61 +186,58 @@ class SigningKey:
             valid_to=int(facts.valid_to.timestamp() * 1000),
             emergency=emergency,
         )
-        # Until the store has confirmed it nobody knows which one is kept.
+        # Until the store has confirmed it, it is unknown which key is stored.
         self.close()
         self._read = False
         await self._store.change_settings({self._place: msgspec.json.encode(kept)})
         self._read, self._kept, self._signer = True, kept, signer
-        self.log.info("{device} signs as {subject} with the key {key}", device=self._name, **_told(kept))
+        self.log.info(
+            "{device} signs as {subject} with the key {key}",
+            device=self._name,
+            subject=kept.subject,
+            key=kept.key_id[:16],
+        )
 
     async def _opened(self, upload: Upload) -> PlainKey:
-        """The key in a file that somebody uploaded, opened in a process that can be ended.
-
-        :raises Refused: as `load` does.
-        """
-        told = await self._clock.apart(WORK, msgspec.json.encode(upload), PATIENCE)
-        if told is None:
+        """The key in an uploaded file, opened in a process that can be ended."""
+        result = await self._clock.apart(WORK, msgspec.json.encode(upload), PATIENCE)
+        if result is None:
             raise Refused(Res.KEY_UNREADABLE, "it takes too long to open")
-        opened = msgspec.json.decode(told, type=Opened)
+        opened = msgspec.json.decode(result, type=Opened)
         if opened.plain is None:
             raise Refused(Res.SIGNING_FAILED if opened.broken else Res.KEY_UNREADABLE, opened.why)
         return opened.plain
 
     def allow(self, document: Document) -> None:
-        """See that ``document`` may be signed in its shift.
-
-        :raises Refused: 1124 when the key was replaced during that shift, which may only be closed now.
-        """
+        """See `ISigningKey`."""
         if self._kept.emergency and document.shift == self._kept.emergency and document.kind not in AFTER_EMERGENCY:
             raise Refused(Res.KEY_REPLACED_IN_EMERGENCY, self._name)
 
     def days_left(self) -> int | None:
-        """Whole days that the key is still good for, downwards; `None` when no key is known."""
+        """See `ISigningKey`."""
         if not self._kept.sealed:
             return None
         return (self._kept.valid_to - self._clock.now()) // DAY
 
     @property
     def subject(self) -> str:
-        """Whom the certificate names; empty without a key."""
+        """See `ISigningKey`."""
         return self._kept.subject
 
     @property
     def info(self) -> str:
-        """The key for people: whose it is, until when; empty without one."""
+        """See `ISigningKey`."""
         if not self._kept.sealed:
             return ""
         return owner_until(self._kept.subject, self._kept.valid_to)
 
-    def told(self, warn_days: int) -> dict[str, object] | None:
-        """The key for programs and pages, see `key_told`; `None` without one."""
-        kept, days = self._kept, self.days_left()
-        if days is None:
-            return None
-        return key_told(kept, days, warn_days)
+    def describe(self, warn_days: int) -> dict[str, object] | None:
+        """See `ISigningKey`."""
+        days = self.days_left()
+        return None if days is None else key_members(self._kept, days, warn_days)
 
     def close(self) -> None:
-        """Let go of the key in memory."""
+        """See `ISigningKey`."""
         if self._signer is not None:
             self._signer.close()
             self._signer = None
@@ -256,15 +253,12 @@ _NONE = KeptKey(sealed="", subject="", issuer="", tax_number="", key_id="", vali
 
 
 def owner_until(subject: str, valid_to: int) -> str:
-    """A key for people: whose it is, until when."""
+    """A key for people: its owner and its last day."""
     return f"{subject}, {kyiv(valid_to):%d.%m.%Y}"
 
 
-def key_told(key: KeptKey | KeyFacts, days: int, warn_days: int) -> dict[str, object]:
-    """A key for programs and pages: whose it is, from when until when.
-
-    :param warn_days: days left below which ``ends_soon`` is told.
-    """
+def key_members(key: KeptKey | KeyFacts, days: int, warn_days: int) -> dict[str, object]:
+    """A key for programs and pages; see `ISigningKey.describe`."""
     return {
         "owner": key.subject,
         "issuer": key.issuer,
@@ -291,10 +285,6 @@ def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
         return signer.sign(made)
     except CryptoError as error:
         raise Refused(Res.SIGNING_FAILED, str(error)) from error
-
-
-def _told(kept: KeptKey) -> dict[str, str]:
-    return {"subject": kept.subject, "key": kept.key_id[:16]}
 
 
 def _signer_of(plain: PlainKey) -> BuiltInSigner:

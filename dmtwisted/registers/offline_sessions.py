@@ -1,4 +1,7 @@
-"""The offline sessions of a register: how one begins, hands in its documents, and ends (fiscal-server 7.3)."""
+"""The offline sessions of a register: how one begins, hands in its documents, and ends.
+
+Packages: docs/reference/tax-service.md#packages.
+"""
 
 from __future__ import annotations
 

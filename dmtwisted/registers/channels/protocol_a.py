@@ -50,7 +50,7 @@ def refusal_by_code(code: int, text: str) -> Refused:
 
 def _refusal(code: int, text: str, res: Res | None) -> Refused:
     # The server's number goes beside our text, its words into `aq_errortxt` alone: they may hold stems by which tills
-    # recognise other errors (http-api 0.3.20).
+    # recognise other errors (docs/reference/http-interface.md#error-texts).
     return Refused(res or _BY_CODE.get(code, Res.TAX_SERVICE_ERROR), note=f"ФС {code}", aq_errortxt=text)
 
 

@@ -1,4 +1,4 @@
-"""The driver of registers that fiscalise at the tax service itself, protocol A (design 10)."""
+"""The driver of registers that fiscalise at the tax service itself, protocol A (docs/registers.md)."""
 
 from __future__ import annotations
 

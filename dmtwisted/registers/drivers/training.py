@@ -1,4 +1,4 @@
-"""The training register: the real engine with a simulated tax service behind it; nothing leaves the machine."""
+"""The training register: the real engine with a simulated tax service in the same process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_FISCAL_NUMBER = 4_000_000_000
 
 
 class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """As any software register, with everything allowed and an outlet to print."""
+    """As any software register, with going offline allowed and an outlet to print."""
 
     wait_s: Annotated[
         float, Meta(gt=0, le=60, description="Seconds to wait for the simulated tax service's answer")
@@ -44,7 +44,7 @@ class TrainingSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True
 
 
 class TrainingRegister(SoftwareRegister):
-    """A software register whose tax service lives in the same process."""
+    """A software register with a simulated tax service."""
 
     def __init__(self, row: DeviceRow, settings: TrainingSettings, around: Surroundings) -> None:
         fisid = str(FIRST_FISCAL_NUMBER + row.n)
@@ -54,7 +54,7 @@ class TrainingRegister(SoftwareRegister):
         super().__init__(row.n, row.name, fisid, settings, around.store, channel, around.clock)
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         self.tax_service.close()
 
 

@@ -64,22 +64,22 @@ class PrroRegister(SoftwareRegister):
         )
 
     async def resolve(self) -> None:
-        """As any register; which key there is belongs to what it has to know first."""
+        """As any register, once it is known which key there is."""
         await self._key.read()
         await super().resolve()
 
     async def state(self) -> dict[str, object]:
-        """How the register stands, and whose key signs for it."""
+        """As any register, and whose key signs for it."""
         await self._key.read()
         return {
             **await super().state(),
             "signinfo": self._key.info,
             "key_days_left": self._key.days_left(),
-            "key": self._key.told(self._own_settings.warn_key_days),
+            "key": self._key.describe(self._own_settings.warn_key_days),
         }
 
     async def ahead(self) -> float | None:
-        """Seconds that the tax service's clock is before ours; `None` when it tells no time."""
+        """Seconds that the tax service's clock is ahead of ours; `None` when it returns no time."""
         return await self._way.ahead()
 
     async def tax_objects(self) -> list[OutletRecord]:
@@ -90,7 +90,7 @@ class PrroRegister(SoftwareRegister):
         return await self._way.tax_objects()
 
     async def check_change(self, settings: RegisterSettings) -> None:
-        """As any register; what makes the lines of a Z stays as it is during a shift.
+        """As any register; during a shift the settings that a Z depends on may not change.
 
         :raises Refused: 1100 when tax groups, payment types, payer or register would change while it is open.
         """
@@ -104,10 +104,10 @@ class PrroRegister(SoftwareRegister):
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 
     async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
-        """Sign with the key in ``file`` from now on; the device's turn is the caller's.
+        """Sign with the key in ``file`` from now on; the caller holds the device's turn.
 
-        In an open shift a key is replaced only when the one before cannot be used any more; then that shift may only
-        be closed (1124).
+        In an open shift a key is replaced only when the old one cannot be used any more; then that shift may only be
+        closed (1124).
 
         :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
         """
@@ -117,7 +117,7 @@ class PrroRegister(SoftwareRegister):
         await self._key.load(file, password, certificates, state.shift if state.shift_open else 0)
 
     def close(self) -> None:
-        """Let go of the key."""
+        """Forget the key."""
         self._key.close()
 
 
@@ -136,7 +136,7 @@ def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings)
 
 
 _OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
-"""Settings that the documents of one shift have to agree in (fiscal-server 5, 7.1)."""
+"""Settings that stay the same in all documents of one shift (docs/reference/tax-service.md#z-report)."""
 
 AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
 """Seconds for a connection to the signing agent or the time-stamp provider, and for its whole answer."""

@@ -10,7 +10,7 @@ from msgspec import Meta
 from dmtwisted.registers.settings import RegisterSettings
 
 SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
-"""The fiscal server; test documents go there too (fiscal-server 2)."""
+"""The fiscal server, also for test documents (docs/reference/tax-service.md#transport)."""
 
 
 class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -81,7 +81,7 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
 def _address(name: str, url: str) -> str:
     """The host of an address.
 
-    :raises ValueError: when it is none; the text names its member.
+    :raises ValueError: when it is malformed; the text names the member.
     """
     try:
         address = urlsplit(url)
