@@ -209,6 +209,11 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     purchase_rro_fisn: str = ""
     """Returns only: the register of the purchase, when it is another one."""
 
+    @property
+    def in_cash(self) -> int:
+        """The cash among the payments."""
+        return sum(pay.sum for pay in self.pays if pay.type == CASH)
+
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who issued the document, as the settings were at that moment."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from twisted.logger import Logger
 
-from dmtwisted.answers import Answer, Warning, render
-from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.answers import Warning
+from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
@@ -56,7 +56,7 @@ class Submission:
 
 
 class Books:
-    """The state of one register, and its operations in the journal.
+    """The state of one register, and its operations in the journal; the register's other parts share them.
 
     ``state`` is the register after its last document, ``sold`` has the tax groups of the item codes of this shift.
     Both hold while ``stored`` is set; it is `None` until they are read, and after a write that was not confirmed.
@@ -73,8 +73,8 @@ class Books:
         channel: IFiscalChannel,
         clock: ServiceClock,
     ) -> None:
-        self._n, self._name, self._settings = device_n, name, settings
-        self._store, self._channel, self._clock = store, channel, clock
+        self.n, self.name, self._settings = device_n, name, settings
+        self.store, self.channel, self.clock = store, channel, clock
         self.stored: bytes | None = None
         self.state = RegisterState()
         self.sold: dict[str, int] = {}
@@ -85,24 +85,24 @@ class Books:
 
     async def read(self) -> None:
         """Read state and item codes; ``stored`` is set by the caller, once every operation is settled."""
-        stored = await self._store.register_state(self._n)
+        stored = await self.store.register_state(self.n)
         self.is_new = stored is None
         self.state = totals.decode(stored) if stored else RegisterState()
-        self.sold = await self._store.sold_codes(self._n, self.state.shift)
+        self.sold = await self.store.sold_codes(self.n, self.state.shift)
 
     async def current(self) -> RegisterState:
         """A copy of the state as it is stored, whether or not every operation is settled."""
-        stored = self.stored or await self._store.register_state(self._n)
+        stored = self.stored or await self.store.register_state(self.n)
         return totals.decode(stored) if stored else RegisterState()
 
     async def unresolved(self) -> list[OperationRow]:
         """Operations whose outcome is unknown; batch mode keeps its own ones under this register too."""
-        found = await self._store.unresolved(self._n)
+        found = await self.store.unresolved(self.n)
         return [operation for operation in found if operation.kind in (KIND, UNTAGGED)]
 
     def warnings(self, language: str) -> list[Warning]:
         """What should be seen to before it becomes an error."""
-        return due_warnings(self._settings, self.state, self._clock.now(), self._channel.key_days_left(), language)
+        return due_warnings(self._settings, self.state, self.clock.now(), self.channel.key_days_left(), language)
 
     def after(self, submission: Submission) -> RegisterState:
         """The register as it will be when the document has been accepted."""
@@ -117,8 +117,8 @@ class Books:
 
         :raises Refused: when it cannot be signed; nothing is stored then.
         """
-        sent = await self._channel.prepare(document)
-        return Submission(document, sent, moments=Moments(self._clock.now()) if self._channel.remote else None)
+        sent = await self.channel.prepare(document)
+        return Submission(document, sent, moments=Moments(self.clock.now()) if self.channel.remote else None)
 
     async def fiscalise(
         self, submissions: Sequence[Submission], kind: str, key: str, fingerprint: bytes, language: str
@@ -131,9 +131,9 @@ class Books:
         head = submissions[0].document
         reached("document.before-intent")
         try:
-            reserved = await self._store.reserve(
+            reserved = await self.store.reserve(
                 Intent(
-                    device_n=self._n,
+                    device_n=self.n,
                     kind=kind,
                     task=head.caller.task,
                     key=key,
@@ -181,7 +181,7 @@ class Books:
             if isinstance(outcome, Accepted):
                 submission.fiscal_number, submission.session = outcome.fiscal_number, outcome.session
                 if index + 1 < len(submissions):
-                    await self._store.accept_document(n, number, outcome.fiscal_number)
+                    await self.store.accept_document(n, number, outcome.fiscal_number)
                     reached("document.first-accepted")
             elif isinstance(outcome, Rejected) and index == 0:
                 await self.conclude(n, State.REFUSED, outcome.refused.res)
@@ -195,7 +195,7 @@ class Books:
                 reached("document.doubt-stored")
                 self.log.warn(
                     "{device}: it is unknown what became of document {number}: {why}",
-                    device=self._name,
+                    device=self.name,
                     number=number,
                     why=why,
                 )
@@ -209,14 +209,14 @@ class Books:
             assert document.offline is not None
             return Accepted(document.offline.number)
         if times is not None:
-            times.sent = self._clock.now()
+            times.sent = self.clock.now()
         if document.kind == documents.OFFLINE_END:
             assert self.state.session is not None
-            outcome = await self._channel.upload([submission.sent], self.state.session)
+            outcome = await self.channel.upload([submission.sent], self.state.session)
         else:
-            outcome = await self._channel.submit(document, submission.sent)
+            outcome = await self.channel.submit(document, submission.sent)
         if times is not None and isinstance(outcome, Accepted):
-            times.answered = self._clock.now()
+            times.answered = self.clock.now()
         return outcome
 
     async def _complete(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> bytes:
@@ -229,27 +229,15 @@ class Books:
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         head = submissions[0].document
-        answer = render(
-            Answer(
-                source=head.caller.source,
-                device=head.caller.device,
-                tag=head.caller.tag,
-                task_status=1,
-                type=head.caller.type,
-                task=head.caller.task,
-                dt=stamp17(head.at),
-                warnings=warnings,
-                info=info,
-            )
-        )
+        answer = infos.render_done(head.caller, head.at, warnings, info)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
-        await self._store.conclude(
+        await self.store.conclude(
             Outcome(
                 n=n,
-                device_n=self._n,
+                device_n=self.n,
                 state=State.DONE,
-                at=self._clock.now(),
+                at=self.clock.now(),
                 res=0,
                 answer=answer,
                 fiscal_numbers={submission.document.number: submission.fiscal_number for submission in submissions},
@@ -278,12 +266,12 @@ class Books:
         request: bytes = b"",
     ) -> None:
         """Store that an operation has no answer: it was refused, or its outcome is unknown."""
-        await self._store.conclude(
+        await self.store.conclude(
             Outcome(
                 n=n,
-                device_n=self._n,
+                device_n=self.n,
                 state=state,
-                at=self._clock.now(),
+                at=self.clock.now(),
                 res=res.code,
                 answer=b"",
                 fiscal_numbers={},

@@ -12,18 +12,16 @@ import re
 import msgspec
 from twisted.logger import Logger
 
-from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.registers import kept, totals
 from dmtwisted.registers.bookkeeping import Books, Submission
-from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel, Unknown
+from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.interface import IStore
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
 
@@ -42,18 +40,9 @@ class Collisions:
 
     log = Logger()
 
-    def __init__(
-        self,
-        device_n: int,
-        name: str,
-        books: Books,
-        drafting: Drafting,
-        store: IStore,
-        channel: IFiscalChannel,
-        clock: ServiceClock,
-    ) -> None:
-        self._n, self._name, self._books, self._drafting = device_n, name, books, drafting
-        self._store, self._channel, self._clock = store, channel, clock
+    def __init__(self, books: Books, drafting: Drafting) -> None:
+        self._books, self._drafting = books, drafting
+        self._n, self._name, self._store, self._channel = books.n, books.name, books.store, books.channel
         self._guessed = False
 
     async def settle(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
@@ -146,7 +135,7 @@ class Collisions:
             self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
             submission.fiscal_number, submission.session = found.fiscal_number, found.session
             if submission.moments is not None:
-                submission.moments.answered = self._clock.now()
+                submission.moments.answered = self._books.clock.now()
         try:
             if late is not None:
                 await self._freshen(late)
@@ -166,7 +155,7 @@ class Collisions:
         The tax service takes no online document of an hour ago, and the shift could never be closed. Its stored bytes
         stay as they are: they are enough to ask about it, whichever of the two arrives.
         """
-        now, document = self._clock.now(), submission.document
+        now, document = self._books.clock.now(), submission.document
         if document.offline is None and now - document.at >= STALE_MS:
             submission.document = msgspec.structs.replace(document, at=now)
             submission.sent = await self._channel.again(submission.document, submission.sent)

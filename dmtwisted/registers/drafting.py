@@ -164,15 +164,7 @@ class Drafting:
             at=self._clock.now(),
             cashier=request.fiscal.cashier,
             header=self._header,
-            caller=Caller(
-                device=request.device,
-                source=request.source,
-                tag=request.tag,
-                type=request.type,
-                task=request.task,
-                untagged=request.untagged,
-                paid=request.paid,
-            ),
+            caller=caller_of(request),
             dtype=self._dtype,
             **parts,
         )
@@ -232,7 +224,7 @@ class Drafting:
         given = _receipt_of(asked.fiscal)
         value = receipt(given, self._settings, self._rates, self._name)
         if not given.not_check_safe:
-            self._check_cash(asked.state, sum(pay.sum for pay in value.pays if pay.type == CASH))
+            self._check_cash(asked.state, value.in_cash)
         return self._document(documents.RETURN, asked.request, asked.state, receipt=value)
 
     def _cash_in(self, asked: Asked) -> Document:
@@ -291,6 +283,19 @@ _MAKERS: dict[int, Callable[[Drafting, Asked], Document]] = {
 
 _CLOSING = (documents.Z, documents.CLOSE, documents.OFFLINE_END)
 """Documents that may still be made offline when a limit is reached."""
+
+
+def caller_of(request: TaskRequest) -> Caller:
+    """What the answer repeats of ``request``."""
+    return Caller(
+        device=request.device,
+        source=request.source,
+        tag=request.tag,
+        type=request.type,
+        task=request.task,
+        untagged=request.untagged,
+        paid=request.paid,
+    )
 
 
 def _management(name: str, source: str = "") -> TaskRequest:

@@ -13,15 +13,16 @@ import msgspec
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.answers import Answer, Warning, amount, render, repeated
-from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.answers import Warning, amount, repeated
+from dmtwisted.clock import ServiceClock
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, Receipt
 from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
 from dmtwisted.registers.collisions import Collisions, says_else
-from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.drafting import Drafting, caller_of
+from dmtwisted.registers.infos import render_done
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
@@ -71,8 +72,8 @@ class SoftwareRegister:
         self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, header, channel.dtype, store, clock)
         self._books = Books(device_n, name, settings, store, channel, clock)
-        self._collisions = Collisions(device_n, name, self._books, self._drafting, store, channel, clock)
-        self._sessions = OfflineSessions(device_n, name, self._books, self._drafting, store, channel)
+        self._collisions = Collisions(self._books, self._drafting)
+        self._sessions = OfflineSessions(self._books, self._drafting)
         self._home_error = ""
 
     # Tasks
@@ -161,19 +162,8 @@ class SoftwareRegister:
                 raise
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)
-        answer = render(
-            Answer(
-                source=request.source,
-                device=request.device,
-                tag=request.tag,
-                task_status=1,
-                type=request.type,
-                task=request.task,
-                dt=stamp17(self._clock.now()),
-                warnings=warnings + self._books.warnings(language),
-                info=info,
-            )
-        )
+        warnings += self._books.warnings(language)
+        answer = render_done(caller_of(request), self._clock.now(), warnings, info)
         return Done(answer, None if form is None else lambda: form)
 
     async def _nameless(self, request: TaskRequest) -> Done:

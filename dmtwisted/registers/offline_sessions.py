@@ -11,13 +11,12 @@ from twisted.logger import Logger
 from dmtwisted.crash_points import reached
 from dmtwisted.registers import totals
 from dmtwisted.registers.bookkeeping import UNTAGGED, Books
-from dmtwisted.registers.channels.interface import IFiscalChannel, Rejected, Unknown
+from dmtwisted.registers.channels.interface import Rejected, Unknown
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.kept import OnlineCopy, Revocation, with_copy
 from dmtwisted.registers.lost_online import begin_key, begin_to_send, lost_in, read_revocation, revocable
 from dmtwisted.registers.totals import BY_ITSELF
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.interface import IStore
 from dmtwisted.store.restored import read_mark
 from dmtwisted.store.values import OperationRow, State
 
@@ -35,11 +34,9 @@ class OfflineSessions:
 
     log = Logger()
 
-    def __init__(
-        self, device_n: int, name: str, books: Books, drafting: Drafting, store: IStore, channel: IFiscalChannel
-    ) -> None:
-        self._n, self._name, self._books, self._drafting = device_n, name, books, drafting
-        self._store, self._channel = store, channel
+    def __init__(self, books: Books, drafting: Drafting) -> None:
+        self._books, self._drafting = books, drafting
+        self._n, self._name, self._store, self._channel = books.n, books.name, books.store, books.channel
         # The last local number that the tax service confirmed; after a restart it is asked from the first one on.
         self._there = 0
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from dmtwisted.clock import kyiv
-from dmtwisted.documents.catalogue import CASH
 from dmtwisted.documents.documents import (
     CASH_IN,
     CASH_OUT,
@@ -215,12 +214,12 @@ def _count(state: RegisterState, kind: str, document: Document, sign: int) -> No
     if kind in (SALE, RETURN):
         assert receipt is not None
         _add_receipt(totals, receipt, kind == SALE, sign)
-        state.safe += (sign if kind == SALE else -sign) * _cash_of(receipt)
+        state.safe += (sign if kind == SALE else -sign) * receipt.in_cash
     elif kind in (INCOME, EXPENSE):
         assert receipt is not None
         for pay in receipt.pays:
             _add(totals.money, pay.type, pay.name, kind == INCOME, sign * pay.sum)
-        state.safe += (sign if kind == INCOME else -sign) * _cash_of(receipt)
+        state.safe += (sign if kind == INCOME else -sign) * receipt.in_cash
     else:
         assert cash is not None
         came_in = kind == CASH_IN
@@ -243,10 +242,6 @@ def _summed(line: PaySum | TaxSum) -> Iterator[str]:
     for name in line.__struct_fields__:
         if isinstance(getattr(line, name), int) and not name.endswith("percent"):
             yield name
-
-
-def _cash_of(receipt: Receipt) -> int:
-    return sum(pay.sum for pay in receipt.pays if pay.type == CASH)
 
 
 def _add(lines: dict[int, PaySum], code: int, name: str, came_in: bool, amount: int) -> PaySum:
