@@ -29,7 +29,8 @@ async def perform(device: Device, request: TaskRequest, language: str, clock: Se
     :raises Refused: as `IRegister.perform` does.
     """
     done: Done = await device.built.perform(request, language)
-    return await _with_forms(done, request.forms, device.settings, language, clock)
+    wanted = _wanted(done, request.forms, device.settings)
+    return await _with_forms(done, wanted, device.settings, language, clock) if wanted else done
 
 
 async def look_up(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
@@ -38,32 +39,36 @@ async def look_up(device: Device, request: TaskRequest, language: str, clock: Se
     :raises Refused: as `IRegister.look_up` does.
     """
     done: Done = await device.built.look_up(request)
-    return await _with_forms(done, request.forms, device.settings, language, clock)
+    wanted = _wanted(done, request.forms, device.settings)
+    return await _with_forms(done, wanted, device.settings, language, clock) if wanted else done
 
 
-async def _with_forms(done: Done, wishes: Forms, settings: object, language: str, clock: ServiceClock) -> Done:
-    """``done`` with the print forms that the request or the settings want in its answer."""
+def _wanted(done: Done, wishes: Forms, settings: object) -> list[str]:
+    """The members of the answer for the print forms that the request or the settings want."""
     if done.form is None or not isinstance(settings, RegisterSettings):
-        return done
-    wanted = [
-        (name, draw, takes_long)
-        for name, wish, is_set, draw, takes_long in (
-            ("pf_text", wishes.text, settings.pf_text, _text, False),
-            ("pf_image", wishes.image, settings.pf_image, _image, True),
-            ("pf_pdf", wishes.pdf, settings.pf_pdf, _pdf, True),
-            ("pf_doccmd", wishes.doccmd, settings.pf_doccmd, _doccmd, False),
+        return []
+    return [
+        name
+        for name, wish, is_set in (
+            ("pf_text", wishes.text, settings.pf_text),
+            ("pf_image", wishes.image, settings.pf_image),
+            ("pf_pdf", wishes.pdf, settings.pf_pdf),
+            ("pf_doccmd", wishes.doccmd, settings.pf_doccmd),
         )
         if wish == WANTED or (wish == AS_SET and is_set)
     ]
-    if not wanted:
-        return done
-    form = done.form()
-    answer = done.answer
-    warnings = []
+
+
+async def _with_forms(
+    done: Done, wanted: list[str], settings: RegisterSettings, language: str, clock: ServiceClock
+) -> Done:
+    assert done.form is not None
+    form, answer, warnings = done.form(), done.answer, []
     trouble = getattr(done.form, "trouble", "")
     if trouble:
         warnings.append(Warning(Res.DEVICE_ERROR.code, _TEMPLATE.for_language(language) + trouble))
-    for name, draw, takes_long in wanted:
+    for name in wanted:
+        draw, takes_long = _DRAWINGS[name]
         try:
             drawn = await clock.aside(draw, form, settings) if takes_long else draw(form, settings)
         except Exception as error:
@@ -76,8 +81,6 @@ async def _with_forms(done: Done, wishes: Forms, settings: object, language: str
 
 
 _TEMPLATE = Text("шаблон друку не застосовано: ", "the print template was left out: ")
-
-Draw = Callable[[list[Element], RegisterSettings], str]
 
 
 def _text(form: list[Element], settings: RegisterSettings) -> str:
@@ -94,3 +97,12 @@ def _pdf(form: list[Element], settings: RegisterSettings) -> str:
 
 def _doccmd(form: list[Element], settings: RegisterSettings) -> str:
     return doccmd.as_data_uri(form)
+
+
+_DRAWINGS: dict[str, tuple[Callable[[list[Element], RegisterSettings], str], bool]] = {
+    "pf_text": (_text, False),
+    "pf_image": (_image, True),
+    "pf_pdf": (_pdf, True),
+    "pf_doccmd": (_doccmd, False),
+}
+"""By the member of the answer: what draws the form, and whether that takes long."""

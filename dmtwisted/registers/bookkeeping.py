@@ -80,6 +80,13 @@ class Books:
         self.sold: dict[str, int] = {}
         self.is_new = True
         """Whether the store has nothing of this register yet."""
+        self.guessed = False
+        """Whether the state has a number that the tax service could not be asked for."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no operation is open, as far as it is known."""
+        return self.stored is not None and not self.guessed
 
     # Reading
 

@@ -43,7 +43,6 @@ class Collisions:
     def __init__(self, books: Books, drafting: Drafting) -> None:
         self._books, self._drafting = books, drafting
         self._n, self._name, self._store, self._channel = books.n, books.name, books.store, books.channel
-        self._guessed = False
 
     async def settle(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
         """Settle every operation whose outcome is unknown; nothing to do when the books know of none.
@@ -52,10 +51,9 @@ class Collisions:
             the collision cannot be repaired now.
         """
         books = self._books
-        if self._guessed:
-            books.stored, self._guessed = None, False
-        if books.stored is not None:
+        if books.settled:
             return
+        books.stored, books.guessed = None, False
         await books.read()
         if books.is_new:
             books.state = await self._first_state()
@@ -89,7 +87,7 @@ class Collisions:
         try:
             return RegisterState(next_number=await self._channel.first_number())
         except Refused:
-            self._guessed = True
+            self._books.guessed = True
             return RegisterState()
 
     async def _take_back(self, lost: LostOnline, unresolved: list[OperationRow]) -> list[OperationRow]:

@@ -86,10 +86,11 @@ class Drafting:
         :param sold: tax groups of the item codes that were sold in this shift.
         :raises Refused: when the task may not be done now, or breaks a rule; 307 for a task that makes none.
         """
-        make = _MAKERS.get(request.task)
+        task = request.task
+        make = _MAKERS.get(task)
         if make is None or request.fiscal is None:
-            raise Refused(Res.UNKNOWN_FISCAL_TASK, request.task)
-        if request.task not in (OPEN_SHIFT, Z_REPORT):
+            raise Refused(Res.UNKNOWN_FISCAL_TASK, task)
+        if task not in (OPEN_SHIFT, Z_REPORT):
             shift(state.shift_open).trade()
         return make(self, Asked(request, request.fiscal, state, sold))
 

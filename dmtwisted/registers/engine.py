@@ -92,7 +92,8 @@ class SoftwareRegister:
     async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> Done:
         """A task that makes a document; made once more when what stood in its way is out of the way."""
         fingerprint = hashlib.blake2b(_fingerprint(fiscal), digest_size=16).digest()
-        await self._settled(request, fingerprint)
+        if not self._books.settled:
+            await self._settled(request, fingerprint)
         try:
             return await self._make(request, fiscal, fingerprint, language)
         except Refused as refused:

@@ -62,7 +62,7 @@ _decode = msgspec.json.Decoder(Kept).decode
 
 def encode(kept: Kept) -> bytes:
     """``kept`` as it is stored; empty when there is nothing to keep."""
-    return b"" if kept == NOTHING else _encode(kept)
+    return _encode(kept) if kept.way or kept.revocation or kept.online_copy else b""
 
 
 def decode(request: bytes) -> Kept:
