@@ -28,7 +28,7 @@ CASH = 0
 
 @dataclass(frozen=True)
 class Group:
-    """A tax group: percentages of VAT and levy, and how they share the price (fiscal-server 12).
+    """A tax group: percentages of VAT and levy, and how they share the price (docs/reference/tax-service.md#sums).
 
     ``unit`` is the excise for one unit (algorithm 3); ``on_top`` says that the prices are without VAT.
     """
@@ -54,10 +54,10 @@ GROUPS = (
     Group(9, "Л", vat=Fraction(14)),
     Group(10, "М", vat=Fraction(18), levy=Fraction("1.5")),
 )
-"""The tax groups as the field numbers them (http-api 2.16; excise by algorithm 2, groups 8 and 10 by 0)."""
+"""The tax groups with their usual numbers; excise by algorithm 2, groups 8 and 10 by 0."""
 
 PAY_TYPES = frozenset((0, 1, 2, 3, 4, 5, 6, 8, *range(11, 21)))
-"""The payment types as the field numbers them (http-api 2.15)."""
+"""The payment types with their usual numbers (docs/reference/http-interface.md#payment-types)."""
 
 
 @dataclass(frozen=True)

@@ -441,7 +441,7 @@ TAX_SERVICE: dict[Res, tuple[str, int]] = {
     Res.TAX_SERVICE_UNAVAILABLE: ("sale", 1084),
     Res.Z_ALREADY_SENT: ("z", 8),
 }
-"""Which document the tax service refuses with which number; 1 to 13 are its own (fiscal-server 8)."""
+"""Which document the tax service refuses with which number; 1 to 13 are its own codes."""
 
 SCENES: dict[Res, Scene] = {
     Res.DEVICE_ERROR: unusable,
@@ -631,7 +631,7 @@ SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
 """How each code that refuses to go offline or online comes about."""
 
 PROTOCOL_A = dict(enumerate((1044, 1045, 1040, 1033, 1046, 1037, 1043, 1099, 1040, 1040, 1035, 1032, 1035), start=1))
-"""What the tax service's own codes become (fiscal-server 9.2)."""
+"""What the tax service's own codes become (docs/reference/tax-service.md#result-codes)."""
 
 
 def as_published(res: Res) -> str:

@@ -34,7 +34,7 @@ OTHER_TAXES = (
     Group(23, "С", vat=Fraction(20), on_top=True),
     Group(24, "Т", vat=Fraction(7), levy=Fraction("7.5"), on_top=True),
 )
-"""Groups of every algorithm, and such whose prices are without their taxes (fiscal-server 12)."""
+"""Groups of every algorithm, and groups whose prices do not include the taxes."""
 
 
 def spelled(group: Group) -> dict[str, Any]:

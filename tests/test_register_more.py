@@ -25,7 +25,7 @@ CARD = {"paysys": "VISA", "rrn": "123456789012", "cardmask": "411111******1111"}
 BY_CARD = {"type": 2, **CARD}
 
 TEXT_FORM = "data:text/plain;charset=windows-1251;base64,"
-"""How every text form begins (http-api 2.21)."""
+"""How every text form begins."""
 
 AMOUNTS = ("summary", "pays", "money", "cash", "money_transfer", "taxes", "safe", "safe_start_shift")
 """What a report counts."""

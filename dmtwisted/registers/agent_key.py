@@ -121,7 +121,7 @@ class AgentKey:
 
         :raises Refused: 2003, always.
         """
-        raise Refused(Res.KEY_UNREADABLE, f"the key lies with the signing agent {self._url}; replace it there")
+        raise Refused(Res.KEY_UNREADABLE, f"the key is kept by the signing agent {self._url}; replace it there")
 
     def allow(self, document: Document) -> None:
         """Note whether another key may begin with ``document``."""

@@ -28,7 +28,7 @@ class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if CASH in self.pay_types:
             raise ValueError("pay_types: cash does not go to the terminal")
         if len(set(self.pay_types)) < len(self.pay_types):
-            raise ValueError("pay_types: a payment type stands there twice")
+            raise ValueError("pay_types: a payment type is listed twice")
 
 
 class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

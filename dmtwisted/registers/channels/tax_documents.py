@@ -410,19 +410,5 @@ def _turnover(side: ReportSide, desk: Desk) -> Turnover:
             for code, name, exact, up, down in side.pays
             if exact or up - down
         ),
-        taxes=tuple(_z_row(row) for row in taxes if row.turnover or row.sum),
-    )
-
-
-def _z_row(row: TaxRow) -> ZTaxRow:
-    return ZTaxRow(
-        type=row.type,
-        name=row.name,
-        letter=row.letter,
-        prc=row.prc,
-        sign=row.sign,
-        turnover=row.turnover,
-        turnoverdiscount=row.turnoverdiscount,
-        sourcesum=row.sourcesum,
-        sum=row.sum,
+        taxes=tuple(ZTaxRow(**vars(row)) for row in taxes if row.turnover or row.sum),
     )
