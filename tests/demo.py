@@ -25,7 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import CASH, PAY_TYPES, Group, Tax, Till, discounted, goods, reckon
+from tests.oracle import CASH, PAY_TYPES, Group, Tax, Till, calculate, discounted, goods
 
 ROOT = Path(__file__).parent.parent
 REGISTER = "test"
@@ -78,7 +78,7 @@ SAFE = ("safe", 0, "")
 
 
 def kopecks(value: object) -> int:
-    """An amount in hryvnias, as it was sent or reckoned, in kopecks."""
+    """An amount in hryvnias, as it was sent or calculated, in kopecks."""
     amount = (value if isinstance(value, Fraction) else Fraction(str(value))) * 100
     assert amount.denominator == 1, value
     return int(amount)
@@ -118,7 +118,7 @@ class Books:
     def receipt(self, receipt: Mapping[str, Any], *, sold: bool) -> None:
         """A sale, or a return."""
         side, sign = ("p", 1) if sold else ("m", -1)
-        figures = reckon(receipt, self._till)
+        figures = calculate(receipt, self._till)
         entry: Moves = Counter({("receipt", 0, f"count_{side}"): 1})
         entry["summary", 0, f"base_{side}"] = kopecks(figures.exact)
         entry["summary", 0, f"disc_{side}"] = kopecks(figures.taken_off)

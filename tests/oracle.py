@@ -6,7 +6,7 @@ has to be, or which rules are broken. The rules are those of the specification (
 1. A row comes to its ``cost``, else to price times quantity; then its discounts are taken off.
 2. The rows come to ``sum``; then the receipt's discounts are taken off: a percentage of each row, or an amount in
    proportion to the rows, and what rounding leaves over falls on the last one.
-3. Taxes are reckoned for each tax group, by its algorithm, and rounded once.
+3. Taxes are calculated for each tax group, by its algorithm, and rounded once.
 4. Cash is rounded, by the till or by us; payments come to what is to be paid, change left out.
 
 Rules are looked at in this order, rows and payments one after the other. Where several rules of one step are
@@ -332,7 +332,7 @@ def _pays(receipt: Mapping[str, Any], till: Till, owed: Fraction) -> list[tuple[
     return pays
 
 
-def reckon(receipt: Mapping[str, Any], till: Till) -> Figures:
+def calculate(receipt: Mapping[str, Any], till: Till) -> Figures:
     """What ``receipt`` comes to.
 
     :raises Broken: with the codes of the rules that it breaks first.

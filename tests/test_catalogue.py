@@ -285,7 +285,7 @@ def twice_online(shop: Shop) -> Refused | None:
 
 
 def lost_end(shop: Shop) -> Refused | None:
-    """A register comes back online, does not hear of it, and is told to come back again."""
+    """A register comes back online, does not learn of it, and is to come back again."""
     offline(shop)
     shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"})
     assert switch(shop, "online") is not None
@@ -693,7 +693,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     def test_own_driver(self) -> None:
-        """Each code that keys and signing bring is told with its published action, and nothing was sold."""
+        """Each code of keys and signing has its published action, and nothing was sold."""
         for res, play in PRRO_SCENES.items():
             shop = PrroShop(self)
             told = play(shop)
@@ -754,7 +754,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertIs(failure.value.action, Action.CORRECT)
 
     def test_open_batch(self) -> None:
-        """1074 is a warning while a payment of the register has no receipt yet, and tells where that is seen."""
+        """1074 is a warning while a payment of the register has no receipt yet, and says where to see it."""
         shop = Shop(self, whole=True)
         shop.settings(batch={"terminal": "pos"}, offline_allowed=False)
         shop.open_shift()
@@ -776,7 +776,7 @@ class ProducedTests(SynchronousTestCase):
 
     @promises("3.2.2.1")
     def test_unknown_outcome(self) -> None:
-        """1084 has res_action 2 when nobody knows what became of the receipt, 1 when it was refused."""
+        """1084 has res_action 2 when it is unknown what became of the receipt, 1 when it was refused."""
         shop = Shop(self)
         shop.open_shift()
         for then, action in (("lost_after", 2), ("lost_before", 2), ("refuse", 1)):
@@ -785,7 +785,7 @@ class ProducedTests(SynchronousTestCase):
             self.assertEqual((answer["res"], answer["res_action"]), (1084, action), then)
 
     def test_codes_of_the_tax_service(self) -> None:
-        """Each code of protocol A becomes its line of the catalogue, and is told with its own number."""
+        """Each code of protocol A becomes its line of the catalogue, with its own number."""
         shop = Shop(self)
         shop.open_shift()
         for code, wanted in PROTOCOL_A.items():

@@ -170,7 +170,7 @@ class _Collisions(_Case):
 
     @promises("3.2.1.1", "3.2.1.2", "3.2.3.1", "3.2.3.4", "2.3.res_action", "3.3.only-success")
     def test_refused(self) -> None:
-        """What was refused or never sent did not happen: nothing stands otherwise and the tag finds nothing."""
+        """What was refused or never sent did not happen: nothing changed, and the tag finds nothing."""
         before = self.calm()
         for fault, shop in self.each_after(*REFUSED, *UNREACHABLE):
             self.assertEqual(len(shop.ledger(status="refused")), int(fault.then == "refuse"), fault)
@@ -190,7 +190,7 @@ class _Collisions(_Case):
 
     @promises("3.2.2.1", "3.2.2.2", "3.2.2.3")
     def test_lost_before(self) -> None:
-        """A document that was lost on its way is void: the next task tells so, whatever it is."""
+        """A document that was lost on its way is void: the next task shows it, whatever it is."""
         before = self.calm()
         for fault, shop in self.each_after(*LOST_BEFORE):
             self.assertEqual(standing(shop), before, fault)
@@ -222,7 +222,7 @@ class _Collisions(_Case):
 
     @promises("3.2.2.1", "3.2.2.2", "3.2.2.3")
     def test_lost_after(self) -> None:
-        """A document whose answer was lost counts: the next task tells so, whatever it is."""
+        """A document whose answer was lost counts: the next task shows it, whatever it is."""
         after = self.calm(TAG)
         for fault, shop in self.each_after(*LOST_AFTER):
             self.assertEqual(standing(shop), after, fault)
@@ -526,7 +526,7 @@ class ClosingTests(SynchronousTestCase):
             self.assertEqual(shop.fiscal(10)["res"], 1092, then)
 
     def test_next_morning(self) -> None:
-        """A closing that comes a night later is dated anew: the tax service takes none that is so old."""
+        """A closing that comes a night later gets a new time: the tax service takes none that is so old."""
         for then, shop in self.each():
             shop.clock.advance(12 * 3600)
             self.assertEqual(result(shop.fiscal(11, "z")), (0, 0, 2), then)
@@ -596,7 +596,7 @@ class OpenCollisionTests(SynchronousTestCase):
         self.assertEqual(len(shop.ledger()), 3)
 
     def test_status_and_number(self) -> None:
-        """Status and number are told meanwhile, as they were before, with the warning 1075 in two languages."""
+        """Status and number are answered meanwhile, as they were before, with the warning 1075 in two languages."""
         text = {
             "uk": "Колізію не усунуто, не вдалося дізнатися про останній оброблений чек",
             "en": "The collision is not repaired, the last processed receipt could not be learned",
@@ -698,7 +698,7 @@ class OpenCollisionTests(SynchronousTestCase):
         self.assertEqual(result(self.shop.fiscal(1, TAG, "bar", receipt=sale(99))), (0, 0, 1))
 
     def test_store_fails_meanwhile(self) -> None:
-        """A store that fails while a collision is open is told as such, and makes nothing worse."""
+        """A store that fails while a collision is open is reported as such, and makes nothing worse."""
         self.shop.store.broken = True
         for answer in (self.shop.sell(20, TAG), self.shop.look_up(TAG), self.shop.fiscal(10)):
             self.assertEqual(result(answer), (1082, 1, 3))

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.demo import CARD, CARD_DATA, SAFE, TILL, WITHOUT_RATE, Books, Comparison, Moves, hryvnias, kopecks, told
-from tests.oracle import CASH, GROUPS, PAY_TYPES, Broken, Figures, Group, Silent, Till, discounted, goods, reckon
+from tests.oracle import CASH, GROUPS, PAY_TYPES, Broken, Figures, Group, Silent, Till, calculate, discounted, goods
 from tests.oracle import taxes as taxes_of
 from tests.shop import Shop
 from tests.specification import promises
@@ -64,7 +64,7 @@ class Customers:
         while True:
             body = self._body()
             try:
-                return body, reckon(body, self._till)
+                return body, calculate(body, self._till)
             except (Broken, Silent):
                 # A discount that left nothing, or cash that was rounded to nothing: another customer.
                 continue
@@ -85,7 +85,7 @@ class Customers:
                 member, value = wrong[slip]
                 self._dice.choice(body["rows"])[member] = value
             try:
-                reckon(body, self._till)
+                calculate(body, self._till)
             except Broken as broken:
                 return body, broken.codes
             except Silent:

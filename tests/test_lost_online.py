@@ -64,7 +64,7 @@ class LostCase(SynchronousTestCase):
         return answer
 
     def lose(self, arrived: bool, tag: str = "a", amount: float = 50) -> None:
-        """Sell; the answer is lost, and then nobody is there."""
+        """Sell; the answer is lost, and then the server is away."""
         # A register that doubts the link would ask for the time first.
         self.shop.built()._channel._skew = 0.0
         self.shop.rules({"on": "sale", "then": ARRIVED[arrived]}, *GONE)
@@ -97,7 +97,7 @@ class LostCase(SynchronousTestCase):
         return totals.decode(self.shop.done(self.shop.store.register_state(n)))
 
     def close(self, sales: int) -> None:
-        """Close the shift: the server, which reckons the Z from what counts there, has ``sales`` kopecks too."""
+        """Close the shift: the server, which calculates the Z itself, has ``sales`` kopecks too."""
         self.told(self.do(11, "z at the end"))
         z = self.shop.taken()[-2]
         self.assertEqual(z.zreprealiz.sum, sales)
@@ -166,7 +166,7 @@ class RevokedTests(LostCase):
             self.told(self.do(11, "z"))
 
     def test_comes_home_by_itself(self) -> None:
-        """Nobody asked for it, so nobody has to bring it home."""
+        """The register went by itself, so it comes back by itself."""
         self.lose(arrived=True)
         self.told(self.sell(50, "a"))
         self.shop.rules()
@@ -191,7 +191,7 @@ class RevokedTests(LostCase):
         self.close(10100)
 
     def test_journal(self) -> None:
-        """The journal tells what became of the online copy: nobody knows yet, then revoked, or never arrived."""
+        """The journal says what became of the online copy: unknown yet, then revoked, or never arrived."""
         for arrived, became in ((True, "revoked"), (False, "absent")):
             self.setUp()
             self.lose(arrived)
@@ -235,7 +235,7 @@ class WaitsTests(LostCase):
         self.waits()
 
     def test_server_is_there(self) -> None:
-        """A server that tells its time is asked again: one lost question takes nothing offline."""
+        """A server that returns its time is asked again: one lost query takes nothing offline."""
         self.lose(arrived=True)
         self.shop.rules({"on": "probe", "then": "lost_before"})
         self.waits()
@@ -263,7 +263,7 @@ class WaitsTests(LostCase):
         self.told(self.do(11, "z"), 1075, 2)
 
     def test_without_tag(self) -> None:
-        """A sale without a tag waits: nobody could tell its repeat from another sale."""
+        """A sale without a tag waits: its repeat could not be told from another sale."""
         self.lose(True, "")
         self.waits("")
 
@@ -290,7 +290,7 @@ class WaitsTests(LostCase):
 
 
 class HomeTests(LostCase):
-    """What the tax service has under the number decides, each time anew."""
+    """What the tax service has under the number decides, each time again."""
 
     def test_other_document(self) -> None:
         """Another machine's document under the number is 1074: nothing is handed in, and the shop sells on."""
@@ -362,7 +362,7 @@ class ShownTests(WebCase):
     """``GET /dm/api/v3/operations``."""
 
     def test_told(self) -> None:
-        """The refused operation tells what became of its online copy, in the caller's language; others do not."""
+        """The refused operation says what became of its online copy, in the caller's language; others do not."""
         shop = PrroShop(self, "one", offline_after_lost_answer="revoke")
         self.shop, self.door = shop, Door(shop.core)
         self.assertEqual(shop.fiscal(0, "opening", "one")["res"], 0)
@@ -404,7 +404,7 @@ class PowerCutTests(LostCase):
                 yield f"{how} write {n}"
 
     def begin(self) -> None:
-        """Repeat the tag while nobody is there."""
+        """Repeat the tag while the server is away."""
         fiscal = {"task": 1, "receipt": sale(50)}
         self.shop.asked({"ver": 6, "device": "one", "tag": "a", "type": 1, "fiscal": fiscal})
 

@@ -17,7 +17,7 @@ class MomentsTests(SynchronousTestCase):
     """What is kept beside an operation."""
 
     def test_round_trip(self) -> None:
-        """What is kept is read again; nothing, and what was kept by somebody else, is nothing."""
+        """What is kept is read again; nothing, and what other operations keep, is nothing."""
         way = {7: Moments(1, 2, 3), 8: Moments(4)}
         self.assertEqual(kept.decode(kept.encode(Kept(way))).way, way)
         self.assertEqual(kept.encode(Kept()), b"")
@@ -49,7 +49,7 @@ class JournalTests(SynchronousTestCase):
         self.assertEqual(self.way("one", "z"), {2: Moments(now, now, now), 3: Moments(now, now, now)})
 
     def test_lost_answer(self) -> None:
-        """While nobody knows there is no answer; when it was asked after, sending keeps its time."""
+        """While the outcome is unknown there is no answer; when it was looked up, sending keeps its time."""
         self.assertEqual(self.shop.fiscal(0, "open", device="one")["res"], 0)
         first = self.shop.core.clock.now()
         self.prro.rules({"on": "sale", "then": "lost_after"})
@@ -60,6 +60,6 @@ class JournalTests(SynchronousTestCase):
         self.assertEqual(self.way("one", "sale-1"), {2: Moments(first, first, self.shop.core.clock.now())})
 
     def test_training(self) -> None:
-        """A register with nobody at the other end keeps none."""
+        """A register without a link keeps none."""
         self.assertEqual(self.shop.fiscal(0, "open")["res"], 0)
         self.assertEqual(self.way("test", "open"), {})

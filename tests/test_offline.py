@@ -32,7 +32,7 @@ class ControlNumberTests(SynchronousTestCase):
             self.assertEqual(fiscal_number(session, int(ordinal), control), vector.fiscal_number, vector.source)
 
     def test_never_zero(self) -> None:
-        """A control number lies between 1 and 9999."""
+        """A control number is between 1 and 9999."""
         found = {control_number("1", "01012026", "000000", n, "4000000001", "1") for n in range(30_000)}
         self.assertEqual((min(found), max(found)), (1, 9999))
 
@@ -75,7 +75,7 @@ class GoOfflineTests(OfflineCase):
 
     @promises("3.1b.1")
     def test_offline_receipt(self) -> None:
-        """An offline receipt has a number of the register's own, is marked offline and reaches nobody."""
+        """An offline receipt has a number of the register's own, is marked offline and is not sent."""
         before = self.numbers()
         self.assertEqual(self.go("offline"), 0)
         info = self.shop.sell(20, "off-1")["info"]
@@ -137,7 +137,7 @@ class GoOfflineTests(OfflineCase):
         self.assertEqual(self.go("online"), 0)
 
     def test_warnings(self) -> None:
-        """Hours offline, numbers left and days of the key are told before they run out, with the figure."""
+        """Answers warn of hours offline, numbers left and days of the key before they run out, with the figure."""
         self.shop.settings(warn_offline_numbers=20_000, warn_shift_h=1000, key_valid_to="2026-09-27")
         self.go("offline")
         self.shop.clock.advance(30 * HOUR)
@@ -212,7 +212,7 @@ class GoOnlineTests(OfflineCase):
         self.assertEqual(self.go("online"), 0)
 
     def test_power_cut_while_offline(self) -> None:
-        """An offline receipt whose outcome was not stored is void, and its tag makes it anew with its number."""
+        """An offline receipt whose outcome was not stored is void, and its tag makes it again with its number."""
         self.go("offline")
         broken: Any = self.shop.store.conclude
 

@@ -141,7 +141,7 @@ class SwitchTests(SwitchCase):
 
     @promises("3.2.2.1")
     def test_unknown_is_settled_first(self) -> None:
-        """A document that left is asked for; while nobody answers nothing is made a second time offline: 1075."""
+        """A document that left is looked up; while there is no answer nothing is made a second time offline: 1075."""
         self.shop.scenario({"on": "sale", "then": "lost_after"}, *GONE)
         answer = self.shop.sell(20, "a")
         self.assertEqual((answer["res"], answer["res_action"]), (1084, 2))
@@ -167,7 +167,7 @@ class SwitchTests(SwitchCase):
         self.assertEqual(self.shop.ask(body)["res"], 0)
 
     def test_told(self) -> None:
-        """How the register stands tells since when it is offline, and that nobody asked for it."""
+        """The register's state has the time since when it is offline, and that it went by itself."""
         register = self.shop.core.devices.by_name("test").built
         self.shop.scenario(AWAY)
         self.shop.sell()
@@ -242,7 +242,7 @@ class PowerCutTests(SwitchCase):
 
 
 class HomecomingTests(SwitchCase):
-    """The way home, which nobody asked for either."""
+    """The way back online, which the register takes by itself too."""
 
     def away(self, receipts: int = 2) -> None:
         """Go offline by itself and sell."""
@@ -304,7 +304,7 @@ class HomecomingTests(SwitchCase):
         self.assertEqual(len(self.shop.ledger(kind="sale")), 250 + served)
 
     def test_silent(self) -> None:
-        """A question that nobody answers holds up no till, and there is one at a time."""
+        """A query without an answer holds up no till, and there is one at a time."""
         self.away()
         self.shop.scenario({"on": "any", "then": "silent", "times": 0}, {"on": "probe", "then": "silent", "times": 0})
         self.shop.clock.pump([1] * 62)
@@ -328,7 +328,7 @@ class HomecomingTests(SwitchCase):
                 self.assertEqual(len(self.shop.ledger(kind="sale")), 121 if package < 2 else 120, (then, package))
 
     def test_refused(self) -> None:
-        """Why the tax service does not take it is told in the register's state until it does."""
+        """The register's state says why the tax service refuses, until it accepts."""
         self.away()
         self.shop.scenario({"on": "any", "then": "refuse", "code": "1042", "times": 0})
         self.shop.clock.pump([1] * 62)
@@ -387,7 +387,7 @@ class LimitTests(SwitchCase):
         self.assertEqual((answer["res"], answer["res_action"]), (1050, 1))
 
     def test_next_month(self) -> None:
-        """With the next month, in Kyiv, the hours begin anew."""
+        """With the next month, in Kyiv, the hours begin again."""
         self.set_state(offline_month=totals.OfflineMonth("202609", 168 * HOUR * 1000))
         # 21 September 09:00 to 30 September 23:59:59.
         self.shop.clock.advance(9 * 24 * HOUR + 15 * HOUR - 1)

@@ -1,4 +1,4 @@
-"""Receipts by the thousand, each reckoned twice: by the register and by the oracle.
+"""Receipts by the thousand, each calculated twice: by the register and by the oracle.
 
 A usual run tries 2,000 receipts; with ``DMTWISTED_DEEP=1`` in the environment it tries a million.
 """
@@ -85,7 +85,7 @@ def asked(members: dict[str, Any]) -> ReceiptRequest:
     return fiscal.receipt
 
 
-def reckoned(members: dict[str, Any], till: Till) -> Receipt:
+def calculated(members: dict[str, Any], till: Till) -> Receipt:
     """What our register makes of the receipt."""
     register_settings, rates = REGISTERS[till]
     return receipt(asked(members), register_settings, rates, "till")
@@ -93,7 +93,7 @@ def reckoned(members: dict[str, Any], till: Till) -> Receipt:
 
 @contextmanager
 def told_with(members: dict[str, Any], till: Till) -> Iterator[None]:
-    """A failure in this block tells the receipt, which trial would not."""
+    """A failure in this block shows the receipt, which trial would not."""
     try:
         yield
     except Exception as error:
@@ -343,7 +343,7 @@ class CatalogueTests(SynchronousTestCase):
 
 
 class ReceiptTests(SynchronousTestCase):
-    """Receipts of tills, reckoned twice."""
+    """Receipts of tills, calculated twice."""
 
     def assertAgrees(self, told: Receipt, figures: Figures) -> None:
         """Every sum, tax and total of the receipt is the oracle's."""
@@ -415,11 +415,11 @@ class ReceiptTests(SynchronousTestCase):
         with told_with(members, till):
             told, code = None, 0
             try:
-                told = reckoned(members, till)
+                told = calculated(members, till)
             except Refused as refused:
                 code = refused.res.code
             try:
-                figures = oracle.reckon(members, till)
+                figures = oracle.calculate(members, till)
             except Broken as broken:
                 event(f"refused with {code}")
                 self.assertIn(code, broken.codes)
@@ -440,7 +440,7 @@ class ReceiptTests(SynchronousTestCase):
         """Whatever arrives comes to a receipt that adds up, or to a refusal of the catalogue."""
         with told_with(members, till):
             try:
-                told = reckoned(members, till)
+                told = calculated(members, till)
             except Refused as refused:
                 self.assertIs(Res.by_code(refused.res.code), refused.res)
                 self.assertTrue(refused.errortxt("uk") and refused.errortxt("en"))

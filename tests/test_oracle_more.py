@@ -62,7 +62,7 @@ def said(info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def reckoned(body: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
+def calculated(body: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
     """The same sums by the oracle."""
     kept: dict[int, int] = {}
     for paid in body["pays"]:
@@ -104,11 +104,11 @@ class AnswerTests(SynchronousTestCase):
             answer = shop.fiscal(task, receipt={**body, "not_check_safe": True})
             sent = json.dumps({"seed": seed, "task": task, "receipt": body}, ensure_ascii=False)
             self.assertEqual((answer["res"], answer["errortxt"]), (0, ""), sent)
-            self.assertEqual(said(answer["info"]), reckoned(body, figures), sent)
+            self.assertEqual(said(answer["info"]), calculated(body, figures), sent)
             if task in (SALE, RETURN):
                 books.receipt(body, sold=task == SALE)
             else:
-                kept = reckoned(body, figures)["pays"]
+                kept = calculated(body, figures)["pays"]
                 books.money(
                     [{"type": code, "sum": Fraction(paid, 100)} for code, paid in kept.items()],
                     came_in=task == INCOME,

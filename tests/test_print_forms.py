@@ -627,7 +627,7 @@ class HeadTests(SynchronousTestCase):
         self.assertNotIn("КОПІЯ", printed(sale()))
 
     def test_comments(self) -> None:
-        """What the till wrote above and below the receipt stands there, line by line."""
+        """The till's text above and below the receipt is there, line by line."""
         lines = printed(changed(comment_up="Столик 5\nДва гості", comment_down="Гарного дня"))
         up = lines.index("Столик 5")
         self.assertEqual(lines[up + 1], "Два гості")
@@ -703,7 +703,7 @@ class PaymentTests(SynchronousTestCase):
     """How it is paid: lines 11 to 19 of the form."""
 
     def test_card(self) -> None:
-        """What the bank told stands above the payment, in the order of the law."""
+        """The bank's data are above the payment, in the order of the law."""
         self.assertEqual(
             paid_by(),
             [
@@ -740,7 +740,7 @@ class PaymentTests(SynchronousTestCase):
             self.assertIn(line, paid_by(Payment(type=2, name="Картка", sum=15000), **{member: "77"}))
 
     def test_no_terminal(self) -> None:
-        """A payment without a terminal is one line; a commission is told all the same."""
+        """A payment without a terminal is one line; a commission is printed all the same."""
         bare = Payment(type=2, name="Картка", sum=15000)
         self.assertEqual(paid_by(bare), ["БЕЗГОТІВКОВА: Картка, грн 150.00"])
         self.assertEqual(paid_by(bare, commission=50), ["Комісія 0.50", "БЕЗГОТІВКОВА: Картка, грн 150.00"])
@@ -781,7 +781,7 @@ class PaymentTests(SynchronousTestCase):
         )
 
     def test_comments(self) -> None:
-        """What is written to a payment stands above and below it."""
+        """A payment's comments are above and below it."""
         pay = Payment(type=0, name="Готівка", sum=100, comment="а", comment_up="б", comment_down="в")
         self.assertEqual(paid_by(pay), ["б", "ГОТІВКА, грн 1.00", "а", "в"])
 
@@ -814,7 +814,7 @@ class TotalTests(SynchronousTestCase):
         self.assertEqual(taxed(NO_VAT), ["Без ПДВ Б 0.00"])
 
     def test_on_top(self) -> None:
-        """Taxes that the prices do not hold are told: they are between the sum and what is to be paid."""
+        """Taxes that the prices do not include are printed: they are between the sum and the amount due."""
         self.assertEqual(taxed(on_top=850), ["ПДВ А 20.00% 8.50", "Податки понад ціну 8.50"])
 
     def test_rounding(self) -> None:
@@ -829,13 +829,13 @@ class TotalTests(SynchronousTestCase):
         self.assertLess(lines.index("СУМА 229.83"), lines.index("ДО СПЛАТИ 229.80"))
 
     def test_change(self) -> None:
-        """The change stands below what was tendered."""
+        """The change is below the money given."""
         lines = printed(sale(EVERYTHING))
         change = lines.index("Решта 20.20")
         self.assertEqual(lines[change - 1], "Отримано 100.00")
 
     def test_no_change(self) -> None:
-        """A sale tells its change also when there is none, however it was paid."""
+        """A sale prints its change also when there is none, however it was paid."""
         for pay in (IN_CASH, BY_CARD):
             self.assertIn("Решта 0.00", printed(changed(pays=(pay,))))
 
@@ -944,7 +944,7 @@ class OrderTests(SynchronousTestCase):
     )
 
     def test_order(self) -> None:
-        """Every requisite of the law is there and stands below the one before it, on any paper."""
+        """Every requisite of the law is there, below the one before it, on any paper."""
         good = msgspec.structs.replace(BRANDY, name="Сироп", code1="4820000000017")
         receipt = msgspec.structs.replace(EVERYTHING, goods=(good,), pays=(BY_CARD, IN_CASH), taxes=(EXCISE,))
         paper = sale(receipt, offline=OfflineMark("5008.3.4758", "cdd6"))
@@ -1008,7 +1008,7 @@ class OtherDocumentTests(SynchronousTestCase):
         self.assertNotIn("Решта", " ".join(lines))
 
     def test_storno(self) -> None:
-        """A storno names the receipt that it takes back and tells what was in it; nothing was tendered now."""
+        """A storno names the receipt that it takes back and prints its content; no money is given now."""
         reverses = Reversed(documents.SALE, 16, "TEST_16")
         lines = printed(document(documents.STORNO, receipt=EVERYTHING, reverses=reverses))
         for line in ("Скасовано чек № TEST_16, ВН 16", "Кава зернова 51.00 А", "СУМА СТОРНО 229.80"):
@@ -1017,7 +1017,7 @@ class OtherDocumentTests(SynchronousTestCase):
             self.assertNotIn(word, " ".join(lines))
 
     def test_storno_of_cash(self) -> None:
-        """A storno of a cash-in tells the cash."""
+        """A storno of a cash-in prints the cash."""
         paper = document(documents.STORNO, cash=IN_CASH, reverses=Reversed(documents.CASH_IN, 16, "TEST_16"))
         self.assertIn("СУМА 79.80", printed(paper))
 
@@ -1054,7 +1054,7 @@ class ReportTests(SynchronousTestCase):
         )
 
     def test_notices(self) -> None:
-        """Test, copy and offline are told as on a receipt."""
+        """Test, copy and offline are printed as on a receipt."""
         lines = lines_of(z_form(dtype=0, isoffline=True, copy=True))
         self.assertEqual(lines[:2], ["ТЕСТОВИЙ НЕФІСКАЛЬНИЙ ДОКУМЕНТ", "КОПІЯ"])
         self.assertEqual(lines[-2:], ["ТЕСТОВИЙ НЕФІСКАЛЬНИЙ ДОКУМЕНТ", "КОПІЯ"])
@@ -1070,7 +1070,7 @@ class ReportTests(SynchronousTestCase):
             self.assertNotIn(word, " ".join(lines))
 
     def test_settled(self) -> None:
-        """What was paid in the end is told when rounding or taxes on top make it another sum, on both sides."""
+        """The amount paid is printed when rounding or taxes on top make it another sum, on both sides."""
         lines = lines_of(x_form(ShiftTotals(base_p=1003, calc_p=1000, base_m=503, calc_m=500)))
         self.assertIn("Сплачено 10.00", lines)
         self.assertIn("Видано 5.00", lines)
@@ -1344,7 +1344,7 @@ class AnySaleTests(SynchronousTestCase):
 
     @given(sales_of(names))
     def test_amounts_are_pairs(self, paper: Document) -> None:
-        """An amount stands at the right edge of every paper: it is the second half of a pair."""
+        """An amount is at the right edge of every paper: it is the second half of a pair."""
         form = receipt_form(paper, "TEST_17")
         rights = [part.right for part in form if isinstance(part, Pair)]
         assert paper.receipt is not None

@@ -60,7 +60,7 @@ class PrroCase(SynchronousTestCase):
         return self.do(1, tag, device, receipt=sale(amount))
 
     def assertTold(self, answer: dict[str, Any], res: int, action: int | None = None) -> None:
-        """``answer`` tells ``res``, and ``res_action`` if one is given."""
+        """``answer`` has ``res``, and ``res_action`` if one is given."""
         self.assertEqual(answer["res"], res, answer)
         if action is not None:
             self.assertEqual(answer["res_action"], action, answer)
@@ -79,7 +79,7 @@ def _code_of(failure: Failure) -> int:
 
 
 class DayTests(PrroCase):
-    """What is sold stands at the tax service, signed by the register's key."""
+    """What is sold is at the tax service, signed by the register's key."""
 
     def test_day(self) -> None:
         """Open, cash, sale, return, withdrawal, storno, X and Z: every document is there once, the totals agree."""
@@ -197,7 +197,7 @@ class DayTests(PrroCase):
         self.assertEqual(names, [old, old, old, new, new, new, new])
 
     def test_outlet_not_readable(self) -> None:
-        """What cannot be read of the outlet is asked for anew; what the store does not confirm is not used."""
+        """An outlet that cannot be read is asked for again; one that the store does not confirm is not used."""
         self.shop.add_register("bare", FIRST + 1, fis_code="", name="", shopname="", shopad="")
         self.shop.load_key("bare", keys().cashier)
         place = f"outlet.{self.shop.core.devices.by_name('bare').row.dev_id}"
@@ -212,7 +212,7 @@ class DayTests(PrroCase):
         raise StoreFailed("database or disk is full")
 
     def test_check(self) -> None:
-        """A register can be tried without effect; what stands in the way is told."""
+        """A register can be tried without effect; the answer says what is wrong."""
         self.shop.done(self.shop.built().check())
         self.shop.rules({"on": "probe", "then": "unreachable"})
         failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().check()), Refused)
@@ -231,7 +231,7 @@ class DayTests(PrroCase):
         self.assertTold(self.do(11), 0)
 
     def test_used_elsewhere(self) -> None:
-        """A register that another program has used goes on at the number where the tax service stands."""
+        """A register that another program has used goes on with the tax service's number."""
         self.assertTold(self.do(11), 0)
         self.shop.add_register("moved", FIRST)
         self.shop.load_key("moved", keys().cashier)
@@ -257,14 +257,14 @@ class LostAnswerTests(PrroCase):
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_lost_before(self) -> None:
-        """What never arrived is made anew under the same number."""
+        """What never arrived is made again under the same number."""
         self.shop.rules({"on": "sale", "then": "lost_before"})
         self.assertTold(self.sell(50, "a"), 1084, 2)
         self.assertTold(self.sell(50, "a"), 0)
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_garbage(self) -> None:
-        """Half an answer, noise and 5xx are no answers: the sale is asked for, and stands there once."""
+        """Half an answer, noise and 5xx are no answers: the sale is looked up, and is there once."""
         for number, code in enumerate(("", "200", "500", "503")):
             self.shop.rules({"on": "sale", "then": "garbage", "code": code})
             self.assertTold(self.sell(50, f"tag {number}"), 1084, 2)
@@ -328,7 +328,7 @@ class LostAnswerTests(PrroCase):
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_foreign_ticket(self) -> None:
-        """A ticket that somebody else signed proves nothing, whatever it says."""
+        """A ticket with another signature proves nothing, whatever it says."""
         stranger = Authority(keys().authority._now).issue("Stranger")
         seal, self.shop.far_end._seal = self.shop.far_end._seal, _seal_of(stranger)
         self.assertTold(self.sell(50, "a"), 1084, 2)
@@ -338,7 +338,7 @@ class LostAnswerTests(PrroCase):
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_closing_next_morning(self) -> None:
-        """A closing that never arrived is dated anew after a night, and found when its answer is lost too."""
+        """A closing that never arrived gets a new time after a night, and is found when its answer is lost too."""
         for fault, again in (("unreachable", "lost_before"), ("lost_before", "lost_after")):
             self.shop = PrroShop(self, "one")
             self.assertTold(self.do(0, "opening"), 0)
@@ -357,7 +357,7 @@ class LostAnswerTests(PrroCase):
             self.assertEqual((closing.ordertime.hour, closing.ordernum), (21, 4))
 
     def test_closing_15_minutes_later(self) -> None:
-        """A closing keeps its time for a quarter of an hour to the millisecond, and is dated anew from then on."""
+        """A closing keeps its time for a quarter of an hour to the millisecond, and gets a new one from then on."""
         for late, minutes in ((0.002, 0), (0.0, 15)):
             self.shop = PrroShop(self, "one")
             self.assertTold(self.do(0, "opening"), 0)
@@ -381,7 +381,7 @@ class RefusalTests(PrroCase):
     """What the tax service refuses, in its own words."""
 
     def test_codes(self) -> None:
-        """Each of its codes has a result; its number stands in the text, its words beside it; nothing was sold."""
+        """Each of its codes has a result, with its number in the text and its words beside it; nothing was sold."""
         wanted = {1: 1044, 2: 1045, 3: 1040, 4: 1033, 5: 1046, 6: 1037, 7: 1043, 8: 1099, 9: 1040, 11: 1035, 12: 1032}
         for code, res in {**wanted, 1042: 1042}.items():
             self.shop.rules({"on": "sale", "then": "refuse", "code": str(code)})
@@ -401,7 +401,7 @@ class RefusalTests(PrroCase):
         self.assertTold(self.sell(50, "a"), 1084, 2)
 
     def test_words(self) -> None:
-        """Where one code stands for many reasons, the words tell which."""
+        """Where one code has many reasons, the words say which."""
         package = "Помилка обробки документа за № 2 в пакеті, дислокація 700: "
         for code, text, kind, res in (
             (9, "Помилки валідації XML: CHECK", "sale", 1038),
@@ -740,7 +740,7 @@ class KeyTests(SynchronousTestCase):
         self.assertIs(failure.value.res, Res.KEY_EXPIRES_SOON)
 
     def test_told(self) -> None:
-        """How a register stands tells whose key signs and how long, and nothing secret."""
+        """A register's state says whose key signs and until when, and nothing secret."""
         self.assertEqual(self.shop.done(self.shop.built().state())["signinfo"], "")
         self.shop.load_key("one", keys().cashier)
         state = self.shop.done(self.shop.built().state())
@@ -771,7 +771,7 @@ class KeyTests(SynchronousTestCase):
         self.assertEqual((told["days_left"], told["ends_soon"]), (2, True))
 
     def test_kept_by_an_earlier_version(self) -> None:
-        """A key that was kept without its serial number tells it once it has signed."""
+        """A key that was stored without its serial number has it once it has signed."""
         self.shop.load_key("one", keys().cashier)
         place = f"signing-key.{self.shop.core.devices.by_name('one').row.dev_id}"
         kept = json.loads(self.shop.done(self.shop.store.settings())[place])
@@ -821,7 +821,7 @@ class TaxObjectTests(WebCase):
         return answer.status, answer.json
 
     def test_listed(self) -> None:
-        """With a key alone the owner's outlets and registers are told; with a number from it the register opens."""
+        """With a key alone the owner's outlets and registers are listed; with a number from it the register opens."""
         self.prro.load_key("fresh", keys().cashier)
         status, told = self.asked()
         (outlet,) = told["tax_objects"]

@@ -123,7 +123,7 @@ def common(task: int, number: int, **members: Any) -> dict[str, Any]:
 
 
 class _WithShop(SynchronousTestCase):
-    """A shop whose register stands closed in the morning."""
+    """A shop whose register is closed in the morning."""
 
     def setUp(self) -> None:
         self.shop = Shop(self)
@@ -138,7 +138,7 @@ class _WithShop(SynchronousTestCase):
         return info
 
     def assertTells(self, told: Any, **wanted: Any) -> None:
-        """What is told has each wanted member with the right value of the right type."""
+        """The answer has each expected member with the right value of the right type."""
         self.assertEqual(written(part(told, wanted)), written(wanted))
 
     def x(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class RootTests(_WithShop):
         *("3.2.0.1", "3.2.0.2", "1.7a.1", "1.7b.1", "1.7c.1"),
     )
     def test_success(self) -> None:
-        """An answer repeats the request's source, device, tag, type and task, and tells of success."""
+        """An answer repeats the request's source, device, tag, type and task, and reports success."""
         self.shop.clock.advance(0.25)
         answer = self.shop.ask(
             {"ver": 6, "source": "till 3", "device": "test", "tag": "t", "type": 1, "fiscal": {"task": 0}}
@@ -243,7 +243,7 @@ class RootTests(_WithShop):
         self.assertTells(answer, type=1, task=1)
 
     def test_no_hidden_members_needed(self) -> None:
-        """Members of older tills and members that nobody knows are passed over."""
+        """Members of older tills and unknown members are ignored."""
         answer = self.shop.ask(
             {
                 "ver": 6,
@@ -262,7 +262,7 @@ class OpeningTests(_WithShop):
     """Task 0."""
 
     def test_info(self) -> None:
-        """An opening tells number, shift, cash, outlet and cashier."""
+        """An opening returns number, shift, cash, outlet and cashier."""
         header = {**OUTLET, "fisid": FISID, "dt": "21-09-2026 09:00:00", "cashier": "Оля", "isOffline": False}
         self.assertTells(
             self.done(self.shop.fiscal(0, cashier="Оля")), **common(0, 1, cashier="Оля", printheader=header)
@@ -299,7 +299,7 @@ class SaleTests(_WithShop):
         self.shop.open_shift()
 
     def test_info(self) -> None:
-        """A receipt tells its numbers, the cash afterwards and the link under its QR code."""
+        """A receipt returns its numbers, the cash afterwards and the link under its QR code."""
         qr = (
             f"https://cabinet.tax.gov.ua/cashregs/check?id={fiscal_number(2)}&date=20260921&time=090000"
             f"&fn={FISID}&sm=63.00"
@@ -456,7 +456,7 @@ class SaleTests(_WithShop):
         )
 
     def test_entry(self) -> None:
-        """The tax service is told what the buyer pays."""
+        """The tax service gets the amount that the buyer pays."""
         self.done(self.shop.fiscal(1, receipt=LUNCH))
         (entry,) = self.shop.ledger(kind="sale")
         self.assertEqual((entry.sum, entry.number, entry.ref), (6300, fiscal_number(2), "2"))
@@ -534,7 +534,7 @@ class CashTests(_WithShop):
         self.assertTells(info["printinfo"], sum_topay=50.25, task=4, fisdoctype=1, pays=[{"type": 0, "sum": 50.25}])
 
     def test_entries(self) -> None:
-        """The tax service is told of both."""
+        """The tax service gets both."""
         self.cash_in(200)
         self.done(self.shop.fiscal(4, cash={"type": 0, "sum": 50}))
         self.assertEqual(
@@ -589,7 +589,7 @@ class ReportTests(_WithShop):
         return papers
 
     def test_x(self) -> None:
-        """An X-report tells the totals of the shift and takes no number."""
+        """An X-report returns the totals of the shift and takes no number."""
         self.cash_in(500)
         self.done(self.shop.fiscal(1, receipt=LUNCH))
         self.done(self.shop.sell("10.30", autoround=True))
@@ -716,7 +716,7 @@ class ReportTests(_WithShop):
         )
 
     def test_x_changes_nothing(self) -> None:
-        """Any number of X-reports tell the same and reach nobody."""
+        """Any number of X-reports return the same and are not sent."""
         self.trade()
         before = len(self.shop.ledger())
         first = self.x()
@@ -752,7 +752,7 @@ class ReportTests(_WithShop):
         self.assertTells(self.x(), safe=round(500 + cash - 120.5, 2))
 
     def test_z(self) -> None:
-        """A Z-report tells what the X-report told, with a number and a fiscal number of its own."""
+        """A Z-report returns the same as the X-report, with a number and a fiscal number of its own."""
         self.trade()
         x = self.x()
         answer = self.shop.fiscal(11, cashier="Оля")
@@ -809,7 +809,7 @@ class ReportTests(_WithShop):
 
     @promises("3.3.tag-tasks.3")
     def test_x_is_fresh(self) -> None:
-        """An X-report is made anew each time, whatever tag comes with it."""
+        """An X-report is made again each time, whatever tag comes with it."""
         self.shop.sell(10)
         first = self.done(self.shop.fiscal(10, "report"))
         self.shop.sell(15)
@@ -837,7 +837,7 @@ class StatusTests(_WithShop):
 
     @promises("3.1a.1", "3.1b.1")
     def test_open(self) -> None:
-        """An open register tells since when, how much cash it holds and its last document."""
+        """An open register returns its opening time, its cash and its last document."""
         self.shop.open_shift()
         self.shop.sell("12.50")
         self.shop.clock.advance(60)
@@ -855,13 +855,13 @@ class StatusTests(_WithShop):
         )
 
     def test_number(self) -> None:
-        """The fiscal number is told by an open and by a closed register."""
+        """Open and closed registers return their fiscal number."""
         self.assertTells(self.done(self.shop.fiscal(20)), fisid=FISID, task=20, safe=0.0, dtype=0)
         self.shop.open_shift()
         self.assertTells(self.done(self.shop.fiscal(20)), fisid=FISID, task=20, docno="1")
 
     def test_leave_no_trace(self) -> None:
-        """Status and number reach nobody and take no number."""
+        """Status and number are not sent and take no number."""
         self.shop.open_shift()
         self.shop.fiscal(18)
         self.shop.fiscal(20)
@@ -1020,7 +1020,7 @@ class TagTests(_WithShop):
 
     @promises("2.2.tag.5", "2.3.tag.2")
     def test_generated(self) -> None:
-        """A task without a tag is given a UUID of its own, which is told and can be looked up."""
+        """A task without a tag gets a UUID, which the answer contains and which can be looked up."""
         answers = [self.shop.sell(10), self.shop.sell(10), self.shop.fiscal(3, cash={"sum": 1}), self.shop.fiscal(11)]
         tags = [answer["tag"] for answer in answers]
         self.assertEqual([str(UUID(tag)) for tag in tags], tags)
@@ -1046,7 +1046,7 @@ class TagTests(_WithShop):
         self.assertEqual(len(self.shop.ledger(kind="sale")), 5)
 
     def test_generated_on_refusal(self) -> None:
-        """A task that is refused tells the tag that it was given, too."""
+        """A refused task returns the tag that it was given, too."""
         tag = self.shop.sell(sum=1)["tag"]
         self.assertEqual(str(UUID(tag)), tag)
 
@@ -1101,7 +1101,7 @@ class TagTests(_WithShop):
         self.assertRepeats(again, first)
 
     def test_warning_beside_warning(self) -> None:
-        """The warning of a repeat stands beside the warnings of the first answer."""
+        """The warning of a repeat is added to the warnings of the first answer."""
         self.shop.clock.advance(25 * 3600)
         first = self.shop.sell(10, "t")
         self.assertEqual([warning["code"] for warning in first["warnings"]], [3003])
@@ -1297,7 +1297,7 @@ class RefusalTests(_WithShop):
 
     @promises("4.2.numbers.2")
     def test_unknown_task(self) -> None:
-        """307: a task number that no register has, which is told."""
+        """307: a task number that no register has; the answer contains it."""
         for task in (6, 7, 8, 9, 19, 24, 99, -5):
             self.assertRefused(self.shop.fiscal(task, receipt=sale(), cash={"sum": 1}), 307, str(task))
 
@@ -1316,7 +1316,7 @@ class RefusalTests(_WithShop):
                 self.assertRefused(answer, 1092, "закрит")
 
     def test_closed_before_content(self) -> None:
-        """1092: that the shift is closed is told before what is wrong with the receipt."""
+        """1092: a closed shift is reported before mistakes in the receipt."""
         self.closed()
         self.assertRefused(self.shop.fiscal(1), 1092)
         self.assertRefused(self.shop.sell(sum=5), 1092)
@@ -1337,7 +1337,7 @@ class RefusalTests(_WithShop):
         self.shop.open_shift("bar")
 
     def test_negative_cash(self) -> None:
-        """1063: a negative amount of cash in or out, wherever it stands."""
+        """1063: a negative amount of cash in or out, in whichever member."""
         for task in (3, 4):
             self.assertRefused(self.shop.fiscal(task, cash={"type": 0, "sum": -0.01}), 1063)
             self.assertRefused(self.shop.fiscal(task, receipt={"sum": -5}), 1063)
@@ -1523,6 +1523,6 @@ class BusyTests(_WithShop):
         self.assertEqual(self.shop.fiscal(1, device="bar", receipt=sale())["res"], 0)
 
     def test_unknown_device_is_not_busy(self) -> None:
-        """A request for a device that there is not is told so, whoever is busy."""
+        """A request for an unknown device is answered at once, whichever device is busy."""
         self.held()
         self.assertEqual(self.shop.fiscal(18, device="bar")["res"], 1091)

@@ -20,7 +20,7 @@ Told = dict[str, Any]
 DAY = 24 * 3600
 
 CARD = {"paysys": "VISA", "rrn": "123456789012", "cardmask": "411111******1111"}
-"""What a terminal tells of a card."""
+"""The data of a card from a terminal."""
 
 BY_CARD = {"type": 2, **CARD}
 
@@ -46,7 +46,7 @@ class _WithShop(SynchronousTestCase):
         return info
 
     def assertTells(self, told: Any, **wanted: Any) -> None:
-        """What is told has each wanted member with the right value of the right type."""
+        """The answer has each expected member with the right value of the right type."""
         self.assertEqual(written(part(told, wanted)), written(wanted))
 
     def assertRefused(self, answer: Told, code: int, *words: str, action: int = 3) -> None:
@@ -105,7 +105,7 @@ class ReturnTests(_WithShop):
         self.cash_in(100)
 
     def test_info(self) -> None:
-        """A return tells what a sale tells, under its own task, and lowers the drawer by its cash."""
+        """A return has the members of a sale, under its own task, and lowers the drawer by its cash."""
         info = self.done(self.shop.fiscal(2, receipt=LUNCH, cashier="Оля"))
         self.assertTells(
             info,
@@ -270,7 +270,7 @@ class WithdrawalTests(_WithShop):
         self.cash_in(100)
 
     def test_info(self) -> None:
-        """A withdrawal lowers the drawer and tells the card."""
+        """A withdrawal lowers the drawer and returns the card."""
         info = self.done(self.withdraw("30.50", comment_up="Видача", comment_down="Ок", commission="1.5"))
         self.assertTells(info, task=14, docno="3", doccode=fiscal_number(3), safe=69.5)
         self.assertTells(
@@ -372,7 +372,7 @@ class TurnoverTests(_WithShop):
         self.assertTells(self.done(self.turn_over(16, "30.50")), task=16, safe=69.5, printinfo={"sum_topay": 30.5})
 
     def test_entries(self) -> None:
-        """The tax service is told of both by their names."""
+        """The tax service gets both by their names."""
         self.turn_over(15, 30)
         self.turn_over(16, 20)
         told = [(entry.kind, entry.sum, entry.ref) for entry in self.entries("income", "expense")]
@@ -415,14 +415,14 @@ class TurnoverTests(_WithShop):
 
     @promises("2.2.fiscal.receipt.pays.4")
     def test_negative_change(self) -> None:
-        """1065: the change of a payment of either is not negative, and its index is told."""
+        """1065: the change of a payment of either is not negative; the answer has its index."""
         pays = [{"type": 0, "sum": 5}, {"type": 0, "sum": 5, "change": "-0.01"}]
         for task in (15, 16):
             self.assertRefused(self.turn_over(task, 10, pays=pays), 1065, " 1 ")
 
     @promises("2.2.fiscal.receipt.pays.3")
     def test_card(self) -> None:
-        """1066: a payment by card needs `paysys`, `rrn` and `cardmask`, and its index is told."""
+        """1066: a payment by card needs `paysys`, `rrn` and `cardmask`; the answer has its index."""
         for task in (15, 16):
             for missing in CARD:
                 pays = [{"type": 0, "sum": 5}, {**BY_CARD, "sum": 5, missing: ""}]
@@ -556,7 +556,7 @@ class StornoTests(_WithShop):
         self.assertEqual(len(self.entries("storno")), len(self.moves))
 
     def test_info(self) -> None:
-        """A storno has a number of its own and tells the drawer afterwards."""
+        """A storno has a number of its own and returns the cash afterwards."""
         self.shop.sell(20)
         answer = self.storno(cashier="Оля")
         self.assertTells(answer, task=17, type=1, tag="")
@@ -591,7 +591,7 @@ class StornoTests(_WithShop):
         self.assertTells(self.x(), safe=0.0)
 
     def test_nothing_there(self) -> None:
-        """1058 and 1092: an opening cannot be taken back, nor what lies before a Z-report."""
+        """1058 and 1092: an opening cannot be taken back, nor a document before a Z-report."""
         self.assertRefused(self.storno(), 1058, action=1)
         self.shop.sell(20)
         self.shop.fiscal(11)
@@ -716,7 +716,7 @@ class ServiceReportTests(_WithShop):
     LINES = ({"t": "Меню дня", "qr_type": 0}, {"t": "https://a.ua/x", "qr_type": "100"}, {"t": "чай"})
 
     def test_info(self) -> None:
-        """A service report tells the register and says whether it was printed."""
+        """A service report returns the register and whether it was printed."""
         answer = self.shop.fiscal(5, lines=self.LINES, cashier="Оля")
         self.assertTells(self.done(answer), task=5, fisid=FISID, isprint=0, cashier="Оля", safe=0.0)
 
@@ -727,7 +727,7 @@ class ServiceReportTests(_WithShop):
 
     @promises("3.3.tag-tasks.2")
     def test_no_trace(self) -> None:
-        """It reaches nobody, takes no number and carries no tag."""
+        """It is not sent, takes no number and has no tag."""
         for _ in range(2):
             self.assertEqual(self.shop.fiscal(5, "t", lines=self.LINES)["task_status"], 1)
         self.assertEqual(len(self.shop.ledger()), 1)
@@ -874,7 +874,7 @@ class SummaryTests(_WithShop):
                 self.assertEqual(info, {**whole, "reports": []})
 
     def test_none(self) -> None:
-        """1059: no Z-report lies in the range."""
+        """1059: no Z-report is in the range."""
         ranges: tuple[Told, ...] = (
             {"n_from": 4, "n_to": 9},
             {"n_from": 3, "n_to": 1},
@@ -910,7 +910,7 @@ class SummaryTests(_WithShop):
         self.assertEqual(len(self.days(self.shop.fiscal(13, dt_from="0001", dt_to="2026"))), 3)
 
     def test_damaged(self) -> None:
-        """1060: a Z-report that cannot be read spoils every summary that it lies in, and no other."""
+        """1060: a Z-report that cannot be read spoils every summary that includes it, and no other."""
         database = self.shop.store._db
         assert database is not None
         for damage in (b"", b"{", b"\xff", b"[]", b"{}", b'{"kind":"\xff\xfe"}', b"null"):
@@ -932,7 +932,7 @@ class SummaryTests(_WithShop):
         self.assertRefused(self.shop.fiscal(12, n_from=1), 1060)
 
     def test_no_trace(self) -> None:
-        """Summaries reach nobody, take no number, need no open shift and survive a restart."""
+        """Summaries are not sent, take no number, need no open shift and survive a restart."""
         first = self.done(self.shop.fiscal(12, n_from=1, n_to=3))
         count = len(self.shop.ledger())
         self.shop.crash()
@@ -950,7 +950,7 @@ class CopyTests(_WithShop):
         self.cash_in(100)
 
     def test_last_numbers(self) -> None:
-        """Task 21 tells the last sale and return of the shift and the last Z-report."""
+        """Task 21 returns the last sale and return of the shift and the last Z-report."""
         self.assertTells(
             self.done(self.shop.fiscal(21)), task=21, last_receipt_no=0, last_back_no=0, last_z_no=0, fisid=FISID
         )
@@ -1030,7 +1030,7 @@ class CopyTests(_WithShop):
 
     @promises("3.3.tag-tasks.2", "3.3.tag-tasks.3")
     def test_no_trace(self) -> None:
-        """Copies and numbers reach nobody, take no number and carry no tag."""
+        """Copies and numbers are not sent, take no number and have no tag."""
         self.shop.sell(10, "t")
         for _ in range(2):
             for task in (21, 22, 23):
@@ -1060,7 +1060,7 @@ class ListTests(_WithShop):
             self.shop.clock.advance(DAY)
 
     def test_lines(self) -> None:
-        """A line tells time, numbers, tag, task, sum and taxes of its receipt."""
+        """A line has time, numbers, tag, task, sum and taxes of its receipt."""
         self.done(self.shop.sell(60, "a tag"))
         answer = self.receipts()
         self.assertTells(answer, type=1, task=-1, task_status=1, device="test")
@@ -1253,7 +1253,7 @@ class SoldCodeTests(_WithShop):
         self.assertRefused(self.sell("104", 1), 1111, "104", "2 (Б)")
 
     def test_no_code(self) -> None:
-        """Items without a code mind nobody."""
+        """Items without a code may be in any group."""
         self.done(self.sell("", 1))
         self.done(self.sell("", 2))
 
@@ -1501,7 +1501,7 @@ class SettingsTests(_WithShop):
 
     @promises("8.rounding")
     def test_rounding_range(self) -> None:
-        """1112: the rounding lies between -0.99 and 0.99, and that is said before 1115."""
+        """1112: the rounding is between -0.99 and 0.99; this is checked before 1115."""
         for rounding in ("0.99", "-0.99"):
             self.assertNotIn(self.shop.sell("10", round=rounding)["res"], (1112, 1115))
         for rounding in ("1", "-1", "0.995", "12"):

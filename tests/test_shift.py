@@ -22,7 +22,7 @@ class ShiftTests(SynchronousTestCase):
     """Open or closed, and nothing in between."""
 
     def codes(self, is_open: bool) -> dict[str, int]:
-        """What each action gives in a shift that stands so: 0, or the code of the refusal."""
+        """The result of each action in this state of a shift: 0, or the code of the refusal."""
         return {name: self.code(shift(is_open), action) for name, action in ACTIONS.items()}
 
     def code(self, asked: Shift, action: Callable[[Shift], None]) -> int:

@@ -1,4 +1,4 @@
-"""A key that lies with an agent: its protocol, the agent, and a register that signs by it."""
+"""A key that an agent keeps: its protocol, the agent, and a register that signs by it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class AgentTests(SynchronousTestCase):
         return answer.code, json.loads(self.successResultOf(answer.content()))
 
     def test_key(self) -> None:
-        """It tells whose key it holds, and the key itself to nobody."""
+        """It says whose key it has, and never returns the key itself."""
         status, told = self.ask("GET", "/key")
         self.assertEqual((status, sorted(told)), (200, ["certificate", "protocol"]))
         raw = signing_agent.decode(json.dumps(told).encode(), KeyTold).certificate
@@ -239,7 +239,7 @@ def _reply(value: Any) -> Reply:
 
 
 class RegisterTests(SynchronousTestCase):
-    """A register whose key lies with an agent."""
+    """A register whose key an agent keeps."""
 
     def setUp(self) -> None:
         """A shop, an agent, and a register that knows it."""
@@ -252,12 +252,12 @@ class RegisterTests(SynchronousTestCase):
         self.shop.done(change)
 
     def do(self, task: int, tag: str = "", **members: Any) -> tuple[int, int, str]:
-        """What is told of a task."""
+        """The answer to a task."""
         answer = self.shop.fiscal(task, tag, "one", **members)
         return answer["res"], answer["res_action"], answer["errortxt"]
 
     def sell(self, tag: str = "") -> tuple[int, int, str]:
-        """What is told of a sale."""
+        """The answer to a sale."""
         return self.do(1, tag, receipt=sale(50))
 
     def assertFails(self, said: str) -> None:
@@ -367,7 +367,7 @@ class RegisterTests(SynchronousTestCase):
         self.assertIn("https://agent:3950", str(failure.value))
 
     def test_settings(self) -> None:
-        """The token comes back to nobody; an address that is none, or in the clear to another machine, is refused."""
+        """The token is never returned; a malformed address, or one in the clear to another machine, is refused."""
         kept = self.shop.done(self.shop.store.devices())
         self.assertNotIn(TOKEN.encode(), b"".join(row.settings for row in kept))
         devices = self.shop.core.devices

@@ -84,7 +84,7 @@ class ListTests(SynchronousTestCase):
         self.assertEqual([one.source for one in entries(file)], ["s"])
 
     def test_used(self) -> None:
-        """Settings that name nobody mean the list; what they name goes before it; an empty list asks nobody."""
+        """Settings without certificates mean the list; those that they name replace it; an empty list means none."""
         self.patch(trusted, "built_in", lambda: (SERVER.certificate,))
         trust = trust_in("")
         assert trust is not None

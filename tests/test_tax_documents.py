@@ -55,7 +55,7 @@ CARD = {
 
 
 class Till:
-    """A register that draws up documents and counts them, with nobody at the other end."""
+    """A register that draws up documents and counts them, without a tax service."""
 
     def __init__(self, **changes: Any) -> None:
         self.clock = Clock()
@@ -251,7 +251,7 @@ class ReceiptTests(SynchronousTestCase):
         self.assertEqual((cash.sum, cash.provided, cash.remains, cash.paysys), (400, 2000, 1600, ()))
 
     def test_rounding(self) -> None:
-        """A rounded receipt tells the exact sum, the rounded one and their difference; taxes stay exact."""
+        """A rounded receipt has the exact sum, the rounded one and their difference; taxes stay exact."""
         told = self.sold(sum=12.57, autoround=True, rows=[self.row(price=12.57)], pays=[{"type": 0, "sum": 20}])
         total = told.checktotal
         assert total is not None
@@ -265,7 +265,7 @@ class ReceiptTests(SynchronousTestCase):
         self.assertEqual(lines, [(0, "Г", 2000, 25990, 24752, 4125), (1, "Д", 500, 25990, 25990, 1238)])
 
     def test_turnover_and_discount(self) -> None:
-        """A tax line tells the turnover before and after discounts."""
+        """A tax line has the turnover before and after discounts."""
         told = self.sold(sum=50, rows=[self.row(price=100, disc=50)], pays=[{"type": 0, "sum": 50}])
         (tax,) = told.checktax
         self.assertEqual((tax.turnover, tax.turnoverdiscount, tax.sourcesum, tax.sum), (10000, 5000, 5000, 833))

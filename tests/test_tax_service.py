@@ -127,7 +127,7 @@ class RulesTests(_WithService):
         self.assertEqual([self.code("sale", number) for number in (1, 2)], [WRONG_NUMBER] * 2)
 
     def test_number_left_out(self) -> None:
-        """A number before which another one is due is refused, and the due one is told."""
+        """A number that is not due is refused, and the text has the one that is."""
         self.hand_in("open", "sale")
         ticket = self.service.submit(paper("sale", 4))
         self.assertEqual((ticket.code, ticket.number), (WRONG_NUMBER, ""))
@@ -174,19 +174,19 @@ class RulesTests(_WithService):
         self.assertEqual(self.code("sale", 2, -1), INVALID)
 
     def test_number_before_shift(self) -> None:
-        """A wrong number is told before a wrong shift."""
+        """A wrong number is reported before a wrong shift."""
         self.assertEqual(self.code("sale", 2, -1), WRONG_NUMBER)
         self.hand_in("open")
         self.assertEqual(self.code("open", 3), WRONG_NUMBER)
 
     def test_shift_before_z(self) -> None:
-        """A wrong shift is told before a missing or a second Z."""
+        """A wrong shift is reported before a missing or a second Z."""
         self.assertEqual(self.code("close", 1), NOT_OPENED)
         self.hand_in("open", "z", "close")
         self.assertEqual(self.code("z", 4), NOT_OPENED)
 
     def test_z_before_amount(self) -> None:
-        """A missing or a second Z is told before a wrong amount."""
+        """A missing or a second Z is reported before a wrong amount."""
         self.hand_in("open")
         self.assertEqual(self.code("close", 2, -1), LAST_MUST_BE_Z)
         self.hand_in("z")
@@ -251,7 +251,7 @@ class OfflineTests(_WithService):
         return msgspec.json.encode(msgspec.structs.replace(msgspec.json.decode(sent, type=Paper), **members))
 
     def test_session(self) -> None:
-        """A session comes with an opening, again when the opening is asked after, and is the same after a restart."""
+        """A session comes with an opening, again when the opening is looked up, and is the same after a restart."""
         opened = self.service.look_up(1)
         assert opened is not None
         self.assertEqual((opened.session, opened.seed), (self.session, self.seed))

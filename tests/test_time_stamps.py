@@ -132,13 +132,13 @@ class RegisterTests(SynchronousTestCase):
         self.assertEqual(shop.kinds(), ["open"])
 
     def test_off(self) -> None:
-        """Unless it is set, nobody is asked."""
+        """Unless it is set, no provider is asked."""
         shop = self.shop_with("off")
         self.assertEqual(self.sell(shop)["res"], 0)
         self.assertEqual((self.stamped(shop), self.provider.asked), ([False, False], []))
 
     def test_no_provider(self) -> None:
-        """A certificate that names no provider, and settings that do not either, are told."""
+        """A missing provider in certificate and settings is reported."""
         shop = self.shop_with("try")
         shop.settings("one", time_stamp_url="", time_stamps="must")
         self.assertIn("names no provider", self.sell(shop)["errortxt"])
