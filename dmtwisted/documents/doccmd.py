@@ -1,4 +1,4 @@
-"""The document language: a form as a JSON array of commands, read strictly and written from any form.
+"""The document language: a form as a JSON array of commands, read strictly and written from any form (http-api 4).
 
     [{"cmd": "text", "text": "КАВ'ЯРНЯ", "align": "center", "bold": true, "size": 2},
      {"cmd": "pair", "left": "Кава", "right": "51.00"},
@@ -8,7 +8,7 @@
 
 What does not fit is refused with its path, before anything is printed: half a document would be worse than none. A
 member that the command does not have is refused too, so that a slip of the pen is not a lost wish.
-The page for people is docs/reference/printers.md#document-language.
+`docs/doccmd.md` is the page for people.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MOST_DOTS = 4_000_000
 """Dots of all pictures of a document together, as their files have them."""
 
 WIDEST = 576
-"""Dots of the widest usual paper (docs/reference/printers.md#paper): wider pictures are made smaller."""
+"""Dots of the widest usual paper (printers.md 1.3): wider pictures are made smaller."""
 
 LONGEST_RULE = 8
 """Characters of the pattern of a rule."""
@@ -96,7 +96,7 @@ def read_doccmd(value: object, path: str = "doc.doccmd", dots: int = WIDEST) -> 
 
 
 def read_lines(value: object, path: str = "doc.lines") -> list[Element]:
-    """The form that ``doc.lines`` says: lines as in a service report, each with a style if it names one.
+    """The form that ``doc.lines`` says: lines as in a service report (http-api 2.8), with a style where one is given.
 
     ``{t, qr_type, bold, align, size}``; unknown members are passed over, as everywhere in a request.
 
@@ -356,7 +356,7 @@ def _styled_line(members: _Strict) -> Element:
         raise malformed(members.path("qr_type"), "0, 1, 2 or 100 is expected")
     if kind == "":
         text = members.needed("t") if members.has("t") else ""
-        # A till may write a line break as two characters.
+        # A till may write a line break as two characters (http-api 1.3).
         return Line(text.replace("\\n", "\n"), members.align("left"), members.flag("bold"), members.size())
     data, align = members.code("t", kind), members.align("center")
     if kind == "qr":

@@ -1,4 +1,4 @@
-"""A shop's own template: what stands above and below a receipt, beside what the law requires.
+"""A shop's own template: what stands above and below a receipt, beside what the law requires (http-api 2.21).
 
 A template is a text with places for values, in Jinja's spelling; each line that comes out is one thing on the paper.
 A line that begins with ``%`` says what it is::
