@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import Z_REPORT
 from dmtwisted.results import Refused

@@ -15,7 +15,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Surroundings, find_drivers
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.papers import DEFAULT_PRINTER

@@ -13,7 +13,7 @@ from dmtwisted.batch.service import Batch
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.driver import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.papers import Papers
 from dmtwisted.receipts import list_receipts

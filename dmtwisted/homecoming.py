@@ -13,7 +13,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
 

@@ -17,7 +17,7 @@ from typing import Any
 import dmtwisted
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, TERMINAL
+from dmtwisted.devices.driver import REGISTER, TERMINAL
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, Durations, Tally
 from dmtwisted.watching import state_of

@@ -14,7 +14,7 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, printed, warned
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.devices.driver import PRINTER
 from dmtwisted.documents.model import Cut, Drawer, Element, Line
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.told import Told

@@ -7,7 +7,7 @@ import msgspec
 from dmtwisted.answers import Answer, Number, amount, render
 from dmtwisted.clock import kyiv, span, stamp17
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.requests import ListRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res

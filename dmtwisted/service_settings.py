@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.secrets import Secrets
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore

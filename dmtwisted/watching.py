@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER
+from dmtwisted.devices.driver import PRINTER, REGISTER
 from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed

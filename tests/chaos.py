@@ -33,7 +33,7 @@ from dmtwisted.conformance.mortal import Mortal
 from dmtwisted.conformance.nexo_stand import POI, nexo_driver
 from dmtwisted.conformance.stands import STANDS
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
+from dmtwisted.devices.driver import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Res
 from dmtwisted.store.sqlite.memory import MemoryStore

@@ -17,7 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices import drivers
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import KINDS, BadSettings, Driver, Surroundings, find_drivers
+from dmtwisted.devices.driver import KINDS, BadSettings, Driver, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused
@@ -618,7 +619,7 @@ class DriverTests(SynchronousTestCase):
         for kind in ("printer", "terminal"):
             (package / f"{kind}_x.py").write_text(
                 "import msgspec\n"
-                "from dmtwisted.devices.drivers import Driver\n"
+                "from dmtwisted.devices.driver import Driver\n"
                 "class Settings(msgspec.Struct):\n    host: str\n"
                 f"DRIVER = Driver(kind={kind!r}, name='x', title='X', settings=Settings, build=None)\n"
             )

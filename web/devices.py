@@ -13,7 +13,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
+from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.results import Refused, Res

@@ -13,7 +13,7 @@ from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
+from dmtwisted.devices.driver import PRINTER, TERMINAL, BadSettings
 from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job

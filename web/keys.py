@@ -10,7 +10,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from web.answers import Done
 from web.management import answer_errors, lasting, read_object

@@ -17,7 +17,7 @@ from twisted.web.iweb import IRequest
 from dmtwisted.clock import stamp14
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, BadSettings, Driver
+from dmtwisted.devices.driver import REGISTER, BadSettings, Driver
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import SecretsError
 from dmtwisted.service_settings import LONGEST_SECRET

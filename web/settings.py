@@ -16,7 +16,7 @@ from dmtwisted.access.login import LoginChange
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, BadSettings
+from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.service_settings import Settings
 from web.answers import Done, json_answer
 from web.management import answer_errors, lasting, read_object

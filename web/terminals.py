@@ -19,7 +19,7 @@ from twisted.web.server import Request
 from dmtwisted.answers import EXECUTED, Answer, refusal, render
 from dmtwisted.clock import ServiceClock, stamp17
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed

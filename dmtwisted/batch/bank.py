@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State

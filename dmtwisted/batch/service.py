@@ -45,7 +45,7 @@ from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_bac
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents.documents import Receipt
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done

@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 from twisted.logger import Logger
 
-from dmtwisted.devices.drivers import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.devices.driver import KINDS, REGISTER, BadSettings, Driver, Surroundings
 from dmtwisted.devices.sealing import SettingsSeal, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.requests import TaskRequest

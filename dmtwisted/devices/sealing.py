@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dmtwisted.devices.drivers import BadSettings, Driver
+from dmtwisted.devices.driver import BadSettings, Driver
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.security import is_secret
 

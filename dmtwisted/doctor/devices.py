@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import OTHER, REGISTER
+from dmtwisted.devices.driver import OTHER, REGISTER
 from dmtwisted.doctor.clock import compare, http_date
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
 from dmtwisted.results import Refused, Res, Text

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from twisted.internet.interfaces import IStreamClientEndpoint
 
-from dmtwisted.devices.drivers import BadSettings, Surroundings
+from dmtwisted.devices.driver import BadSettings, Surroundings
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.store.values import DeviceRow

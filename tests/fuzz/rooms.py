@@ -19,7 +19,8 @@ import msgspec
 from dmtwisted.access.certificates import BadCertificate, read_content
 from dmtwisted.clock import span
 from dmtwisted.config import ConfigError, load
-from dmtwisted.devices.drivers import BadSettings, find_drivers
+from dmtwisted.devices.driver import BadSettings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
 from dmtwisted.money import hryvnias, kopecks, thousandths

@@ -11,7 +11,7 @@ import msgspec
 
 from dmtwisted.clock import span
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.money import NotANumber, kopecks

@@ -21,7 +21,7 @@ from dmtwisted.backups import Backups
 from dmtwisted.conformance.levels import found_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, Driver
+from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.devices.driver import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
 
 DRIVER = Driver(

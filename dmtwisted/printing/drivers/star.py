@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.devices.driver import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
 from protocols.printers.profiles import Language
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.clock import kyiv
-from dmtwisted.devices.drivers import PRINTER, Driver, Surroundings
+from dmtwisted.devices.driver import PRINTER, Driver, Surroundings
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import known_profile
 from dmtwisted.store.values import DeviceRow

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.settings import RegisterSettings
