@@ -170,19 +170,17 @@ class Dispatcher:
         try:
             # Who waited for its turn may have waited for a change: the device as it was is closed then.
             device = self._devices.by_id(device.row.dev_id)
-            built = device.built
             if _lists(request):
                 return Done(await list_receipts(request, self._devices, self._store, self._clock.now()))
             if device.kind != REGISTER:
-                return Done(await built.perform(request, language))
+                return Done(await device.built.perform(request, language))
             if self.batch.concerns(device.row.n, request.tag):
                 carried = await self.batch.carry_on(device, request, language)
                 if carried is not None:
                     return carried
-            done: Done = await (
-                built.look_up(request) if request.type == TYPE_LOOKUP else built.perform(request, language)
-            )
-            return done
+            if request.type == TYPE_LOOKUP:
+                return await device.built.look_up(request)
+            return await device.built.perform(request, language)
         finally:
             turns.give_back()
 

@@ -13,10 +13,10 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, printed, warned
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, PrinterDevice, usable
 from dmtwisted.devices.driver import PRINTER
 from dmtwisted.documents.model import Cut, Drawer, Element, Line
-from dmtwisted.printing.service import PrinterService
+from dmtwisted.printing.settings import HasSpare
 from dmtwisted.printing.told import Told
 from dmtwisted.registers.interface import Done
 from dmtwisted.results import Refused, Res
@@ -125,7 +125,7 @@ class Papers:
         return device
 
     def _spare_of(self, device: Device) -> Device | None:
-        name = getattr(device.settings, "spare", "")
+        name = device.settings.spare if isinstance(device.settings, HasSpare) else ""
         try:
             spare = self._printer(name) if name else None
         except Refused:
@@ -138,23 +138,11 @@ class Papers:
         await turns.take()
         try:
             # Who waited for its turn may have waited for a change: the device as it was is closed then.
-            service = await service_of(self._devices.by_id(device.row.dev_id))
+            service = usable(self._devices.by_id(device.row.dev_id), PrinterDevice).built
             everywhere = [printer.row.n for printer in self._devices if printer.kind == PRINTER]
             return await service.print(form, paper, everywhere)
         finally:
             turns.give_back()
-
-
-async def service_of(device: Device) -> PrinterService:
-    """The printing service of ``device``.
-
-    :raises Refused: 430 with the reason when it cannot be built, 1091 when it is no printer.
-    """
-    if isinstance(device.built, PrinterService):
-        return device.built
-    if device.kind == PRINTER:
-        await device.built.check()
-    raise Refused(Res.UNKNOWN_DEVICE)
 
 
 def _warning(refused: Refused, language: str) -> Warning:

@@ -16,11 +16,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, TerminalDevice
 from dmtwisted.devices.driver import PRINTER, REGISTER
 from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.terminals.interface import TerminalProgress
+from dmtwisted.terminals.service import TerminalService
 
 PAUSE = 3.0
 """Seconds between two looks at every device: each look asks the store about printers and terminals."""
@@ -44,7 +46,7 @@ class Watching:
         self._known: dict[str, bytes] = {}
         self._jobs: dict[str, object] = {}
         self._offline: dict[str, bool] = {}
-        self._progress: dict[str, tuple[Any, Callable[[], None]]] = {}
+        self._progress: dict[str, tuple[TerminalService, Callable[[], None]]] = {}
         self._next: IDelayedCall | None = None
         self._watching = False
 
@@ -128,15 +130,15 @@ class Watching:
 
     def _follow(self, device: Device) -> None:
         """Hear of the progress of a terminal; a device that was set up anew is another one to listen to."""
-        built, followed = device.built, self._progress.get(device.row.dev_id)
-        watch = getattr(built, "watch", None)
-        if watch is None or (followed is not None and followed[0] is built):
+        followed = self._progress.get(device.row.dev_id)
+        if not isinstance(device, TerminalDevice) or (followed is not None and followed[0] is device.built):
             return
         if followed is not None:
             followed[1]()
-        self._progress[device.row.dev_id] = built, watch(partial(self._progressed, device.row.dev_id))
+        unwatch = device.built.watch(partial(self._progressed, device.row.dev_id))
+        self._progress[device.row.dev_id] = device.built, unwatch
 
-    def _progressed(self, dev_id: str, progress: Any) -> None:
+    def _progressed(self, dev_id: str, progress: TerminalProgress) -> None:
         try:
             name = self._devices.by_id(dev_id).name
         except Refused:

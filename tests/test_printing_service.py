@@ -20,7 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from dmtwisted.devices.devices import Unusable
+from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.documents.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import form_of, job_of
@@ -167,6 +167,7 @@ class PrintCase(WebCase):
     def install(self, way: IPrinterWay) -> None:
         """Put another way behind `prn`."""
         device = self.shop.core.devices.by_name("prn")
+        assert isinstance(device, PrinterDevice)
         device.built.close()
         core = self.shop.core
         device.built = PrinterService(device.row.n, device.name, core.store, way, core.clock)
@@ -486,7 +487,7 @@ class DeliveryTests(PrintCase):
     def test_accepted(self) -> None:
         """A printer that tells nothing: accepted, when every byte has been taken."""
         self.device("clone", profile="zjiang-80")
-        self.shop.core.devices.by_name("clone").built.printer._mute = True
+        self.shop.built("clone").printer._mute = True
         answer = self.print(lines(3), "clone")
         self.assertEqual((answer["info"]["isprint"], answer["info"]["state"]), (1, "accepted"))
         self.assertIn("рядок 3", self.paper("clone"))
@@ -969,11 +970,10 @@ class ReprintTests(PrintCase):
         """A printer that cannot be built: 409 with the reason; one that is gone: 404."""
         n = self.print(lines(1))["info"]["job"]
         device = self.shop.core.devices.by_name("prn")
-        built = device.built
-        device.built = Unusable("no such port")
+        self.shop.make_unusable("prn", "no such port")
         answer = self.reprint(n)
         self.assertEqual((answer.status, answer.json["res"]), (409, 430))
-        device.built = built
+        self.shop.core.devices._keep(device)
         self.request("DELETE", f"{DEVICES}/{device.row.dev_id}")
         self.assertEqual(self.reprint(n).status, 404)
 

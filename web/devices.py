@@ -16,6 +16,7 @@ from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from protocols.simulators.ledger import Entry
@@ -158,7 +159,7 @@ class DeviceApi:
     async def tax_objects(self, request: IRequest, dev_id: str) -> bytes:
         """The outlets and registers that the tax service lists for the owner of a register's key."""
         built = self._devices.by_id(dev_id).built
-        if not hasattr(built, "tax_objects"):
+        if not isinstance(built, TaxServiceRegister):
             raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
         return json_answer(request, 200, Outlets(await built.tax_objects()))
 

@@ -12,9 +12,9 @@ from twisted.web.iweb import IRequest
 from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
 from dmtwisted.clock import stamp17
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, PrinterDevice, TerminalDevice, usable
 from dmtwisted.devices.driver import PRINTER, TERMINAL, BadSettings
-from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
+from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.told import Fate, Told, why
@@ -145,7 +145,7 @@ class JournalApi:
 
         async def again() -> Told:
             async with device.turns.owned():
-                return await (await service_of(self._device(row, PRINTER))).reprint(n)
+                return await usable(self._device(row, PRINTER), PrinterDevice).built.reprint(n)
 
         return await self._printed(request, await lasting(again()))
 
@@ -178,7 +178,8 @@ class JournalApi:
 
         async def settled() -> None:
             async with device.turns.owned():
-                await self._device(row, TERMINAL).built.settle(await self._row(n, "pay"), asked.outcome == "approved")
+                terminal = usable(self._device(row, TERMINAL), TerminalDevice).built
+                await terminal.settle(await self._row(n, "pay"), asked.outcome == "approved")
 
         await lasting(settled())
         return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))

@@ -126,7 +126,7 @@ async def row_of(core: Core, device: Device) -> DashboardRow:
     """The dashboard's row of a register (docs/reference/http-interface.md#dashboard)."""
     now = core.clock.now()
     try:
-        state = await device.built.state()
+        state: dict[str, Any] = await device.built.state()
     except StoreFailed as error:
         state = {"error": str(error)}
     is_open = bool(state.get("shift_status"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, TerminalDevice, usable
 from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
@@ -46,7 +44,7 @@ class Bank:
             raise Refused(Res.UNKNOWN_DEVICE, note=caller.device)
         await device.turns.take()
         try:
-            service = await self._service(device)
+            service = self._service(device)
             if order.task not in service.driver.capabilities:
                 raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
             _, verdict = await service.pay(order, caller)
@@ -62,12 +60,12 @@ class Bank:
         :raises Refused: with ``res_action`` 2 when that is not certain now.
         """
         device = self._numbered(terminal_n)
-        if device is None or not isinstance(device.built, TerminalService):
+        if not isinstance(device, TerminalDevice):
             return await self._from_journal(terminal_n, label)
         try:
             await device.turns.take()
             try:
-                return await (await self._service(device)).outcome(label)
+                return await self._service(device).outcome(label)
             finally:
                 device.turns.give_back()
         except Refused as refused:
@@ -108,13 +106,9 @@ class Bank:
     def _numbered(self, n: int) -> Device | None:
         return next((device for device in self._devices if device.row.n == n), None)
 
-    async def _service(self, device: Device) -> TerminalService:
-        """The terminal as it is now: whoever waited for its turn may have waited for a change."""
-        built: Any = self._devices.by_id(device.row.dev_id).built
-        if not isinstance(built, TerminalService):
-            await built.check()
-            raise Refused(Res.UNKNOWN_DEVICE, note=device.name)
-        return built
+    def _service(self, device: Device) -> TerminalService:
+        """The terminal as it is now: it may have been changed while its turn was waited for."""
+        return usable(self._devices.by_id(device.row.dev_id), TerminalDevice).built
 
 
 def open_still(refused: Refused) -> Refused:

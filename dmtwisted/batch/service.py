@@ -44,9 +44,8 @@ from dmtwisted.batch.orders import (
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_back
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import AnyRegister, Devices, RegisterDevice, register_settings
 from dmtwisted.devices.driver import REGISTER
-from dmtwisted.documents.documents import Receipt
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
 from dmtwisted.registers.settings import BatchSettings
@@ -94,6 +93,7 @@ class Batch:
         await turns.take()
         try:
             device = self._devices.by_id(device.row.dev_id)
+            assert device.kind == REGISTER
             settings = _settings_of(device)
             done = await self._in_turn(device, settings, request, body, language)
         finally:
@@ -107,7 +107,7 @@ class Batch:
         """Whether a request with this tag has to go through `carry_on` first, at whichever door it comes."""
         return bool(tag) and self._sagas.may_hold(register_n, tag)
 
-    async def carry_on(self, device: Device, request: TaskRequest, language: str) -> Done | None:
+    async def carry_on(self, device: AnyRegister, request: TaskRequest, language: str) -> Done | None:
         """Let the open saga with the request's tag go on; its caller holds the register's turn.
 
         :returns: the receipt; `None` when no such saga stands open, or none does any more and nothing was paid.
@@ -141,9 +141,10 @@ class Batch:
                 async with device.turns.turn():
                     if not await self._devices.sharing.resume(register_n):
                         continue
-                    device = self._devices.by_id(device.row.dev_id)
-                    asking = TaskRequest(device=device.name, type=TYPE_LOOKUP, tag=tag, source="")
-                    await self.carry_on(device, asking, "uk")
+                    now = self._devices.by_id(device.row.dev_id)
+                    assert now.kind == REGISTER
+                    asking = TaskRequest(device=now.name, type=TYPE_LOOKUP, tag=tag, source="")
+                    await self.carry_on(now, asking, "uk")
             except (Refused, StoreFailed) as error:
                 self.log.warn("{device}: batch {tag}: {why}", device=device.name, tag=tag, why=str(error))
 
@@ -176,7 +177,7 @@ class Batch:
             async with device.turns.owned():
                 await self._settle(self._register(row.device_n), row.device_n, row.key, n)
 
-    async def _settle(self, device: Device | None, register_n: int, tag: str, n: int) -> None:
+    async def _settle(self, device: AnyRegister | None, register_n: int, tag: str, n: int) -> None:
         held = await self._sagas.held(register_n, tag)
         if held is None or held[0] != n:
             raise Refused(Res.NOTHING_TO_CONFIRM)
@@ -190,46 +191,43 @@ class Batch:
     # One request
 
     async def _in_turn(
-        self, device: Device, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
+        self, device: AnyRegister, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
     ) -> Done:
         carried = await self.carry_on(device, request, language)
         if carried is not None:
             return carried
         if request.type == TYPE_LOOKUP:
-            found: Done = await device.built.look_up(request)
-            return found
+            return await device.built.look_up(request)
         if request.tag and request.task in TAGGED:
             known = await self._known(device, request)
             if known is not None:
                 return await self._told_again(device, request, known, language)
-        if request.task in (SALE, RETURN) and settings.terminal:
+        if request.task in (SALE, RETURN) and settings.terminal and isinstance(device, RegisterDevice):
             amount = await self._amount(device, settings, request)
             if amount:
                 return await self._charge(device, settings, request, amount, body, language)
-        done: Done = await device.built.perform(request, language)
+        done = await device.built.perform(request, language)
         if request.task in (X_REPORT, Z_REPORT) and settings.terminal:
             return await self._with_totals(settings, request, done, language)
         return done
 
-    async def _known(self, device: Device, request: TaskRequest) -> Done | None:
+    async def _known(self, device: AnyRegister, request: TaskRequest) -> Done | None:
         """What a tag that is fiscalised already answers: neither the card nor the register is asked again."""
         try:
-            done: Done = await device.built.look_up(request)
+            return await device.built.look_up(request)
         except Refused as refused:
             if refused.res is not Res.TAG_NOT_FOUND:
                 raise
             return None
-        return done
 
-    async def _told_again(self, device: Device, request: TaskRequest, known: Done, language: str) -> Done:
+    async def _told_again(self, device: AnyRegister, request: TaskRequest, known: Done, language: str) -> Done:
         saga = await self._sagas.finished(device.row.n, request.tag)
         if saga is None:
             # The register compares for itself what came to it as it is.
-            done: Done = await device.built.perform(request, language)
-            return done
+            return await device.built.perform(request, language)
         return _known_to_differ(device, known, _differs(request, saga), language)
 
-    async def _amount(self, device: Device, settings: BatchSettings, request: TaskRequest) -> int:
+    async def _amount(self, device: RegisterDevice, settings: BatchSettings, request: TaskRequest) -> int:
         """What the terminal is asked for, in kopecks, after the whole receipt was seen to be right (step 1).
 
         :raises Refused: when the receipt may not be.
@@ -238,13 +236,19 @@ class Batch:
             assert request.fiscal is not None and request.fiscal.receipt is not None
             asked = request.fiscal.receipt
             request = with_payment(request, settings, device.built.owed(asked) + asked.round)
-        receipt: Receipt = await device.built.rehearse(request)
+        receipt = await device.built.rehearse(request)
         return sum(pay.sum for pay in receipt.pays if pay.type in settings.pay_types)
 
     # The saga
 
     async def _charge(
-        self, device: Device, settings: BatchSettings, request: TaskRequest, amount: int, body: bytes, language: str
+        self,
+        device: AnyRegister,
+        settings: BatchSettings,
+        request: TaskRequest,
+        amount: int,
+        body: bytes,
+        language: str,
     ) -> Done:
         """Steps 2 to 6."""
         late = await self._sagas.last_refused(device.row.n, request.tag)
@@ -276,7 +280,9 @@ class Batch:
             self.log.failure("a fault of ours in a batch")
             raise Refused(Res.INTERNAL, type(error).__name__, action=Action.COLLISION) from error
 
-    async def _carry_on(self, device: Device, request: TaskRequest, language: str, n: int, saga: Saga) -> Done | None:
+    async def _carry_on(
+        self, device: AnyRegister, request: TaskRequest, language: str, n: int, saga: Saga
+    ) -> Done | None:
         differs = _differs(request, saga)
         try:
             known = await self._known(device, request)
@@ -291,7 +297,7 @@ class Batch:
             raise Refused(Res.COLLISION_DIFFERS)
         return await self._go_on(device, request_of(saga, request.tag), n, saga)
 
-    async def _go_on(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done | None:
+    async def _go_on(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done | None:
         """From the last durable step of a saga that stands open; `None` when nothing was paid and it is closed."""
         if saga.step is Step.PAYING:
             verdict = await self._bank.outcome(saga.terminal_n, saga.label)
@@ -310,7 +316,7 @@ class Batch:
             return await self._take_back(device, request, n, saga, cancelled)
         return await self._after_payment(device, request, n, saga)
 
-    async def _pay(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
+    async def _pay(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done:
         """Steps 3 and 4."""
         try:
             verdict = await self._bank.ask(saga.terminal_n, saga.order, self._caller(request, saga, saga.label))
@@ -327,7 +333,7 @@ class Batch:
             raise declined
         return await self._paid(device, request, n, saga, verdict)
 
-    async def _paid(self, device: Device, request: TaskRequest, n: int, saga: Saga, verdict: Approved) -> Done:
+    async def _paid(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, verdict: Approved) -> Done:
         kept = masked(msgspec.structs.replace(verdict, slip=""))
         assert isinstance(kept, Approved)
         saga = msgspec.structs.replace(saga, step=Step.PAID, paid=kept)
@@ -335,7 +341,7 @@ class Batch:
         reached("batch.payment-noted")
         return await self._after_payment(device, request, n, saga)
 
-    async def _after_payment(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
+    async def _after_payment(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done:
         """Steps 5 and 6, or the way back."""
         paid = saga.paid
         assert paid is not None
@@ -345,7 +351,7 @@ class Batch:
             return await self._take_back(device, request, n, saga, partly)
         whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
         try:
-            done: Done = await device.built.perform(whole, saga.language)
+            done = await device.built.perform(whole, saga.language)
         except Refused as refused:
             if refused.action is not Action.CORRECT:
                 await self._stays_open(device, request, n, saga, refused)
@@ -358,7 +364,9 @@ class Batch:
         reached("batch.ended")
         return done
 
-    async def _take_back(self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused) -> Done:
+    async def _take_back(
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, refused: Refused
+    ) -> Done:
         """There will be no receipt: give the money back, and tell the till why."""
         paid = saga.paid
         assert paid is not None
@@ -383,7 +391,7 @@ class Batch:
         return await self._taken_back(device, request, n, saga, verdict, refused)
 
     async def _taken_back(
-        self, device: Device, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
     ) -> Done:
         assert saga.paid is not None
         if undone.sum and saga.paid.sum and undone.sum != saga.paid.sum:
@@ -393,7 +401,7 @@ class Batch:
         raise refused
 
     async def _stays_open(
-        self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, refused: Refused
     ) -> Refused:
         """Keep that a saga is not at its end; what its till hears of that."""
         await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN, refused)
@@ -433,13 +441,13 @@ class Batch:
             return done
         return done._replace(answer=warned(done.answer, [Warning(problem.res.code, problem.errortxt(language))]))
 
-    def _register(self, n: int) -> Device | None:
-        return next((device for device in self._devices if device.row.n == n), None)
+    def _register(self, n: int) -> AnyRegister | None:
+        return next((device for device in self._devices if device.kind == REGISTER and device.row.n == n), None)
 
 
-def _settings_of(device: Device) -> BatchSettings:
+def _settings_of(device: AnyRegister) -> BatchSettings:
     """The settings of a register; the usual ones for a register that cannot be used, which says so itself."""
-    return getattr(device.settings, "batch", None) or BatchSettings()
+    return register_settings(device).batch or BatchSettings()
 
 
 def _differs(request: TaskRequest, saga: Saga) -> bool:
@@ -448,10 +456,10 @@ def _differs(request: TaskRequest, saga: Saga) -> bool:
     return not asks_only(request, first) and fingerprint(request) != fingerprint(first)
 
 
-def _known_to_differ(device: Device, known: Done, differs: bool, language: str) -> Done:
+def _known_to_differ(device: AnyRegister, known: Done, differs: bool, language: str) -> Done:
     """The earlier answer, with a warning when the request says something else (specification 7.2, 1051)."""
     if not differs:
         return known
-    if getattr(device.settings, "strict_tags", False):
+    if register_settings(device).strict_tags:
         raise Refused(Res.TAG_KNOWN)
     return known._replace(answer=warned(known.answer, [Warning.of(Res.TAG_KNOWN, language)]))

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
 from twisted.logger import Logger
 
-from dmtwisted.devices.driver import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.devices.driver import (
+    KINDS,
+    OTHER,
+    PRINTER,
+    REGISTER,
+    TERMINAL,
+    BadSettings,
+    Driver,
+    Kind,
+    Surroundings,
+)
 from dmtwisted.devices.sealing import SettingsSeal, in_clear
 from dmtwisted.devices.sharing import Sharing
+from dmtwisted.printing.service import PrinterService
+from dmtwisted.registers.interface import IRegister
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
+from dmtwisted.terminals.service import TerminalService
 from dmtwisted.turns import Turns
 
 LONGEST_NAME = 200
 
+Built = TypeVar("Built")
+Settings = TypeVar("Settings")
 
-class Device:
-    """One device at work: its record, its driver, whose turn it is, and the thing itself."""
 
-    def __init__(self, row: DeviceRow, driver: Driver, settings: Any, built: Any, turns: Turns) -> None:
-        self.row, self.driver, self.settings = row, driver, settings
-        self.built, self.turns = built, turns
+class _Device(Generic[Settings, Built]):
+    """One device at work: its record, its driver, its settings, whose turn it is, and what the driver built."""
+
+    def __init__(self, row: DeviceRow, driver: Driver, turns: Turns, settings: Settings, built: Built) -> None:
+        self.row, self.driver, self.turns = row, driver, turns
+        self.settings, self.built = settings, built
 
     @property
     def name(self) -> str:
@@ -34,16 +51,122 @@ class Device:
         return self.row.name
 
     @property
-    def kind(self) -> str:
-        """register, printer, terminal or other."""
-        return self.row.kind
+    def simulator(self) -> Any:
+        """The simulated device behind a training device; `None` for a real one."""
+        return self.driver.simulator(self.built) if self.driver.simulator is not None else None
+
+
+class RegisterDevice(_Device[msgspec.Struct, IRegister]):
+    """A fiscal register."""
+
+    kind: Literal["register"] = REGISTER
+
+
+class PrinterDevice(_Device[msgspec.Struct, PrinterService]):
+    """A printer."""
+
+    kind: Literal["printer"] = PRINTER
+
+
+class TerminalDevice(_Device[msgspec.Struct, TerminalService]):
+    """A bank terminal."""
+
+    kind: Literal["terminal"] = TERMINAL
+
+
+class OtherService(Protocol):
+    """What every device can do, whatever its kind."""
+
+    async def perform(self, request: TaskRequest, language: str) -> bytes:
+        """Do a task."""
+
+    async def check(self) -> None:
+        """Try the device without effect."""
+
+    async def resolve(self) -> None:
+        """Find out what became of every operation whose outcome is unknown."""
+
+    async def state(self) -> dict[str, object]:
+        """How the device is."""
+
+    def close(self) -> None:
+        """Release files and lines."""
+
+
+class OtherDevice(_Device[msgspec.Struct, OtherService]):
+    """A device of another kind; it takes no task."""
+
+    kind: Literal["other"] = OTHER
+
+
+class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
+    """A device that cannot be built: it is listed, can be changed and deleted, and refuses everything else."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that its record names."""
+        return cast(Kind, self.row.kind)
 
     @property
     def simulator(self) -> Any:
-        """The far end of a training device; `None` behind a real one."""
-        if self.driver.simulator is None or isinstance(self.built, Unusable):
-            return None
-        return self.driver.simulator(self.built)
+        """Nothing was built, so nothing is simulated."""
+        return None
+
+
+class Unusable:
+    """Stands in for what the driver could not build."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def refused(self) -> Refused:
+        """430 with the reason."""
+        return Refused(Res.DEVICE_ERROR, self._why)
+
+    async def refuse(self, *_: object) -> NoReturn:
+        """Refuse with 430 and the reason."""
+        raise self.refused()
+
+    perform = look_up = check = go_offline = go_online = come_home = refuse
+
+    async def resolve(self) -> None:
+        """There is nothing to find out."""
+
+    async def state(self) -> dict[str, object]:
+        """The reason."""
+        return {"error": self._why}
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
+Device = RegisterDevice | PrinterDevice | TerminalDevice | OtherDevice | UnusableDevice
+AnyRegister = RegisterDevice | UnusableDevice
+"""What ``device.kind == REGISTER`` leaves of `Device`."""
+
+_CLASSES: dict[str, type[RegisterDevice | PrinterDevice | TerminalDevice | OtherDevice]] = {
+    known.kind: known for known in (RegisterDevice, PrinterDevice, TerminalDevice, OtherDevice)
+}
+
+
+Usable = TypeVar("Usable", RegisterDevice, PrinterDevice, TerminalDevice)
+
+
+def usable(device: Device, wanted: type[Usable]) -> Usable:
+    """``device`` as a device of the kind ``wanted``.
+
+    :raises Refused: 430 with the reason when it cannot be used, 1091 when it is of another kind.
+    """
+    if isinstance(device, wanted):
+        return device
+    if isinstance(device, UnusableDevice) and device.kind == wanted.kind:
+        raise device.built.refused()
+    raise Refused(Res.UNKNOWN_DEVICE)
+
+
+def register_settings(device: Device) -> RegisterSettings:
+    """The settings that every register has; their defaults for a driver that has others, or when none can be read."""
+    return device.settings if isinstance(device.settings, RegisterSettings) else RegisterSettings()
 
 
 class Devices:
@@ -107,8 +230,7 @@ class Devices:
         try:
             value = driver.read(self._seal.open(row.dev_id, driver, row.settings))
         except BadSettings as error:
-            settings = msgspec.json.decode(row.settings)
-            self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
+            self._keep(self._unusable(row, driver, msgspec.json.decode(row.settings), error))
         else:
             self._take_in(row, driver, value)
 
@@ -177,7 +299,7 @@ class Devices:
             kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
             settings = {**kept, **changes}
             value = device.driver.read(settings)
-            if device.kind == REGISTER:
+            if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
             encoded = self._seal.seal(dev_id, device.driver, settings)
             try:
@@ -203,16 +325,20 @@ class Devices:
             self._leave_out(device)
             del self._turns[device.row.n]
 
-    def _take_in(self, row: DeviceRow, driver: Driver, settings: Any) -> Device:
+    def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct) -> Device:
         try:
             built = driver.build(row, settings, self._around)
+            device: Device = _CLASSES[driver.kind](row, driver, self._turns_of(row), settings, built)
         except Exception as error:
-            built = self._unusable(row, error)
-        return self._keep(Device(row, driver, settings, built, self._turns_of(row)))
+            device = self._unusable(row, driver, settings, error)
+        return self._keep(device)
 
-    def _unusable(self, row: DeviceRow, error: Exception) -> Unusable:
+    def _unusable(
+        self, row: DeviceRow, driver: Driver, settings: msgspec.Struct | dict[str, Any], error: Exception
+    ) -> UnusableDevice:
         self.log.failure("{device} cannot be used", device=row.name)
-        return Unusable(f"{type(error).__name__}: {error}")
+        built = Unusable(f"{type(error).__name__}: {error}")
+        return UnusableDevice(row, driver, self._turns_of(row), settings, built)
 
     def _keep(self, device: Device) -> Device:
         self._by_name[device.name] = self._by_id[device.row.dev_id] = device
@@ -234,54 +360,6 @@ class Devices:
         except Exception:
             # The store knows already that it is gone or changed, and the other devices are to be let go of too.
             self.log.failure("{device} was not closed well", device=device.name)
-
-
-class Unusable:
-    """Stands in for a device that cannot be built: it can be seen, mended and deleted, and refuses all else."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def check(self) -> None:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def go_offline(self, language: str) -> None:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    go_online = go_offline
-
-    away, watched, probe_s = False, False, 60.0
-
-    async def answers(self) -> bool:
-        """There is nobody to ask."""
-        return False
-
-    async def come_home(self, language: str) -> bool:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def resolve(self) -> None:
-        """There is nobody to ask."""
-
-    async def check_change(self, settings: object) -> None:
-        """Anything may be better than what it has."""
-
-    async def state(self) -> dict[str, object]:
-        """The reason."""
-        return {"error": self._why}
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
 
 def _no_driver(row: DeviceRow) -> Driver:

@@ -24,7 +24,7 @@ PRINTER: Final = "printer"
 TERMINAL: Final = "terminal"
 OTHER: Final = "other"
 KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
-"""The kinds of devices; no driver makes one of kind ``other``."""
+"""The kinds of devices; no driver of the service is of kind ``other``."""
 
 
 class BadSettings(Exception):

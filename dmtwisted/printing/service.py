@@ -253,10 +253,6 @@ class PrinterService:
         """Jobs that a crash left open: nobody knows what of them is on paper, and they are not sent again."""
         await self._jobs.close_open(self._on_line)
 
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """Registers alone are looked up by tag (specification 4.3)."""
-        raise malformed("type", f"{self._name} is a printer and takes 2")
-
     async def check(self) -> None:
         """Ask the printer how it is, without printing, when no job is under way.
 

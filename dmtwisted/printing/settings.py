@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +17,15 @@ from protocols.printers.profiles import PROFILES, Language, Profile
 
 Interface = Literal["tcp", "serial", "usb", "cups", "windows"]
 CodePage = Literal["", "cp1251", "cp1125", "cp866", "raster"]
+
+
+@runtime_checkable
+class HasSpare(Protocol):
+    """Settings of a printer that may name another one for papers that it does not print."""
+
+    @property
+    def spare(self) -> str:
+        """The name of that printer; empty for none."""
 
 
 class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

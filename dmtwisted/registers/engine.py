@@ -120,11 +120,12 @@ class SoftwareRegister(Books):
         """What a receipt without its payments comes to: see `IRegister`."""
         return self._drafting.owed(asked)
 
-    async def check_change(self, settings: RegisterSettings) -> None:
+    async def check_change(self, settings: msgspec.Struct) -> None:
         """See that the settings may become ``settings`` now.
 
         :raises Refused: 1100 when batch mode would change during a shift (http-api 5).
         """
+        assert isinstance(settings, RegisterSettings)
         stored = self._stored or await self._store.register_state(self._n)
         if settings.batch != self._settings.batch and stored and totals.decode(stored).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)

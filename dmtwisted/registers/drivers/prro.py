@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Meta
 
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
@@ -235,7 +236,7 @@ class PrroRegister(SoftwareRegister):
         """
         return await self._way.tax_objects()
 
-    async def check_change(self, settings: RegisterSettings) -> None:
+    async def check_change(self, settings: msgspec.Struct) -> None:
         """As any register; what makes the lines of a Z stays as it is during a shift.
 
         :raises Refused: 1100 when tax groups, payment types, payer or register would change while it is open.
