@@ -16,8 +16,8 @@ from dmtwisted.answers import Warning, printed, warned
 from dmtwisted.devices.devices import Device, Devices, PrinterDevice, usable
 from dmtwisted.devices.driver import PRINTER
 from dmtwisted.documents.model import Cut, Drawer, Element, Line
+from dmtwisted.printing.result import PrintResult
 from dmtwisted.printing.settings import HasSpare
-from dmtwisted.printing.told import Told
 from dmtwisted.registers.interface import Done
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
@@ -79,13 +79,13 @@ class Papers:
 
     async def _somewhere(
         self, device: Device, form: Sequence[Element], paper: str
-    ) -> tuple[Told | None, list[Refused]]:
+    ) -> tuple[PrintResult | None, list[Refused]]:
         """What became of ``paper`` on ``device``, or on its spare when ``device`` certainly printed nothing.
 
         :returns: what is known in the end, and what went wrong on the way there.
         """
         troubles: list[Refused] = []
-        told: Told | None = None
+        told: PrintResult | None = None
         for place in (device, self._spare_of(device)):
             if place is None:
                 break
@@ -101,7 +101,7 @@ class Papers:
                 break
         return told, troubles
 
-    async def slip(self, text: str, printer: str) -> Told:
+    async def slip(self, text: str, printer: str) -> PrintResult:
         """Print a terminal's slip as it came (printers.md 6.3): its lines as they are, a form feed cuts.
 
         :raises Refused: 1091 for a printer that is not there, 1105 when it is busy.
@@ -133,7 +133,7 @@ class Papers:
             return None
         return None if spare is device else spare
 
-    async def _on(self, device: Device, form: Sequence[Element], paper: str) -> Told:
+    async def _on(self, device: Device, form: Sequence[Element], paper: str) -> PrintResult:
         turns = device.turns
         await turns.take()
         try:

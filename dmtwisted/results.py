@@ -2052,9 +2052,9 @@ class Refused(Exception):
     ) -> None:
         """Refuse with ``res``.
 
-        ``details`` go into the places of the text. ``action`` is for whoever knows the outcome better than
-        the catalogue does, ``aq_errortxt`` for the words of the bank, ``note`` for numbers that help to find
-        the mistake.
+        ``details`` go into the places of the text, a `Text` in the language that is asked for. ``action`` is for a
+        caller that knows the outcome better than the catalogue does, ``aq_errortxt`` for the text of the bank,
+        ``note`` for numbers that help to find the mistake.
         """
         # What `Exception` keeps is what pickle calls us with on the other side of a process.
         super().__init__(res, *details)
@@ -2066,7 +2066,8 @@ class Refused(Exception):
 
     def errortxt(self, language: str = "uk") -> str:
         """Put the text together; never raises, for it runs where a second failure would hide the first."""
-        text = _filled(self.res.text.for_language(language), self.details)
+        details = [one.for_language(language) if isinstance(one, Text) else one for one in self.details]
+        text = _filled(self.res.text.for_language(language), details)
         return ": ".join(part for part in (text, self.note) if part)
 
     def __str__(self) -> str:

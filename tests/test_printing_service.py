@@ -24,8 +24,8 @@ from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.documents.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import form_of, job_of
+from dmtwisted.printing.result import _WORDS, Fate, PrintResult, reason_text
 from dmtwisted.printing.service import DELIVERY, PrinterService
-from dmtwisted.printing.told import _WORDS, Told, why
 from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
@@ -1267,11 +1267,14 @@ class WordsTests(SynchronousTestCase):
 
     def texts(self, reason: str) -> list[str]:
         """All that can be said of a reason, in both languages."""
-        told: Sequence[Told] = [Told(1, "not_printed", reason), Told(1, "unknown", reason)]
+        told: Sequence[PrintResult] = [PrintResult(1, "not_printed", reason), PrintResult(1, "unknown", reason)]
         return [
             text.lower()
             for language in ("uk", "en")
-            for text in (why(reason, language), *(each.refused().errortxt(language) for each in told))
+            for text in (
+                reason_text(reason).for_language(language),
+                *(each.refused().errortxt(language) for each in told),
+            )
         ]
 
     def test_stems(self) -> None:
@@ -1280,7 +1283,7 @@ class WordsTests(SynchronousTestCase):
             for text in self.texts(reason):
                 found = {stem for stem in STEMS if stem in text}
                 self.assertLessEqual(found, {"папір", "paper"} if reason == "paper" else set(), text)
-        for warning in Told(1, "printed", "", 3, ("too-wide", "no-drawer", "hat"), False).warnings("en"):
+        for warning in PrintResult(1, "printed", "", 3, ("too-wide", "no-drawer", "hat"), False).warnings("en"):
             self.assertEqual([stem for stem in STEMS if stem in warning.wtxt], [])
 
     def test_causes(self) -> None:
@@ -1292,7 +1295,7 @@ class WordsTests(SynchronousTestCase):
 
     def test_actions(self) -> None:
         """res_action: 2 when nobody knows, 1 where a repeat can help, 3 where a person has to do something."""
-        cases = [
+        cases: list[tuple[Fate, str, int, int]] = [
             ("unknown", "lost", 430, 2),
             ("unknown", "cancelled", 430, 2),
             ("unknown", "unreachable", 430, 2),
@@ -1305,5 +1308,5 @@ class WordsTests(SynchronousTestCase):
             ("not_printed", "no_queue", 1016, 3),
         ]
         for fate, reason, code, action in cases:
-            refused = Told(1, fate, reason).refused()  # type: ignore[arg-type]
+            refused = PrintResult(1, fate, reason).refused()
             self.assertEqual((refused.res.code, int(refused.action)), (code, action), (fate, reason))

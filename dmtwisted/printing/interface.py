@@ -20,7 +20,7 @@ class Delivering:
 
     ``done`` fires with the verdict and does not fail; every way ends a delivery by itself when nothing moves any
     more. Cancelling it gives the job up. The verdict's ``reason`` is a name for which
-    `dmtwisted.printing.told.why` has words.
+    `dmtwisted.printing.result.reason_text` has words.
     """
 
     taken: Deferred[None]

@@ -17,7 +17,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents.model import Element, Line, Pair
 from dmtwisted.printing.doccmd import LONGEST_TEXT, read_doccmd, write_doccmd
-from dmtwisted.printing.told import AGAIN, RESTART, Fate, Told
+from dmtwisted.printing.result import AGAIN, RESTART, Fate, PrintResult
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     fate: Fate | Literal[""] = ""
     """Empty until something is known."""
     reason: str = ""
-    """A name that `dmtwisted.printing.told.why` has words for."""
+    """A name that `dmtwisted.printing.result.reason_text` has words for."""
 
 
 encode_job = msgspec.json.Encoder().encode
@@ -115,7 +115,7 @@ class Jobs:
             device_n=self._n,
             state=state,
             at=self._clock.now(),
-            res=Res.OK.code if state is State.DONE else Told(n, fate, reason).refused().res.code,
+            res=Res.OK.code if state is State.DONE else PrintResult(n, fate, reason).refused().res.code,
             answer=b"",
             fiscal_numbers={},
             register_state=None,
@@ -135,7 +135,7 @@ class Jobs:
             return False
         return True
 
-    async def known(self, paper: str, elsewhere: Sequence[int] = ()) -> Told | None:
+    async def known(self, paper: str, elsewhere: Sequence[int] = ()) -> PrintResult | None:
         """What became of ``paper`` here, or on one of the printers ``elsewhere``; `None` when it may be printed.
 
         :raises StoreFailed: when nobody can tell.
@@ -147,8 +147,8 @@ class Jobs:
         )
         for row in found.operations:
             if row.state is State.DONE:
-                return Told(row.n, decode_job(row.request).fate or "accepted")
-        return Told(found.operations[0].n, "unknown", AGAIN) if found.operations else None
+                return PrintResult(row.n, decode_job(row.request).fate or "accepted")
+        return PrintResult(found.operations[0].n, "unknown", AGAIN) if found.operations else None
 
     async def row(self, n: int) -> OperationRow:
         """The job ``n``.

@@ -33,8 +33,8 @@ from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
 from dmtwisted.printing.layout import commands
 from dmtwisted.printing.letters import Letters
+from dmtwisted.printing.result import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Fate, PrinterInfo, PrintResult
 from dmtwisted.printing.test_page import test_page
-from dmtwisted.printing.told import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, PrinterInfo, Told, fate_of
 from dmtwisted.printing.under_way import UnderWay
 from dmtwisted.requests import Members, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
@@ -93,7 +93,7 @@ class PrinterService:
             )
         )
 
-    async def _asked_for(self, doc: Members) -> Told:
+    async def _asked_for(self, doc: Members) -> PrintResult:
         """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd`` (design 10)."""
         test, drawer = doc.integer("test"), doc.flag("opendrawer")
         asked = [
@@ -116,7 +116,7 @@ class PrinterService:
             return await self.print([*read_lines(doc.value("lines"), doc.path("lines")), Cut()])
         return await self.print(read_doccmd(doc.value("doccmd"), doc.path("doccmd"), self._way.dots))
 
-    async def _test(self, test: int, path: str) -> Told:
+    async def _test(self, test: int, path: str) -> PrintResult:
         if test == TEST_PAGE:
             return await self.print(test_page(self._name, self._way.columns, self._clock.now()))
         if test == FINDER:
@@ -124,7 +124,7 @@ class PrinterService:
             return await self._deliver(PRINT, str(uuid4()), job_of([]), (self._way.finder(), 0))
         raise malformed(path, "1 (a page of what it can do) or 2 (the code tables) is expected")
 
-    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> Told:
+    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
         """Print ``elements``; the paper of a document is printed once, whoever asks for it.
 
         :param paper: what the paper is known by; empty when this is one of its own.
@@ -142,7 +142,7 @@ class PrinterService:
         await self._take_line()
         return await self._deliver(PRINT, paper or str(uuid4()), job_of(elements, paper), composed)
 
-    async def _seen_through(self, paper: str, elsewhere: Sequence[int], known: Told) -> Told | None:
+    async def _seen_through(self, paper: str, elsewhere: Sequence[int], known: PrintResult) -> PrintResult | None:
         """What is known of ``paper``, which is under way, once its verdict is there; ``known`` if that takes long."""
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
@@ -151,7 +151,7 @@ class PrinterService:
         self._line.release()
         return await self._jobs.known(paper, elsewhere)
 
-    async def reprint(self, n: int) -> Told:
+    async def reprint(self, n: int) -> PrintResult:
         """Print the job ``n`` anew, because a person says so; the new one names it.
 
         A job that was still under way when the person asked, and came out since, is not printed anew.
@@ -163,7 +163,7 @@ class PrinterService:
         job = decode_job(asked.request)
         form = form_of(job, self._way.dots)
         composed = self._composed(form) if form else (self._way.finder(), 0)
-        await self._take_line(Told(0, "not_printed", BUSY).refused())
+        await self._take_line(PrintResult(0, "not_printed", BUSY).refused())
         try:
             row = await self._jobs.row(n)
         except BaseException:
@@ -171,7 +171,7 @@ class PrinterService:
             raise
         if asked.state is not State.DONE and row.state is State.DONE:
             self._line.release()
-            return Told(n, decode_job(row.request).fate or "accepted")
+            return PrintResult(n, decode_job(row.request).fate or "accepted")
         fresh = msgspec.structs.replace(job, replaces=n, fate="", reason="")
         return await self._deliver(REPRINT, row.key, fresh, composed)
 
@@ -194,7 +194,7 @@ class PrinterService:
         except TimeoutError:
             raise busy or Refused(Res.DEVICE_BUSY) from None
 
-    async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> Told:
+    async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
         """Store and deliver a job on the line that was taken; the line is given back when its verdict is stored."""
         work, unknown = composed
         reached("print.before-job")
@@ -213,7 +213,7 @@ class PrinterService:
         if not under_way.begun:
             # Nothing has left, so it can be given up without any doubt.
             under_way.give_up()
-        told = Told(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
+        told = PrintResult(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
         if under_way.verdict is None:
             told = _by_now(told, under_way)
             told = msgspec.structs.replace(told, stored=await self._jobs.end(n, job, told.fate, told.reason))
@@ -222,7 +222,7 @@ class PrinterService:
             ending.addErrback(self._broken)
             return told
         reason, stored = await ending
-        return msgspec.structs.replace(told, fate=fate_of(under_way.verdict), reason=reason, stored=stored)
+        return msgspec.structs.replace(told, fate=under_way.verdict.outcome.value, reason=reason, stored=stored)
 
     async def _to_the_end(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
         """Store the verdict when it comes, and give the line to the next job.
@@ -232,7 +232,8 @@ class PrinterService:
         try:
             verdict = await under_way.ended
             reached("print.delivered")
-            fate, reason = fate_of(verdict), verdict.reason
+            fate: Fate = verdict.outcome.value
+            reason = verdict.reason
             if reason == CANCELLED and self._closed:
                 reason = CLOSED
             if fate in ("not_printed", "unknown"):
@@ -261,17 +262,17 @@ class PrinterService:
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
         except TimeoutError:
-            raise Told(0, "not_printed", BUSY).refused() from None
+            raise PrintResult(0, "not_printed", BUSY).refused() from None
         try:
             status = await self._way.status()
         except UnknownQueue:
-            raise Told(0, "not_printed", NO_QUEUE).refused() from None
+            raise PrintResult(0, "not_printed", NO_QUEUE).refused() from None
         except (WireError, CancelledError):
-            raise Told(0, "not_printed", "silent").refused() from None
+            raise PrintResult(0, "not_printed", "silent").refused() from None
         finally:
             self._line.release()
         if status is not None and status.reason is not None:
-            raise Told(0, "not_printed", status.reason).refused()
+            raise PrintResult(0, "not_printed", status.reason).refused()
 
     async def state(self) -> dict[str, object]:
         """How the printer stands, for people; nothing is asked of it for that."""
@@ -289,7 +290,7 @@ class PrinterService:
         self._way.close()
 
 
-def _by_now(told: Told, under_way: UnderWay) -> Told:
+def _by_now(told: PrintResult, under_way: UnderWay) -> PrintResult:
     """What is certain of a job that has begun and has no verdict yet."""
     trouble = under_way.trouble
     if trouble:

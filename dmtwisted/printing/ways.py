@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.printing.interface import Delivering, IPrinterWay
-from dmtwisted.printing.told import CANCELLED, NO_QUEUE
+from dmtwisted.printing.result import CANCELLED, NO_QUEUE
 from protocols.errors import Garbled, Silent, WireError
 from protocols.printers.codepages import CODE_PAGES
 from protocols.printers.commands import Command

@@ -19,8 +19,8 @@ from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing import image
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
+from dmtwisted.printing.result import reason_text
 from dmtwisted.printing.text import render_text
-from dmtwisted.printing.told import why
 from dmtwisted.registers import moments
 from dmtwisted.registers.bookkeeping import KIND
 from dmtwisted.registers.interface import TaxServiceRegister
@@ -221,7 +221,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     for job_row in reversed(prints.operations):
         job = decode_job(job_row.request)
         fate = job.fate or "unknown"
-        reason = why(job.reason, language) if job.reason else ""
+        reason = reason_text(job.reason).for_language(language) if job.reason else ""
         steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
     return steps
 

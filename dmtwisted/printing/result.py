@@ -1,15 +1,15 @@
-"""What is known of a print job, and the words in which a caller hears it.
+"""The result of a print job, as far as it is known, and its texts for the caller.
 
-============ =================================================== ==========================================
-fate         what is certain                                     what a caller may do (``res_action``)
-============ =================================================== ==========================================
-printed      the printer, or the queue before it, proved it      go on
-accepted     every byte was taken; this way tells no more yet    go on
-not_printed  nothing that prints was sent                        repeat, once the reason is gone
-unknown      it may be on paper, wholly or in part               look at the paper; ask for a reprint
-============ =================================================== ==========================================
+============ ====================================================== =======================================
+fate         what is certain                                        what the caller may do (``res_action``)
+============ ====================================================== =======================================
+printed      the printer, or its queue, confirmed it                go on
+accepted     every byte was accepted; no confirmation comes         go on
+not_printed  nothing that prints was sent                           repeat, once the reason is gone
+unknown      it may be on paper, wholly or in part                  look at the paper; ask for a reprint
+============ ====================================================== =======================================
 
-The words keep the rule of `dmtwisted.results` about stems: tills look for them in any text.
+The texts keep the rule of `dmtwisted.results` about stems: tills search every text for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import msgspec
 
 from dmtwisted.answers import Warning
 from dmtwisted.results import Action, Refused, Res, Text
-from protocols.printers.verdict import Verdict
 
 Fate = Literal["printed", "accepted", "not_printed", "unknown"]
 
@@ -33,19 +32,12 @@ class PrinterInfo(msgspec.Struct):
     job: int
 
 
-BUSY, NO_QUEUE, CANCELLED, CLOSED, LATE, RESTART, AGAIN = (
-    "busy",
-    "no_queue",
-    "cancelled",
-    "closed",
-    "late",
-    "restart",
-    "again",
-)
-"""Reasons that the service itself gives; the others are those of `protocols.printers.delivery.CAUSES`."""
+BUSY, NO_QUEUE, CANCELLED, CLOSED = "busy", "no_queue", "cancelled", "closed"
+LATE, RESTART, AGAIN = "late", "restart", "again"
+"""Reasons of the service itself; the others are those of `protocols.printers.delivery.CAUSES`."""
 
 _NO_CONNECTION = frozenset({"unreachable", "silent", "lost", CANCELLED})
-"""Reasons for which a job that was not printed is 100 (specification 7.4)."""
+"""Reasons for which a job that was not printed ends with 100 (specification 7.4)."""
 
 _WORDS = {
     "paper": Text("закінчився папір", "out of paper"),
@@ -86,30 +78,12 @@ _CANNOT = Text("пристрій цього не вміє", "the device cannot d
 _LETTERS = Text("знаків, які пристрій не вміє друкувати", "letters that the device cannot print")
 
 
-def why(reason: str, language: str) -> str:
-    """A reason in words.
-
-    What nobody has words for is not told as it is: it may hold a stem that a till takes for something else.
-    """
-    return _WORDS.get(reason, _OTHER).for_language(language)
+def reason_text(reason: str) -> Text:
+    """The text of a reason; a general one for an unknown reason, which may hold a stem that tills search for."""
+    return _WORDS.get(reason, _OTHER)
 
 
-class NotPrinted(Refused):
-    """Why nobody may count on a print; the details are in the language of whoever reads them."""
-
-    def __init__(self, res: Res, reason: str, action: Action | None = None) -> None:
-        super().__init__(res, reason, action=action)
-        self.reason = reason
-
-    def errortxt(self, language: str = "uk") -> str:
-        """The published text with the reason in it; 100 says it all by itself."""
-        words = why(self.reason, language)
-        if self.action is Action.COLLISION:
-            words = f"{_IN_DOUBT.for_language(language)}: {words}"
-        return Refused(self.res, *(() if self.res is Res.PRINTER_CONNECT else (words,))).errortxt(language)
-
-
-class Told(msgspec.Struct, frozen=True):
+class PrintResult(msgspec.Struct, frozen=True):
     """What is known of a job when its caller is answered."""
 
     n: int
@@ -118,27 +92,29 @@ class Told(msgspec.Struct, frozen=True):
     reason: str = ""
     unknown_letters: int = 0
     problems: tuple[str, ...] = ()
-    """What the printer cannot do and did not, see `protocols.printers.compose.ProblemKind`."""
+    """What was left out because the printer cannot do it, see `protocols.printers.compose.ProblemKind`."""
     stored: bool = True
-    """Whether the journal learnt of the fate."""
+    """Whether the fate is in the journal."""
 
     @property
     def on_paper(self) -> bool:
-        """Whether the caller may count on the paper: it is out, or taken by a printer that does not tell."""
+        """Whether the caller may rely on the paper: it is out, or accepted by a printer that confirms nothing."""
         return self.fate in ("printed", "accepted")
 
-    def refused(self) -> NotPrinted:
-        """The same as an error (specification 7.1, 7.4; design 5 for ``res_action``)."""
+    def refused(self) -> Refused:
+        """The same as an error (specification 7.1, 7.4)."""
+        text = reason_text(self.reason)
         if self.fate == "unknown":
-            return NotPrinted(Res.DEVICE_ERROR, self.reason, Action.COLLISION)
+            doubt = Text(*(f"{known}: {why}" for known, why in zip(_IN_DOUBT, text, strict=True)))
+            return Refused(Res.DEVICE_ERROR, doubt, action=Action.COLLISION)
         if self.reason in _NO_CONNECTION:
-            return NotPrinted(Res.PRINTER_CONNECT, self.reason)
+            return Refused(Res.PRINTER_CONNECT)
         if self.reason == NO_QUEUE:
-            return NotPrinted(Res.INTERNAL, self.reason)
-        return NotPrinted(Res.DEVICE_ERROR, self.reason, Action.REPEAT if self.reason in (BUSY, CLOSED) else None)
+            return Refused(Res.INTERNAL, text)
+        return Refused(Res.DEVICE_ERROR, text, action=Action.REPEAT if self.reason in (BUSY, CLOSED) else None)
 
     def warnings(self, language: str) -> list[Warning]:
-        """What is worth knowing of a job that is on paper."""
+        """The warnings about a job that is on paper."""
         found = []
         if self.unknown_letters:
             text = f"{_LETTERS.for_language(language)}: {self.unknown_letters}"
@@ -149,8 +125,3 @@ class Told(msgspec.Struct, frozen=True):
         if not self.stored:
             found.append(Warning.of(Res.STORE_FAILED, language))
         return found
-
-
-def fate_of(verdict: Verdict) -> Fate:
-    """The fate that a verdict says."""
-    return verdict.outcome.value
