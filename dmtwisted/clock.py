@@ -48,18 +48,18 @@ class ServiceClock:
     """
 
     def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
-        self._reactor, self.offset = reactor, offset
+        self.reactor, self.offset = reactor, offset
         self._wall: Callable[[], float] = getattr(reactor, "wall", reactor.seconds)
 
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
     ) -> IDelayedCall:
         """As the reactor does."""
-        return self._reactor.callLater(delay, callable, *args, **kwargs)
+        return self.reactor.callLater(delay, callable, *args, **kwargs)
 
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
         """As the reactor does."""
-        return self._reactor.getDelayedCalls()
+        return self.reactor.getDelayedCalls()
 
     def seconds(self) -> float:
         """Seconds since 1970, with the offset."""
@@ -67,7 +67,7 @@ class ServiceClock:
 
     def steady(self) -> float:
         """Seconds for measuring how long something takes: nobody sets this clock, and its zero means nothing."""
-        return float(self._reactor.seconds())
+        return float(self.reactor.seconds())
 
     def ahead(self) -> float:
         """Seconds that the machine's time of day is ahead of `steady`; the number means nothing, its changes do.
@@ -81,18 +81,10 @@ class ServiceClock:
 
         A reactor of tests, which has no threads, does it at once.
         """
-        if not IReactorThreads.providedBy(self._reactor):
+        if not IReactorThreads.providedBy(self.reactor):
             return work(*arguments)
-        threads: IReactorThreads = self._reactor
+        threads: IReactorThreads = self.reactor
         return await deferToThreadPool(threads, threads.getThreadPool(), work, *arguments)
-
-    async def apart(
-        self, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
-    ) -> bytes | None:
-        """What ``work`` makes of ``given`` in a process of its own: see `dmtwisted.system.apart.apart`."""
-        from dmtwisted.system.apart import apart
-
-        return await apart(self._reactor, work, given, patience, told)
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""

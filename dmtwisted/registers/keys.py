@@ -23,6 +23,7 @@ from dmtwisted.registers.key_opening import PATIENCE, WORK, Opened, PlainKey, Up
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.interface import IStore
+from dmtwisted.system.apart import apart
 
 if TYPE_CHECKING:
     from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts
@@ -201,7 +202,7 @@ class SigningKey:
 
         :raises Refused: as `load` does.
         """
-        told = await self._clock.apart(WORK, msgspec.json.encode(upload), PATIENCE)
+        told = await apart(self._clock.reactor, WORK, msgspec.json.encode(upload), PATIENCE)
         if told is None:
             raise Refused(Res.KEY_UNREADABLE, "it takes too long to open")
         opened = msgspec.json.decode(told, type=Opened)
