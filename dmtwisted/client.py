@@ -28,8 +28,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import msgspec
+from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.web.client import Agent
 
 REGISTER_WAIT, PRINTER_WAIT, TERMINAL_WAIT = 20.0, 6.0, 310.0
 """Seconds to wait for an answer (specification 4.7); a terminal's are its own wait and ten more."""
@@ -180,6 +182,7 @@ class Client:
             self._headers["X-Api-Key"] = [api_key]
         self._patience, self._terminal_wait = patience, terminal_wait
         if clock is None:
+            # Importing it installs it, which is the program's own choice.
             from twisted.internet import reactor
 
             clock = reactor
@@ -530,8 +533,5 @@ def _is_uuid(text: str) -> bool:
 
 
 def _treq(clock: Any) -> Any:
-    """What sends requests: without a pool, for a connection that a dead service left behind is no use."""
-    from treq.client import HTTPClient
-    from twisted.web.client import Agent
-
+    """What sends requests; without a pool, because a connection to a service that died is of no use."""
     return HTTPClient(Agent(clock, connectTimeout=5.0))

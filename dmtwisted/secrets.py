@@ -14,10 +14,14 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twisted.logger import Logger
 
 from dmtwisted.system.files import replace
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_FILE = "secret.key"
 """The file of the key, in the state folder."""
@@ -47,11 +51,10 @@ class Secrets:
 
         :raises SecretsError: when the key file cannot be read or made.
         """
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         key = self._read_key() or self._make_key()
         nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = nonce + AESGCM(key).encrypt(nonce, text.encode(), place.encode())
+        cipher, _ = _cipher(key)
+        sealed = nonce + cipher.encrypt(nonce, text.encode(), place.encode())
         return f"{_VERSION}.{_name_of(key)}.{base64.urlsafe_b64encode(sealed).decode()}"
 
     def read(self, sealed: str, place: str) -> str:
@@ -59,9 +62,6 @@ class Secrets:
 
         :raises SecretsError: when the key is missing or another one, or the text was changed or moved.
         """
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         key = self._read_key()
         if key is None:
             raise SecretsError(f"the key of the secrets, {self._file or KEY_FILE}, is missing; restore it")
@@ -71,12 +71,13 @@ class Secrets:
             raise SecretsError(f"{place}: this is no sealed secret, or one of a later version")
         if name != _name_of(key):
             raise SecretsError(f"{place}: sealed with another key than {self._file or KEY_FILE}")
+        cipher, changed = _cipher(key)
         try:
             raw = base64.b64decode(body.encode(), b"-_", validate=True)
             if base64.urlsafe_b64encode(raw).decode() != body:
                 raise ValueError("spelled as nothing that was sealed here")
-            return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
-        except (binascii.Error, ValueError, InvalidTag):
+            return cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
+        except (binascii.Error, ValueError, changed):
             raise SecretsError(f"{place}: this secret is damaged") from None
 
     def _read_key(self) -> bytes | None:
@@ -117,6 +118,15 @@ class Secrets:
                 raise SecretsError(f"{self._file}: cannot be written ({error.strerror or error})") from None
         self._key = key
         return key
+
+
+def _cipher(key: bytes) -> tuple[AESGCM, type[Exception]]:
+    """The cipher, and its error for a text that was changed or moved."""
+    # Lazy: the library takes several MB, and a service without secrets does without it.
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key), InvalidTag
 
 
 def _key_in(file: Path) -> bytes:

@@ -12,8 +12,11 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from dmtwisted.devices.driver import BadSettings, Surroundings
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.service import PrinterService
+from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.store.values import DeviceRow
+from protocols.printers.device_file import DeviceFileEndpoint
 from protocols.printers.profiles import PROFILES, Language, Profile
+from protocols.printers.windows_spooler import windows_queue
 
 Interface = Literal["tcp", "serial", "usb", "cups", "windows"]
 CodePage = Literal["", "cp1251", "cp1125", "cp866", "raster"]
@@ -117,9 +120,6 @@ _NEEDED: dict[Interface, tuple[str, ...]] = {
 
 def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
     """The way to the printer."""
-    # Imported only by a shop that has a printer: a service without one stays small.
-    from dmtwisted.printing.ways import LineWay, QueueWay
-
     profile = profile_of(settings)
     if settings.interface in ("cups", "windows"):
         return QueueWay(profile, _queue(settings, around.reactor))
@@ -137,32 +137,25 @@ def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
 
 
 def _endpoint(settings: PrinterSettings, reactor: Any) -> IStreamClientEndpoint:
+    if settings.interface == "usb":
+        return DeviceFileEndpoint(reactor, settings.device_file)
+    # Lazy: its endpoints load OpenSSL.
+    from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
+
     if settings.interface == "tcp":
-        from protocols.serial import tcp_endpoint
-
         return tcp_endpoint(reactor, settings.host, settings.port or 9100)
-    if settings.interface == "serial":
-        from protocols.serial import SerialEndpoint, SerialSettings
-
-        line = SerialSettings(
-            settings.serial_port,
-            settings.baudrate,
-            rtscts=settings.flow == "rtscts",
-            xonxoff=settings.flow == "xonxoff",
-        )
-        return SerialEndpoint(reactor, line)
-    from protocols.printers.device_file import DeviceFileEndpoint
-
-    return DeviceFileEndpoint(reactor, settings.device_file)
+    rtscts, xonxoff = settings.flow == "rtscts", settings.flow == "xonxoff"
+    return SerialEndpoint(
+        reactor, SerialSettings(settings.serial_port, settings.baudrate, rtscts=rtscts, xonxoff=xonxoff)
+    )
 
 
 def _queue(settings: PrinterSettings, reactor: Any) -> Any:
     if settings.interface == "cups":
+        # Lazy: its HTTP client takes 3 MB.
         from protocols.printers.cups import PORT, cups_at
 
         return cups_at(reactor, settings.host, settings.port or PORT).queue(settings.queue)
-    from protocols.printers.windows_spooler import windows_queue
-
     return windows_queue(reactor, settings.queue)
 
 

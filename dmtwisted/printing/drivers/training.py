@@ -12,6 +12,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.devices.driver import PRINTER, Driver, Surroundings
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import known_profile
+from dmtwisted.printing.ways import LineWay
 from dmtwisted.store.values import DeviceRow
 
 
@@ -36,7 +37,7 @@ class TrainingPrinter(PrinterService):
     """A printing service whose printer lives in the same process."""
 
     def __init__(self, row: DeviceRow, settings: TrainingPrinterSettings, around: Surroundings) -> None:
-        from dmtwisted.printing.ways import LineWay
+        # Lazy: only a service in training mode loads simulators.
         from protocols.simulators.in_process import InProcessEndpoint
         from protocols.simulators.printer import simulated_printer
         from protocols.simulators.printer_port import PrinterPort
