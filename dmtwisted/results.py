@@ -22,6 +22,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import Enum, IntEnum, unique
+from functools import partial
 from typing import Literal, NamedTuple
 
 Group = Literal["general", "cash_register", "terminal", "printer", "warning"]
@@ -51,13 +52,17 @@ class Text(NamedTuple):
 class _Line(NamedTuple):
     """What the catalogue says about one code."""
 
-    code: int
     group: Group
+    code: int
     action: Action
     text: Text
     caller: Text
     cashier: Text
 
+
+_general, _register, _terminal, _printer, _warning = (
+    partial(_Line, group) for group in ("general", "cash_register", "terminal", "printer", "warning")
+)
 
 # Advice that is true of several codes in the same words.
 
@@ -122,7 +127,7 @@ class Res(Enum):
     caller: Text
     cashier: Text
 
-    def __new__(cls, code: int, group: Group, action: Action, text: Text, caller: Text, cashier: Text) -> Res:
+    def __new__(cls, group: Group, code: int, action: Action, text: Text, caller: Text, cashier: Text) -> Res:
         member = object.__new__(cls)
         # The number is the value, so that `unique` guards the numbers and a member is short in a log.
         member._value_ = code
@@ -140,17 +145,15 @@ class Res(Enum):
 
     # General: any device.
 
-    OK = _Line(
+    OK = _general(
         0,
-        "general",
         Action.DONE,
         Text("", ""),
         caller=Text("Завдання виконано, надсилайте наступне.", "The task is done, send the next one."),
         cashier=Text("Усе гаразд, продовжуйте роботу.", "All is well, go on working."),
     )
-    DEVICE_ERROR = _Line(
+    DEVICE_ERROR = _general(
         430,
-        "general",
         Action.CORRECT,
         Text("Помилка пристрою: %s", "Device error: %s"),
         caller=Text(
@@ -162,9 +165,8 @@ class Res(Enum):
             "Remove what the text names, and call support if you cannot.",
         ),
     )
-    INTERNAL = _Line(
+    INTERNAL = _general(
         1016,
-        "general",
         Action.CORRECT,
         Text("Внутрішня помилка: %s", "Internal error: %s"),
         caller=Text(
@@ -176,9 +178,8 @@ class Res(Enum):
             "Check whether a receipt or slip came out, and do not take the money again before you know.",
         ),
     )
-    STORE_FAILED = _Line(
+    STORE_FAILED = _general(
         1082,
-        "general",
         Action.REPEAT,
         Text("Не вдалося записати в базу даних", "Cannot write to the database"),
         caller=Text(
@@ -190,9 +191,8 @@ class Res(Enum):
             "Call the person who looks after this computer: the service cannot store the receipt.",
         ),
     )
-    UNKNOWN_DEVICE = _Line(
+    UNKNOWN_DEVICE = _general(
         1091,
-        "general",
         Action.CORRECT,
         Text("Пристрою з такою назвою немає", "There is no device with this name"),
         caller=Text(
@@ -204,9 +204,8 @@ class Res(Enum):
             "The program names a device that does not exist, choose another one or call the administrator.",
         ),
     )
-    DEVICE_BUSY = _Line(
+    DEVICE_BUSY = _general(
         1105,
-        "general",
         Action.REPEAT,
         Text("Пристрій зайнятий попереднім завданням", "The device is busy with a previous task"),
         caller=Text(
@@ -218,9 +217,8 @@ class Res(Enum):
             "Wait until the device has finished what it is doing, then try again.",
         ),
     )
-    MALFORMED = _Line(
+    MALFORMED = _general(
         2000,
-        "general",
         Action.CORRECT,
         Text("Некоректний запит: %s", "Malformed request: %s"),
         caller=Text(
@@ -235,9 +233,8 @@ class Res(Enum):
 
     # Cash registers: tasks, the day and its reports.
 
-    UNKNOWN_FISCAL_TASK = _Line(
+    UNKNOWN_FISCAL_TASK = _register(
         307,
-        "cash_register",
         Action.CORRECT,
         Text("Завдання fiscal.task %d не підтримується", "The task fiscal.task %d is not supported"),
         caller=Text(
@@ -249,9 +246,8 @@ class Res(Enum):
             "The register cannot do this, call the administrator of the accounting program.",
         ),
     )
-    SHIFT_ALREADY_CLOSED = _Line(
+    SHIFT_ALREADY_CLOSED = _register(
         1006,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Робочий день каси вже завершено Z-звітом",
@@ -266,9 +262,8 @@ class Res(Enum):
             "The Z-report has been made, a second one is not needed.",
         ),
     )
-    TAG_KNOWN = _Line(
+    TAG_KNOWN = _register(
         1051,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Чек із таким tag уже є в базі, повернуто попередню відповідь",
@@ -283,9 +278,8 @@ class Res(Enum):
             "You see a receipt that was registered earlier, so check its sum before you hand it over.",
         ),
     )
-    TAG_NOT_FOUND = _Line(
+    TAG_NOT_FOUND = _register(
         1058,
-        "cash_register",
         Action.REPEAT,
         Text("Чека з таким tag або номером не знайдено", "There is no receipt with this tag or number"),
         caller=Text(
@@ -297,9 +291,8 @@ class Res(Enum):
             "There is no such receipt yet, you may register it.",
         ),
     )
-    NO_Z_IN_RANGE = _Line(
+    NO_Z_IN_RANGE = _register(
         1059,
-        "cash_register",
         Action.CORRECT,
         Text("У вказаних межах немає жодного Z-звіту", "There is no Z-report within the given range"),
         caller=Text(
@@ -311,9 +304,8 @@ class Res(Enum):
             "No Z-report was made in the chosen period, choose another one.",
         ),
     )
-    Z_CORRUPTED = _Line(
+    Z_CORRUPTED = _register(
         1060,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Зведений звіт неможливий, бо один із Z-звітів у вказаних межах пошкоджено",
@@ -328,9 +320,8 @@ class Res(Enum):
             "Choose a shorter period and tell support.",
         ),
     )
-    X_REPORT_FAILED = _Line(
+    X_REPORT_FAILED = _register(
         1081,
-        "cash_register",
         Action.CORRECT,
         Text("Не вдалося скласти X-звіт", "The X-report could not be made"),
         caller=Text(
@@ -342,9 +333,8 @@ class Res(Enum):
             "There is nothing to report on yet, and if there were receipts, call support.",
         ),
     )
-    Z_REPORT_FAILED = _Line(
+    Z_REPORT_FAILED = _register(
         1086,
-        "cash_register",
         Action.CORRECT,
         Text("Не вдалося скласти Z-звіт", "The Z-report could not be made"),
         caller=_SEND_LOG,
@@ -353,9 +343,8 @@ class Res(Enum):
             "The Z-report was not made, call support before the day is over.",
         ),
     )
-    SHIFT_CLOSED = _Line(
+    SHIFT_CLOSED = _register(
         1092,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Зміну закрито, відкрийте зміну, щоб реєструвати чеки",
@@ -370,9 +359,8 @@ class Res(Enum):
             "Open a shift and register the receipt again.",
         ),
     )
-    SHIFT_ALREADY_OPEN = _Line(
+    SHIFT_ALREADY_OPEN = _register(
         1096,
-        "cash_register",
         Action.CORRECT,
         Text("Касу вже відкрито", "The register is open already"),
         caller=Text(
@@ -384,9 +372,8 @@ class Res(Enum):
             "The register is open already, go on with receipts.",
         ),
     )
-    Z_ALREADY_SENT = _Line(
+    Z_ALREADY_SENT = _register(
         1099,
-        "cash_register",
         Action.CORRECT,
         Text("Z-звіт уже надіслано", "The Z-report has already been sent"),
         caller=Text(
@@ -398,9 +385,8 @@ class Res(Enum):
             "The Z-report has been made, a second one is not needed.",
         ),
     )
-    SHIFT_MUST_BE_CLOSED = _Line(
+    SHIFT_MUST_BE_CLOSED = _register(
         1100,
-        "cash_register",
         Action.CORRECT,
         Text("Спершу потрібно зробити Z-звіт", "A Z-report must be made first"),
         caller=Text(
@@ -415,9 +401,8 @@ class Res(Enum):
 
     # Cash registers: what the tax service refused.
 
-    TAX_SERVICE_REJECTED_SIGNATURE = _Line(
+    TAX_SERVICE_REJECTED_SIGNATURE = _register(
         1032,
-        "cash_register",
         Action.REPEAT,
         Text(
             "ДПС: підпис чека не пройшов перевірку",
@@ -429,9 +414,8 @@ class Res(Enum):
         ),
         cashier=_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_REJECTED_REGISTER = _Line(
+    TAX_SERVICE_REJECTED_REGISTER = _register(
         1033,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: перевірка каси не пройшла (ключ не той, яким касу відкрито, або її вже відкрито)",
@@ -443,25 +427,22 @@ class Res(Enum):
         ),
         cashier=_CALL_SUPPORT,
     )
-    TAX_SERVICE_NOT_SAVED = _Line(
+    TAX_SERVICE_NOT_SAVED = _register(
         1034,
-        "cash_register",
         Action.REPEAT,
         Text("ДПС: не вдалося зберегти чек", "Tax service: the receipt could not be recorded"),
         caller=_SAME_TAG,
         cashier=_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_ERROR = _Line(
+    TAX_SERVICE_ERROR = _register(
         1035,
-        "cash_register",
         Action.REPEAT,
         Text("ДПС: загальна помилка", "Tax service: general error"),
         caller=_SAME_TAG,
         cashier=_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_WRONG_SEND_TYPE = _Line(
+    TAX_SERVICE_WRONG_SEND_TYPE = _register(
         1036,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: недопустимий тип надсилання (касу заблоковано або потрібний режим уже діє)",
@@ -473,9 +454,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_PREVIOUS_Z_MISSING = _Line(
+    TAX_SERVICE_PREVIOUS_Z_MISSING = _register(
         1037,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: немає попереднього за номером Z-звіту", "Tax service: the preceding Z-report is missing"),
         caller=Text(
@@ -484,17 +464,15 @@ class Res(Enum):
         ),
         cashier=_CALL_SUPPORT,
     )
-    TAX_SERVICE_WRONG_XML = _Line(
+    TAX_SERVICE_WRONG_XML = _register(
         1038,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: неправильний формат XML", "Tax service: wrong XML format"),
         caller=_SEND_LOG,
         cashier=_CALL_SUPPORT,
     )
-    TAX_SERVICE_WRONG_DATE = _Line(
+    TAX_SERVICE_WRONG_DATE = _register(
         1039,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: неправильна дата, дата в XML не збігається з датою чека",
@@ -506,9 +484,8 @@ class Res(Enum):
         ),
         cashier=Text("Перевірте дату й час на комп’ютері.", "Check the date and time of the computer."),
     )
-    TAX_SERVICE_WRONG_DATA = _Line(
+    TAX_SERVICE_WRONG_DATA = _register(
         1040,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: неправильні дані в чеку", "Tax service: wrong data in the receipt"),
         caller=Text(
@@ -517,9 +494,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    TAX_SERVICE_WRONG_Z = _Line(
+    TAX_SERVICE_WRONG_Z = _register(
         1041,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: неправильний формат Z-звіту", "Tax service: wrong format of the Z-report"),
         caller=_SEND_LOG,
@@ -528,9 +504,8 @@ class Res(Enum):
             "The Z-report was not accepted, call support before the day is over.",
         ),
     )
-    TAX_SERVICE_BLOCKED = _Line(
+    TAX_SERVICE_BLOCKED = _register(
         1042,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: касу заблоковано, офлайн тривав понад 168 годин за місяць",
@@ -545,9 +520,8 @@ class Res(Enum):
             "This register is blocked until the end of the month, work at another one.",
         ),
     )
-    TAX_SERVICE_WRONG_HASH = _Line(
+    TAX_SERVICE_WRONG_HASH = _register(
         1043,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: неправильний хеш останнього чека, порушено порядок надсилання",
@@ -559,9 +533,8 @@ class Res(Enum):
         ),
         cashier=_CALL_SUPPORT,
     )
-    TAX_SERVICE_UNKNOWN_REGISTER = _Line(
+    TAX_SERVICE_UNKNOWN_REGISTER = _register(
         1044,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: касу не зареєстровано", "Tax service: the register is not registered"),
         caller=Text(
@@ -570,9 +543,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_UNKNOWN_KEY = _Line(
+    TAX_SERVICE_UNKNOWN_KEY = _register(
         1045,
-        "cash_register",
         Action.CORRECT,
         Text("ДПС: ключ підпису не зареєстровано", "Tax service: the signing key is not registered"),
         caller=Text(
@@ -581,9 +553,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_DAY_NOT_OPEN = _Line(
+    TAX_SERVICE_DAY_NOT_OPEN = _register(
         1046,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: Z-звіт не прийнято, бо там касу не відкрито",
@@ -598,9 +569,8 @@ class Res(Enum):
             "The tax service did not accept the Z-report, call support.",
         ),
     )
-    TAX_SERVICE_WRONG_OFFLINE_NUMBER = _Line(
+    TAX_SERVICE_WRONG_OFFLINE_NUMBER = _register(
         1047,
-        "cash_register",
         Action.CORRECT,
         Text(
             "ДПС: неправильний номер офлайн-чека або онлайн-чек під час офлайну",
@@ -609,9 +579,8 @@ class Res(Enum):
         caller=_SEND_LOG,
         cashier=_CALL_SUPPORT,
     )
-    TAX_SERVICE_UNREACHABLE = _Line(
+    TAX_SERVICE_UNREACHABLE = _register(
         1050,
-        "cash_register",
         Action.REPEAT,
         Text("Немає доступу до сервера ДПС", "The tax server cannot be reached"),
         caller=Text(
@@ -623,9 +592,8 @@ class Res(Enum):
             "Check the internet and register the same receipt again.",
         ),
     )
-    TAX_SERVICE_UNAVAILABLE = _Line(
+    TAX_SERVICE_UNAVAILABLE = _register(
         1084,
-        "cash_register",
         Action.REPEAT,
         Text("Сервіс ДПС недоступний", "The tax service is unavailable"),
         caller=_SAME_TAG,
@@ -637,9 +605,8 @@ class Res(Enum):
 
     # Cash registers: the cloud cabinet.
 
-    CABINET_ERROR = _Line(
+    CABINET_ERROR = _register(
         1048,
-        "cash_register",
         Action.REPEAT,
         Text("Невідома помилка хмарного кабінету", "Unknown error of the cloud cabinet"),
         caller=Text(
@@ -648,9 +615,8 @@ class Res(Enum):
         ),
         cashier=_WAIT_A_MINUTE,
     )
-    CABINET_WRONG_HASH = _Line(
+    CABINET_WRONG_HASH = _register(
         1049,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Хмарний кабінет: неправильний хеш останнього чека",
@@ -662,9 +628,8 @@ class Res(Enum):
         ),
         cashier=_CALL_SUPPORT,
     )
-    REGISTER_TOKEN_INVALID = _Line(
+    REGISTER_TOKEN_INVALID = _register(
         1083,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Не вдалося отримати налаштування каси, її токен недійсний",
@@ -676,9 +641,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    CLOUD_BALANCE_LOW = _Line(
+    CLOUD_BALANCE_LOW = _register(
         1123,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Недостатньо коштів на рахунку хмарного кабінету",
@@ -693,9 +657,8 @@ class Res(Enum):
             "Tell the owner that the register's account must be topped up.",
         ),
     )
-    CLOUD_TOKEN_INVALID = _Line(
+    CLOUD_TOKEN_INVALID = _register(
         2001,
-        "cash_register",
         Action.CORRECT,
         Text("Недійсний токен хмарного кабінету", "The cloud cabinet token is not valid"),
         caller=Text(
@@ -704,9 +667,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    CABINET_UNREACHABLE = _Line(
+    CABINET_UNREACHABLE = _register(
         2005,
-        "cash_register",
         Action.REPEAT,
         Text(
             "Хмарний кабінет недоступний із цього комп’ютера",
@@ -721,9 +683,8 @@ class Res(Enum):
 
     # Cash registers: offline work.
 
-    OFFLINE_FORBIDDEN = _Line(
+    OFFLINE_FORBIDDEN = _register(
         1052,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Перехід в офлайн заборонено в налаштуваннях каси",
@@ -738,9 +699,8 @@ class Res(Enum):
             "Wait until the internet is back, or call the administrator.",
         ),
     )
-    ALREADY_OFFLINE = _Line(
+    ALREADY_OFFLINE = _register(
         1053,
-        "cash_register",
         Action.CORRECT,
         Text("Каса вже офлайн", "The register is offline already"),
         caller=Text(
@@ -752,9 +712,8 @@ class Res(Enum):
             "The register works offline already, go on with receipts.",
         ),
     )
-    ALREADY_ONLINE = _Line(
+    ALREADY_ONLINE = _register(
         1054,
-        "cash_register",
         Action.CORRECT,
         Text("Каса вже онлайн", "The register is online already"),
         caller=Text(
@@ -766,9 +725,8 @@ class Res(Enum):
             "The register works online already, go on with receipts.",
         ),
     )
-    NO_OFFLINE_NUMBERS = _Line(
+    NO_OFFLINE_NUMBERS = _register(
         1056,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Немає офлайн-номерів, їх видають після відкриття каси онлайн",
@@ -783,9 +741,8 @@ class Res(Enum):
             "Wait for the internet, make a Z-report and open the register again.",
         ),
     )
-    OFFLINE_TOO_LONG = _Line(
+    OFFLINE_TOO_LONG = _register(
         1062,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Каса офлайн понад 35 годин, дозволено лише Z-звіт",
@@ -800,9 +757,8 @@ class Res(Enum):
             "Make a Z-report: you may sell again when the tax service can be reached.",
         ),
     )
-    ONLINE_REQUEST_IMPOSSIBLE = _Line(
+    ONLINE_REQUEST_IMPOSSIBLE = _register(
         1085,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Запит на перехід в онлайн неможливий, пристрій онлайн",
@@ -817,9 +773,8 @@ class Res(Enum):
             "The register works online already, go on with receipts.",
         ),
     )
-    KEY_EXPIRES_SOON = _Line(
+    KEY_EXPIRES_SOON = _register(
         1117,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Офлайн неможливий, бо строк ключа підпису спливає менш ніж за 3 дні",
@@ -834,9 +789,8 @@ class Res(Enum):
             "Tell the administrator that the signing key expires, and wait for the internet.",
         ),
     )
-    OFFLINE_NUMBERS_EXHAUSTED = _Line(
+    OFFLINE_NUMBERS_EXHAUSTED = _register(
         1122,
-        "cash_register",
         Action.REPEAT,
         Text(
             "Офлайн-номери вичерпано, вони поповняться після повернення в онлайн",
@@ -851,9 +805,8 @@ class Res(Enum):
             "Wait for the internet, then register the same receipt again.",
         ),
     )
-    REGISTER_OFFLINE = _Line(
+    REGISTER_OFFLINE = _register(
         2013,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Каса з id %s офлайн, ця дія потребує онлайну",
@@ -871,9 +824,8 @@ class Res(Enum):
 
     # Cash registers: receipts whose outcome is in question.
 
-    SHIFT_ID_EMPTY = _Line(
+    SHIFT_ID_EMPTY = _register(
         1067,
-        "cash_register",
         Action.REPEAT,
         Text(
             "Порожній ідентифікатор робочого дня каси, повторіть реєстрацію",
@@ -882,9 +834,8 @@ class Res(Enum):
         caller=_SAME_TAG,
         cashier=_WAIT_A_MINUTE,
     )
-    PREVIOUS_NOT_PROCESSED = _Line(
+    PREVIOUS_NOT_PROCESSED = _register(
         1073,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Попередній чек має стан «не оброблено», потрібне ручне втручання",
@@ -899,9 +850,8 @@ class Res(Enum):
             "Do not register the previous receipt a second time, call support.",
         ),
     )
-    COLLISION_UNSOLVABLE = _Line(
+    COLLISION_UNSOLVABLE = _register(
         1074,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Колізію неможливо усунути автоматично, потрібне ручне втручання",
@@ -916,9 +866,8 @@ class Res(Enum):
             "Work at another register and call support.",
         ),
     )
-    COLLISION_NOT_REPAIRED = _Line(
+    COLLISION_NOT_REPAIRED = _register(
         1075,
-        "cash_register",
         Action.COLLISION,
         Text(
             "Колізію не усунуто, не вдалося дізнатися про останній оброблений чек",
@@ -933,9 +882,8 @@ class Res(Enum):
             "Do not register a new receipt in its place, wait a minute and repeat the same one.",
         ),
     )
-    COLLISION_DIFFERS = _Line(
+    COLLISION_DIFFERS = _register(
         1080,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Колізія в базі, вміст запиту відрізняється від надісланого раніше",
@@ -953,9 +901,8 @@ class Res(Enum):
 
     # Cash registers: the signing key and the set-up.
 
-    SIGNING_FAILED = _Line(
+    SIGNING_FAILED = _register(
         1069,
-        "cash_register",
         Action.REPEAT,
         Text("Помилка підпису: %s", "Signing error: %s"),
         caller=Text(
@@ -967,9 +914,8 @@ class Res(Enum):
             "Register the same receipt again, and call the administrator if it fails.",
         ),
     )
-    TAX_GROUPS_MISSING = _Line(
+    TAX_GROUPS_MISSING = _register(
         1078,
-        "cash_register",
         Action.CORRECT,
         Text("Для каси %s не заповнено податкові групи", "No tax groups are set for register %s"),
         caller=Text(
@@ -978,9 +924,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    FISCAL_NUMBER_EMPTY = _Line(
+    FISCAL_NUMBER_EMPTY = _register(
         1093,
-        "cash_register",
         Action.CORRECT,
         Text("Фіскальний номер пристрою не вказано", "The fiscal number of the device is empty"),
         caller=Text(
@@ -989,9 +934,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    KEY_NOT_LOADED = _Line(
+    KEY_NOT_LOADED = _register(
         1094,
-        "cash_register",
         Action.CORRECT,
         Text("Ключ підпису не завантажено", "No private signing key is loaded"),
         caller=Text(
@@ -1000,9 +944,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    SIGNING_NOT_SET_UP = _Line(
+    SIGNING_NOT_SET_UP = _register(
         1095,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Для пристрою не налаштовано підпис, завантажте ключ",
@@ -1014,9 +957,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    CLOCK_DIFFERS = _Line(
+    CLOCK_DIFFERS = _register(
         1121,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Дата пристрою відрізняється від дати сервера на 30 хвилин або більше",
@@ -1031,9 +973,8 @@ class Res(Enum):
             "Set the date and time of the computer right and restart the service.",
         ),
     )
-    KEY_REPLACED_IN_EMERGENCY = _Line(
+    KEY_REPLACED_IN_EMERGENCY = _register(
         1124,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Для каси %s аварійно замінено ключ, дозволено лише Z-звіт",
@@ -1048,9 +989,8 @@ class Res(Enum):
             "Make a Z-report and open the register again.",
         ),
     )
-    VERSION_UNSUPPORTED = _Line(
+    VERSION_UNSUPPORTED = _register(
         1125,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Ця версія програми більше не підтримується",
@@ -1065,9 +1005,8 @@ class Res(Enum):
             "Ask the administrator to update the register service.",
         ),
     )
-    DEVICE_NAME_TAKEN = _Line(
+    DEVICE_NAME_TAKEN = _register(
         2002,
-        "cash_register",
         Action.CORRECT,
         Text("Каса з такою назвою вже є", "A register with this name exists already"),
         caller=Text(
@@ -1076,9 +1015,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    KEY_UNREADABLE = _Line(
+    KEY_UNREADABLE = _register(
         2003,
-        "cash_register",
         Action.CORRECT,
         Text("Не вдалося прочитати ключ підпису: %s", "The private signing key cannot be read: %s"),
         caller=Text(
@@ -1087,9 +1025,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    REGISTER_ID_NOT_FOUND = _Line(
+    REGISTER_ID_NOT_FOUND = _register(
         2007,
-        "cash_register",
         Action.CORRECT,
         Text("Каси з id %s не знайдено", "There is no register with id %s"),
         caller=Text(
@@ -1098,9 +1035,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    KEY_IN_USE = _Line(
+    KEY_IN_USE = _register(
         2009,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Ключ підпису не можна замінити, бо пристрій %s працює (касу відкрито або виконується завдання)",
@@ -1115,9 +1051,8 @@ class Res(Enum):
             "Make a Z-report, then the key can be replaced.",
         ),
     )
-    REGISTER_NOT_IN_USE = _Line(
+    REGISTER_NOT_IN_USE = _register(
         2011,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Касу з id %s ще не введено в роботу, відкрийте її",
@@ -1129,9 +1064,8 @@ class Res(Enum):
         ),
         cashier=Text("Відкрийте касу й повторіть.", "Open the register and try again."),
     )
-    REGISTER_NOT_CONFIGURED = _Line(
+    REGISTER_NOT_CONFIGURED = _register(
         2014,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Касу не налаштовано, немає податкових груп або типів оплати",
@@ -1146,9 +1080,8 @@ class Res(Enum):
 
     # Cash registers: the content of a receipt.
 
-    CASH_NEGATIVE = _Line(
+    CASH_NEGATIVE = _register(
         1063,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Сума внесення або вилучення готівки не може бути від’ємною",
@@ -1160,9 +1093,8 @@ class Res(Enum):
         ),
         cashier=Text("Введіть суму без мінуса.", "Enter the sum without a minus."),
     )
-    INCOME_NEGATIVE = _Line(
+    INCOME_NEGATIVE = _register(
         1064,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Сума чека надходження або витрати не може бути від’ємною",
@@ -1174,9 +1106,8 @@ class Res(Enum):
         ),
         cashier=Text("Введіть суму без мінуса.", "Enter the sum without a minus."),
     )
-    INCOME_CHANGE_NEGATIVE = _Line(
+    INCOME_CHANGE_NEGATIVE = _register(
         1065,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Решта в оплаті з індексом %d чека надходження або витрати не може бути від’ємною",
@@ -1188,9 +1119,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    INCOME_CARD_DATA_MISSING = _Line(
+    INCOME_CARD_DATA_MISSING = _register(
         1066,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Оплата з індексом %d чека надходження або витрати потребує paysys, rrn і cardmask",
@@ -1202,9 +1132,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    TAX_BASE_DIFFERS = _Line(
+    TAX_BASE_DIFFERS = _register(
         1076,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Сума баз оподаткування відрізняється від суми оплат",
@@ -1216,9 +1145,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    NOT_ENOUGH_CASH = _Line(
+    NOT_ENOUGH_CASH = _register(
         1077,
-        "cash_register",
         Action.CORRECT,
         Text("У касі недостатньо готівки", "There is not enough cash in the register"),
         caller=Text(
@@ -1230,9 +1158,8 @@ class Res(Enum):
             "Register a cash-in first, or pay out less.",
         ),
     )
-    TAX_ALGORITHM_UNSUPPORTED = _Line(
+    TAX_ALGORITHM_UNSUPPORTED = _register(
         1079,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Податкова група %s не підтримує алгоритм розрахунку %s",
@@ -1244,9 +1171,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    WRONG_TAX_GROUP = _Line(
+    WRONG_TAX_GROUP = _register(
         1087,
-        "cash_register",
         Action.CORRECT,
         Text("Невідома податкова група %s", "Unknown tax group %s"),
         caller=Text(
@@ -1255,9 +1181,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    WRONG_PAYMENT_TYPE = _Line(
+    WRONG_PAYMENT_TYPE = _register(
         1088,
-        "cash_register",
         Action.CORRECT,
         Text("Невідомий тип оплати %s", "Unknown payment type %s"),
         caller=Text(
@@ -1266,9 +1191,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    FORBIDDEN_CHARACTER = _Line(
+    FORBIDDEN_CHARACTER = _register(
         1089,
-        "cash_register",
         Action.CORRECT,
         Text("Позиція %d, поле %s: заборонений символ", "Row %d, member %s: a forbidden character"),
         caller=Text(
@@ -1280,9 +1204,8 @@ class Res(Enum):
             "Scan the item's code again or type it in.",
         ),
     )
-    NOT_CALCULABLE = _Line(
+    NOT_CALCULABLE = _register(
         1090,
-        "cash_register",
         Action.CORRECT,
         Text("Не вдалося обчислити %s", "%s cannot be calculated"),
         caller=Text(
@@ -1291,9 +1214,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    EMPTY_ROWS = _Line(
+    EMPTY_ROWS = _register(
         1097,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Список товарів порожній, а сума до сплати є",
@@ -1305,9 +1227,8 @@ class Res(Enum):
         ),
         cashier=Text("Додайте в чек товари.", "Add items to the receipt."),
     )
-    MISSING_OBJECT = _Line(
+    MISSING_OBJECT = _register(
         1098,
-        "cash_register",
         Action.CORRECT,
         Text("Об’єкт %s у запиті відсутній або порожній", "The object %s of the request is missing or empty"),
         caller=Text(
@@ -1316,9 +1237,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    RECEIPT_SUM_DIFFERS = _Line(
+    RECEIPT_SUM_DIFFERS = _register(
         1101,
-        "cash_register",
         Action.CORRECT,
         Text("Сума чека відрізняється від суми рядків", "The receipt sum differs from the sum of its rows"),
         caller=Text(
@@ -1327,9 +1247,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    PAYS_DIFFER = _Line(
+    PAYS_DIFFER = _register(
         1102,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Сума чека зі знижкою на чек відрізняється від суми оплат",
@@ -1344,9 +1263,8 @@ class Res(Enum):
             "Check that the payments together make the sum of the receipt, and try again.",
         ),
     )
-    NAME_EMPTY = _Line(
+    NAME_EMPTY = _register(
         1103,
-        "cash_register",
         Action.CORRECT,
         Text("Назва товару порожня", "The name of an item is empty"),
         caller=Text(
@@ -1358,9 +1276,8 @@ class Res(Enum):
             "There is an item without a name in the receipt, correct its record.",
         ),
     )
-    ROW_SUM_DIFFERS = _Line(
+    ROW_SUM_DIFFERS = _register(
         1107,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Ціна на кількість дорівнює нулю або відрізняється від суми рядка більш ніж на 1",
@@ -1375,9 +1292,8 @@ class Res(Enum):
             "Check the price and quantity of the items in the receipt.",
         ),
     )
-    DISCOUNT_TOO_LARGE = _Line(
+    DISCOUNT_TOO_LARGE = _register(
         1108,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Знижка дорівнює сумі рядка, найменша ціна після знижки 0,01",
@@ -1392,9 +1308,8 @@ class Res(Enum):
             "Lower the discount: an item must cost at least one kopeck.",
         ),
     )
-    ZERO_PAYMENT = _Line(
+    ZERO_PAYMENT = _register(
         1109,
-        "cash_register",
         Action.CORRECT,
         Text("Сума для типу оплати %s дорівнює 0", "The sum for payment type %s is 0"),
         caller=Text(
@@ -1406,9 +1321,8 @@ class Res(Enum):
             "Enter the sum of the payment or remove the empty one.",
         ),
     )
-    CODE_NOT_ENABLED = _Line(
+    CODE_NOT_ENABLED = _register(
         1110,
-        "cash_register",
         Action.CORRECT,
         Text("Код %s не ввімкнено в налаштуваннях каси", "Code %s is not enabled in the register's settings"),
         caller=Text(
@@ -1420,9 +1334,8 @@ class Res(Enum):
             "Choose another way of payment, or call the person who sets up the register.",
         ),
     )
-    CODE_SOLD_IN_OTHER_GROUP = _Line(
+    CODE_SOLD_IN_OTHER_GROUP = _register(
         1111,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Код товару %s після останнього Z-звіту вже продано в іншій податковій групі %s (%s)",
@@ -1437,9 +1350,8 @@ class Res(Enum):
             "Correct the item's tax group, or make a Z-report and open the register again.",
         ),
     )
-    ROUNDING_OUT_OF_RANGE = _Line(
+    ROUNDING_OUT_OF_RANGE = _register(
         1112,
-        "cash_register",
         Action.CORRECT,
         Text("Заокруглення має бути від -0,99 до 0,99", "The rounding must be from -0.99 to 0.99"),
         caller=Text(
@@ -1448,9 +1360,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    ROUNDING_NOT_ENABLED = _Line(
+    ROUNDING_NOT_ENABLED = _register(
         1115,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Заокруглення не ввімкнено в типах оплати каси",
@@ -1462,9 +1373,8 @@ class Res(Enum):
         ),
         cashier=_CALL_ADMINISTRATOR,
     )
-    CASH_WITHDRAWAL_NEEDS_CARD = _Line(
+    CASH_WITHDRAWAL_NEEDS_CARD = _register(
         1119,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Чек видачі готівки не можна оплатити готівкою, потрібна картка",
@@ -1479,9 +1389,8 @@ class Res(Enum):
             "Pay cash out only against the customer's card.",
         ),
     )
-    COMMISSION_NEGATIVE = _Line(
+    COMMISSION_NEGATIVE = _register(
         1120,
-        "cash_register",
         Action.CORRECT,
         Text(
             "Комісія в чеку видачі готівки не може бути меншою за 0",
@@ -1493,9 +1402,8 @@ class Res(Enum):
         ),
         cashier=_FIX_PROGRAM,
     )
-    ROUND_WITH_AUTOROUND = _Line(
+    ROUND_WITH_AUTOROUND = _register(
         1157,
-        "cash_register",
         Action.CORRECT,
         Text("Разом з autoround не можна задавати round", "Do not give round together with autoround"),
         caller=Text(
@@ -1507,9 +1415,8 @@ class Res(Enum):
 
     # Terminals: tasks and the line.
 
-    UNKNOWN_TERMINAL_PROTOCOL = _Line(
+    UNKNOWN_TERMINAL_PROTOCOL = _terminal(
         303,
-        "terminal",
         Action.CORRECT,
         Text(
             "Не знайдено протокол термінала за назвою пристрою, перевірте dev_name",
@@ -1524,9 +1431,8 @@ class Res(Enum):
             "The program names a terminal that does not exist, call the administrator.",
         ),
     )
-    UNKNOWN_PAY_TASK = _Line(
+    UNKNOWN_PAY_TASK = _terminal(
         317,
-        "terminal",
         Action.CORRECT,
         Text("Завдання pay.task %d не підтримується", "The task pay.task %d is not supported"),
         caller=Text(
@@ -1538,9 +1444,8 @@ class Res(Enum):
             "The service does not know this action, call the administrator of the accounting program.",
         ),
     )
-    TERMINAL_SILENT = _Line(
+    TERMINAL_SILENT = _terminal(
         411,
-        "terminal",
         Action.COLLISION,
         Text(
             "Термінал отримав запит, але не відповів за %d мс",
@@ -1555,9 +1460,8 @@ class Res(Enum):
             "Look at the terminal's screen and slip before you take the money again.",
         ),
     )
-    COM_PORT_UNAVAILABLE = _Line(
+    COM_PORT_UNAVAILABLE = _terminal(
         1126,
-        "terminal",
         Action.REPEAT,
         Text(
             "Не вдалося відкрити COM-порт, він відсутній або зайнятий",
@@ -1569,17 +1473,15 @@ class Res(Enum):
         ),
         cashier=_TERMINAL_LINE,
     )
-    COM_PORT_ERROR = _Line(
+    COM_PORT_ERROR = _terminal(
         5010,
-        "terminal",
         Action.REPEAT,
         Text("Помилка відкриття COM-порту", "Error opening the COM port"),
         caller=_LINE_SETTINGS,
         cashier=_TERMINAL_LINE,
     )
-    COM_PORT_NOT_OPEN = _Line(
+    COM_PORT_NOT_OPEN = _terminal(
         5011,
-        "terminal",
         Action.REPEAT,
         Text(
             "COM-порт не відкрито, спершу його треба відкрити",
@@ -1588,17 +1490,15 @@ class Res(Enum):
         caller=_LINE_SETTINGS,
         cashier=_TERMINAL_LINE,
     )
-    TERMINAL_CONNECT = _Line(
+    TERMINAL_CONNECT = _terminal(
         5012,
-        "terminal",
         Action.REPEAT,
         Text("Помилка з’єднання з терміналом", "Error connecting with the terminal"),
         caller=_LINE_SETTINGS,
         cashier=_TERMINAL_LINE,
     )
-    TRANSACTION_NOT_FOUND = _Line(
+    TRANSACTION_NOT_FOUND = _terminal(
         5013,
-        "terminal",
         Action.CORRECT,
         Text("Транзакцію з таким id не знайдено", "There is no transaction with this id"),
         caller=Text(
@@ -1610,9 +1510,8 @@ class Res(Enum):
             "There was no such operation on the terminal, you may take the payment.",
         ),
     )
-    REQUEST_NOT_TAKEN = _Line(
+    REQUEST_NOT_TAKEN = _terminal(
         5014,
-        "terminal",
         Action.REPEAT,
         Text(
             "Помилка зв’язку, останній запит не пройшов, повторіть його",
@@ -1624,17 +1523,15 @@ class Res(Enum):
             "The terminal did not take the request, run the operation again.",
         ),
     )
-    TERMINAL_UNREACHABLE = _Line(
+    TERMINAL_UNREACHABLE = _terminal(
         5028,
-        "terminal",
         Action.REPEAT,
         Text("Немає з’єднання з терміналом через %s (%s)", "Cannot connect to the terminal over %s (%s)"),
         caller=_LINE_SETTINGS,
         cashier=_TERMINAL_LINE,
     )
-    TASK_NOT_SUPPORTED = _Line(
+    TASK_NOT_SUPPORTED = _terminal(
         5029,
-        "terminal",
         Action.CORRECT,
         Text("Термінал не підтримує завдання %s", "The terminal does not support task %s"),
         caller=Text(
@@ -1646,9 +1543,8 @@ class Res(Enum):
             "This terminal cannot do that, choose another operation.",
         ),
     )
-    TERMINAL_ADDRESS_UNREACHABLE = _Line(
+    TERMINAL_ADDRESS_UNREACHABLE = _terminal(
         5067,
-        "terminal",
         Action.REPEAT,
         Text(
             "Помилка з’єднання з адресою, термінал недоступний",
@@ -1657,9 +1553,8 @@ class Res(Enum):
         caller=_LINE_SETTINGS,
         cashier=_TERMINAL_LINE,
     )
-    HANDSHAKE_SILENT = _Line(
+    HANDSHAKE_SILENT = _terminal(
         5068,
-        "terminal",
         Action.REPEAT,
         Text(
             "З’єднання є, але термінал не відповів на перевірку зв’язку",
@@ -1677,9 +1572,8 @@ class Res(Enum):
 
     # Terminals: what the terminal answered.
 
-    TERMINAL_ERROR = _Line(
+    TERMINAL_ERROR = _terminal(
         5000,
-        "terminal",
         Action.CORRECT,
         Text("Помилка термінала: %s", "Terminal error: %s"),
         caller=Text(
@@ -1691,9 +1585,8 @@ class Res(Enum):
             "Read the terminal's text, let it finish any previous operation and try again.",
         ),
     )
-    CANCELLED_BY_USER = _Line(
+    CANCELLED_BY_USER = _terminal(
         5001,
-        "terminal",
         Action.CORRECT,
         Text(
             "Операцію скасовано користувачем на терміналі",
@@ -1705,9 +1598,8 @@ class Res(Enum):
             "The payment was cancelled on the terminal, ask how the customer wants to pay.",
         ),
     )
-    EMV_DECLINED = _Line(
+    EMV_DECLINED = _terminal(
         5002,
-        "terminal",
         Action.CORRECT,
         Text("Картку відхилено (EMV)", "The card was declined (EMV)"),
         caller=_NOT_PAID,
@@ -1716,9 +1608,8 @@ class Res(Enum):
             "Ask to insert the card by its chip, and if that fails, offer another card or cash.",
         ),
     )
-    TERMINAL_JOURNAL_FULL = _Line(
+    TERMINAL_JOURNAL_FULL = _terminal(
         5003,
-        "terminal",
         Action.CORRECT,
         Text(
             "Журнал транзакцій термінала заповнено, зробіть звірку підсумків",
@@ -1733,9 +1624,8 @@ class Res(Enum):
             "Make the general report on the terminal and run the payment again.",
         ),
     )
-    NO_BANK_CONNECTION = _Line(
+    NO_BANK_CONNECTION = _terminal(
         5004,
-        "terminal",
         Action.REPEAT,
         Text("Термінал не має зв’язку з банком", "The terminal has no connection to the bank"),
         caller=_NEW_ID,
@@ -1744,9 +1634,8 @@ class Res(Enum):
             "Check the terminal's network or SIM card and run the payment again.",
         ),
     )
-    NO_PAPER = _Line(
+    NO_PAPER = _terminal(
         5005,
-        "terminal",
         Action.CORRECT,
         Text("У принтері термінала немає паперу", "There is no paper in the terminal's printer"),
         caller=Text(
@@ -1758,9 +1647,8 @@ class Res(Enum):
             "Put paper into the terminal and run the payment again.",
         ),
     )
-    TERMINAL_KEYS_WRONG = _Line(
+    TERMINAL_KEYS_WRONG = _terminal(
         5006,
-        "terminal",
         Action.CORRECT,
         Text("Помилка криптографічних ключів термінала", "Error of the terminal's cryptographic keys"),
         caller=Text(
@@ -1769,9 +1657,8 @@ class Res(Enum):
         ),
         cashier=_CALL_BANK,
     )
-    CARD_READER_MISSING = _Line(
+    CARD_READER_MISSING = _terminal(
         5007,
-        "terminal",
         Action.CORRECT,
         Text("Зчитувач карток не під’єднано", "The card reader is not connected"),
         caller=Text(
@@ -1783,9 +1670,8 @@ class Res(Enum):
             "Connect the terminal's reader or PIN pad and restart it.",
         ),
     )
-    TRANSACTION_COMPLETE = _Line(
+    TRANSACTION_COMPLETE = _terminal(
         5008,
-        "terminal",
         Action.CORRECT,
         Text("Транзакцію вже завершено", "The transaction is complete already"),
         caller=Text(
@@ -1797,9 +1683,8 @@ class Res(Enum):
             "The operation has been run, find its slip and do not take the money again.",
         ),
     )
-    UNHANDLED_CODE = _Line(
+    UNHANDLED_CODE = _terminal(
         5009,
-        "terminal",
         Action.CORRECT,
         Text(
             "Невідомий код відповіді %s від термінала або банку",
@@ -1814,9 +1699,8 @@ class Res(Enum):
             "Check the terminal's slip: if the operation was not approved, offer another card or cash.",
         ),
     )
-    TERMINAL_BUSY = _Line(
+    TERMINAL_BUSY = _terminal(
         5022,
-        "terminal",
         Action.REPEAT,
         Text("Термінал зайнятий попередньою операцією", "The terminal is busy with a previous operation"),
         caller=Text(
@@ -1828,9 +1712,8 @@ class Res(Enum):
             "Let the terminal finish its previous operation and run the payment again.",
         ),
     )
-    OPERATION_CANCELLED = _Line(
+    OPERATION_CANCELLED = _terminal(
         5023,
-        "terminal",
         Action.CORRECT,
         Text("Операцію скасовано", "The operation was cancelled"),
         caller=_NOT_PAID,
@@ -1839,9 +1722,8 @@ class Res(Enum):
             "Nothing was carried out, ask the customer whether to try again.",
         ),
     )
-    SETTLEMENT_REQUIRED = _Line(
+    SETTLEMENT_REQUIRED = _terminal(
         5026,
-        "terminal",
         Action.CORRECT,
         Text(
             "Потрібна звірка підсумків, від першої транзакції минуло забагато часу",
@@ -1856,9 +1738,8 @@ class Res(Enum):
             "Make the general report on the terminal and run the payment again.",
         ),
     )
-    OPERATION_NOT_FOUND = _Line(
+    OPERATION_NOT_FOUND = _terminal(
         5027,
-        "terminal",
         Action.CORRECT,
         Text(
             "Операцію не знайдено, cancelid неправильний або звірку підсумків уже зроблено",
@@ -1873,9 +1754,8 @@ class Res(Enum):
             "It can no longer be cancelled, make a refund to the card.",
         ),
     )
-    CONFIRMATION_ACTIVE = _Line(
+    CONFIRMATION_ACTIVE = _terminal(
         5073,
-        "terminal",
         Action.CORRECT,
         Text("Запит на підтвердження вже діє", "A request for confirmation is already active"),
         caller=Text(
@@ -1884,9 +1764,8 @@ class Res(Enum):
         ),
         cashier=Text("Підтвердьте або скасуйте попередню оплату.", "Confirm or cancel the previous payment."),
     )
-    NOTHING_TO_CONFIRM = _Line(
+    NOTHING_TO_CONFIRM = _terminal(
         5074,
-        "terminal",
         Action.CORRECT,
         Text("Немає запиту, який можна завершити", "There is no request to finish"),
         caller=Text(
@@ -1898,17 +1777,15 @@ class Res(Enum):
 
     # Terminals: what the bank answered.
 
-    BANK_REFUSED = _Line(
+    BANK_REFUSED = _terminal(
         5015,
-        "terminal",
         Action.CORRECT,
         Text("Банк відмовив без пояснення", "The bank refused without a reason"),
         caller=_NOT_PAID,
         cashier=_ANOTHER_CARD,
     )
-    BANK_AMOUNT_NOT_ALLOWED = _Line(
+    BANK_AMOUNT_NOT_ALLOWED = _terminal(
         5016,
-        "terminal",
         Action.CORRECT,
         Text("Банк: сума операції недопустима", "Bank: this amount is not allowed"),
         caller=Text(
@@ -1920,25 +1797,22 @@ class Res(Enum):
             "Check the amount, and if it is right, offer another card or cash.",
         ),
     )
-    BANK_WRONG_CARD = _Line(
+    BANK_WRONG_CARD = _terminal(
         5017,
-        "terminal",
         Action.CORRECT,
         Text("Банк: неправильний номер картки", "Bank: wrong card number"),
         caller=_NOT_PAID,
         cashier=_ANOTHER_CARD,
     )
-    INSUFFICIENT_FUNDS = _Line(
+    INSUFFICIENT_FUNDS = _terminal(
         5018,
-        "terminal",
         Action.CORRECT,
         Text("Банк: недостатньо коштів", "Bank: insufficient funds"),
         caller=_NOT_PAID,
         cashier=_ANOTHER_CARD,
     )
-    WRONG_PIN = _Line(
+    WRONG_PIN = _terminal(
         5019,
-        "terminal",
         Action.CORRECT,
         Text("Банк: неправильний PIN-код", "Bank: wrong PIN"),
         caller=_NOT_PAID,
@@ -1947,9 +1821,8 @@ class Res(Enum):
             "Ask the customer to enter the PIN with care or to take another card.",
         ),
     )
-    BANK_LIMIT_EXCEEDED = _Line(
+    BANK_LIMIT_EXCEEDED = _terminal(
         5020,
-        "terminal",
         Action.CORRECT,
         Text("Банк: перевищено ліміт операцій", "Bank: transaction limit exceeded"),
         caller=_NOT_PAID,
@@ -1958,9 +1831,8 @@ class Res(Enum):
             "The customer may raise the limit in the bank's app, or take another card or cash.",
         ),
     )
-    BANK_DOWN = _Line(
+    BANK_DOWN = _terminal(
         5021,
-        "terminal",
         Action.REPEAT,
         Text("Банк: система не працює, повторіть пізніше", "Bank: the system is down, try again later"),
         caller=_NEW_ID,
@@ -1969,9 +1841,8 @@ class Res(Enum):
             "Wait some minutes and run the payment again, or offer cash.",
         ),
     )
-    BANK_MESSAGE = _Line(
+    BANK_MESSAGE = _terminal(
         5024,
-        "terminal",
         Action.CORRECT,
         Text("Банк: %s (статус %s, код %s)", "Bank: %s (status %s, code %s)"),
         caller=_NOT_PAID,
@@ -1980,9 +1851,8 @@ class Res(Enum):
             "Read the bank's answer to the customer and offer another card or cash.",
         ),
     )
-    WRONG_RRN = _Line(
+    WRONG_RRN = _terminal(
         5025,
-        "terminal",
         Action.CORRECT,
         Text("Банк: неправильний RRN для повернення", "Bank: wrong RRN for a refund"),
         caller=Text(
@@ -1997,9 +1867,8 @@ class Res(Enum):
 
     # Printers.
 
-    PRINTER_CONNECT = _Line(
+    PRINTER_CONNECT = _printer(
         100,
-        "printer",
         Action.REPEAT,
         Text(
             "Пристрій друку не відповів на спробу з’єднання",
@@ -2017,9 +1886,8 @@ class Res(Enum):
 
     # Warnings: they come with a success, in the list of warnings.
 
-    SHIFT_OLD = _Line(
+    SHIFT_OLD = _warning(
         3003,
-        "warning",
         Action.DONE,
         Text(
             "Касу відкрито понад 24 години, зробіть Z-звіт",
