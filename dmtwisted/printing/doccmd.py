@@ -17,7 +17,6 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -67,20 +66,7 @@ WIDEST = 576
 LONGEST_RULE = 8
 """Characters of the pattern of a rule."""
 
-_json = msgspec.json.Decoder(float_hook=Decimal).decode
 _encode = msgspec.json.Encoder().encode
-
-
-def parse_doccmd(text: str | bytes, path: str = "doccmd", dots: int = WIDEST) -> list[Element]:
-    """The form that the JSON ``text`` says; see `read_doccmd`.
-
-    :raises Refused: 2000 also when it is no JSON.
-    """
-    try:
-        value = _json(text)
-    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
-        raise malformed(path, f"not JSON ({error})") from None
-    return read_doccmd(value, path, dots)
 
 
 def read_doccmd(value: object, path: str = "doc.doccmd", dots: int = WIDEST) -> list[Element]:

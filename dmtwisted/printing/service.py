@@ -24,8 +24,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
 
-from dmtwisted.answers import Answer, render
-from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.answers import success
+from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents.model import Cut, Drawer, Element
 from dmtwisted.printing.doccmd import read_doccmd, read_lines
@@ -79,19 +79,8 @@ class PrinterService:
         told = await self._asked_for(request.doc)
         if not told.on_paper:
             raise told.refused()
-        return render(
-            Answer(
-                source=request.source,
-                device=request.device,
-                tag=request.tag,
-                task_status=1,
-                type=request.type,
-                task=request.task,
-                dt=stamp17(self._clock.now()),
-                warnings=told.warnings(language),
-                info=PrinterInfo(1, told.fate, told.n),
-            )
-        )
+        info = PrinterInfo(1, told.fate, told.n)
+        return success(request, self._clock.now(), info, told.warnings(language))
 
     async def _asked_for(self, doc: Members) -> PrintResult:
         """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd`` (design 10)."""

@@ -24,7 +24,7 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
 from dmtwisted.money import hryvnias, kopecks, thousandths
-from dmtwisted.printing.doccmd import parse_doccmd, read_lines, write_doccmd
+from dmtwisted.printing.doccmd import read_doccmd, read_lines, write_doccmd
 from dmtwisted.printing.layout import lay_out
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.template import SAMPLE, BrokenTemplate, check_template, with_template
@@ -95,8 +95,8 @@ def printed_documents(data: bytes) -> None:
     """A document is a form that is the same when it is written and read again, or it is refused with 2000."""
 
     def read() -> None:
-        form = parse_doccmd(data)
-        if parse_doccmd(json.dumps(write_doccmd(form))) != form:
+        form = read_doccmd(read_json(b'{"doccmd":' + data + b"}").value("doccmd"))
+        if read_doccmd(json.loads(json.dumps(write_doccmd(form)))) != form:
             raise Broken(f"{form!r} does not come back")
         for _ in lay_out(form, 32, Letters()):
             """Each row can be laid out."""
