@@ -1,4 +1,4 @@
-"""The devices of the service: found by name on the way of every task, kept in the store, built by their drivers."""
+"""The devices of the service: found by name for each task, kept in the store, built by their drivers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Settings = TypeVar("Settings")
 
 
 class _Device(Generic[Settings, Built]):
-    """One device at work: its record, its driver, its settings, whose turn it is, and what the driver built."""
+    """One device: its record, its driver, its turns, its settings, and what the driver built."""
 
     def __init__(self, row: DeviceRow, driver: Driver, turns: Turns, settings: Settings, built: Built) -> None:
         self.row, self.driver, self.turns = row, driver, turns
@@ -114,7 +114,7 @@ class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
 
 
 class Unusable:
-    """Stands in for what the driver could not build."""
+    """In place of what the driver could not build."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -170,7 +170,7 @@ def register_settings(device: Device) -> RegisterSettings:
 
 
 class Devices:
-    """Every device, by name and by id."""
+    """All devices, by name and by id."""
 
     log = Logger()
 
@@ -185,14 +185,14 @@ class Devices:
         self.sharing = Sharing(around.store, self.renew)
 
     async def open(self) -> None:
-        """Build every device that the store knows; one that cannot be built is there all the same, and says why."""
+        """Build every device of the store; one that cannot be built is listed with the reason."""
         for row in await self._around.store.devices():
             self._bring_in(await self._sealed(row))
 
     async def _sealed(self, row: DeviceRow) -> DeviceRow:
-        """``row`` as it should be kept: an earlier version kept secrets as they were entered."""
+        """``row`` with its secrets sealed: an earlier version stored them as they were entered."""
         driver = self.drivers.get((row.kind, row.driver))
-        # Where services share a database each may have a key of its own, so it waits for a change.
+        # Services that share a database may have a key each, so this waits for the next change.
         if driver is None or self.sharing.shared or not in_clear(driver, row.settings):
             return row
         try:
@@ -204,7 +204,7 @@ class Devices:
         return msgspec.structs.replace(row, settings=sealed)
 
     async def renew(self, dev_id: str) -> None:
-        """Build a device anew from its row as it is now: another service has worked with it meanwhile."""
+        """Build a device again from its row: another service has worked with it in the meantime."""
         device = self.by_id(dev_id)
         rows = await self._around.store.devices()
         self._leave_out(device)
@@ -215,7 +215,7 @@ class Devices:
                 self._rename(self._by_id[row.dev_id], row.name)
 
     def _rename(self, device: Device, name: str) -> None:
-        """Find ``device`` by the name that another service gave it; when its turn comes it is built anew."""
+        """Find ``device`` by the name that another service gave it; it is built again when its turn comes."""
         self._forget_name(device)
         device.row = msgspec.structs.replace(device.row, name=name)
         self._by_name[name] = device
@@ -235,7 +235,7 @@ class Devices:
             self._take_in(row, driver, value)
 
     def close(self) -> None:
-        """Let go of every device."""
+        """Close every device."""
         for device in self:
             self._leave_out(device)
 
@@ -245,7 +245,7 @@ class Devices:
     def by_name(self, name: str) -> Device:
         """The device with exactly this name.
 
-        :raises Refused: 1091 when there is none.
+        :raises Refused: 1091 when it does not exist.
         """
         try:
             return self._by_name[name]
@@ -255,7 +255,7 @@ class Devices:
     def by_id(self, dev_id: str) -> Device:
         """The device with this id.
 
-        :raises Refused: 1091 when there is none.
+        :raises Refused: 1091 when it does not exist.
         """
         try:
             return self._by_id[dev_id]
@@ -263,9 +263,9 @@ class Devices:
             raise Refused(Res.UNKNOWN_DEVICE) from None
 
     async def add(self, name: str, kind: str, driver_name: str, settings: Mapping[str, Any]) -> Device:
-        """Make a new device.
+        """Add a device.
 
-        :raises BadSettings: when a member does not fit.
+        :raises BadSettings: when a member is invalid.
         :raises Refused: 2002 when the name is taken.
         """
         _check_name(name)
@@ -285,12 +285,12 @@ class Devices:
         return self._take_in(row, driver, value)
 
     async def change(self, dev_id: str, name: str | None, changes: Mapping[str, Any]) -> Device:
-        """Give a device another name or other settings; members that are not named stay as they were.
+        """Change the name or the settings of a device; members that are not given stay as they are.
 
         Waits until the device has no task.
 
-        :raises BadSettings: when a member does not fit.
-        :raises Refused: 1091 for an unknown one, 2002 when the name is taken.
+        :raises BadSettings: when a member is invalid.
+        :raises Refused: 1091 for an unknown device, 2002 when the name is taken.
         """
         async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
@@ -315,9 +315,9 @@ class Devices:
             return changed
 
     async def remove(self, dev_id: str) -> None:
-        """Forget a device, once it has no task; its receipts stay in the store.
+        """Remove a device, once it has no task; its receipts stay in the store.
 
-        :raises Refused: 1091 for an unknown one.
+        :raises Refused: 1091 for an unknown device.
         """
         async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
@@ -345,7 +345,7 @@ class Devices:
         return device
 
     def _turns_of(self, row: DeviceRow) -> Turns:
-        """The turns of a device: they stay when it is built anew, with whoever waits for one."""
+        """The turns of a device; they stay when it is built again, with the tasks that wait for one."""
         if row.n not in self._turns:
             patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
             own = partial(self.sharing.own, row.n, row.dev_id) if self.sharing.shared else None
@@ -358,12 +358,12 @@ class Devices:
         try:
             device.built.close()
         except Exception:
-            # The store knows already that it is gone or changed, and the other devices are to be let go of too.
-            self.log.failure("{device} was not closed well", device=device.name)
+            # The store has the change already, and the other devices are still to be closed.
+            self.log.failure("{device} could not be closed", device=device.name)
 
 
 def _no_driver(row: DeviceRow) -> Driver:
-    """What stands in for a driver that is gone."""
+    """In place of a driver that is gone."""
 
     def build(*_: object) -> Any:
         raise LookupError(f"there is no driver {row.driver} for a {row.kind}")
@@ -372,7 +372,7 @@ def _no_driver(row: DeviceRow) -> Driver:
 
 
 class _AnySettings(msgspec.Struct):
-    """Settings that nobody understands any more."""
+    """Settings of a driver that is gone."""
 
 
 def _check_name(name: str) -> None:

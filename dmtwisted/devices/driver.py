@@ -28,7 +28,7 @@ KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
 
 
 class BadSettings(Exception):
-    """Settings that a driver cannot take; ``path`` names the member."""
+    """Invalid settings; ``path`` names the member."""
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__(f"{path}: {text}" if path else text)
@@ -37,20 +37,20 @@ class BadSettings(Exception):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What every driver is given to work with."""
+    """What every driver is given to build a device."""
 
     reactor: Any
     clock: ServiceClock
     store: IStore
     state: Path | None
-    """The folder for files of a device's own; `None` keeps them in memory."""
+    """The folder for the files of devices; `None` keeps them in memory."""
     secrets: Secrets = field(default_factory=lambda: Secrets(None))
-    """What seals secrets in the store."""
+    """Seals secrets in the store."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A way to drive one kind of device.
+    """A driver for one kind of device.
 
     ``settings`` is a msgspec struct; ``build`` makes the working device out of a row, its settings and the
     surroundings; ``simulator`` gives the simulated device behind a training device, for its scenario and ledger.
@@ -64,16 +64,16 @@ class Driver:
     capabilities: tuple[str, ...] = ()
     simulator: Callable[[Any], Any] | None = None
     secrets: tuple[str, ...] = field(default=())
-    """Settings that never leave the service, and are kept sealed; texts."""
+    """Names of settings, all texts, that never leave the service and are stored sealed."""
     stand: str = ""
-    """``module:NAME`` of the stand on which the conformance suite looks at it; only the suite imports it."""
+    """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""
-    """The package that brought it, with its version; empty for the drivers of the tree."""
+    """The package of a third-party driver, with its version; empty for a built-in one."""
 
     def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
-        """The settings that ``members`` spell.
+        """``members`` as typed settings.
 
-        :raises BadSettings: when they do not fit, with the path of the member.
+        :raises BadSettings: when they are invalid, with the path of the member.
         """
         try:
             return msgspec.convert(dict(members), self.settings)

@@ -1,7 +1,7 @@
 """Which drivers there are: each is one module that declares itself by a `Driver` named ``DRIVER``.
 
-A new driver is a new module in one of the folders below; nothing else has to know of it. Other packages bring theirs
-as entry points (`dmtwisted.devices.third_party`, docs/drivers.md).
+A new driver is a new module in one of the folders below; nothing else has to be changed. Other packages announce
+theirs as entry points (`dmtwisted.devices.third_party`, docs/drivers.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _inside(folder: str) -> list[ModuleInfo]:
 
 
 def find_drivers() -> dict[tuple[str, str], Driver]:
-    """Every driver by kind and name; those of other packages after those of the tree."""
+    """Every driver by kind and name, third-party drivers last."""
     found: dict[tuple[str, str], Driver] = {}
     driver: Driver
     names = [f"{folder}.{module.name}" for folder in FOLDERS for module in _inside(folder)]

@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Driver
 
 GROUP = "dmtwisted.drivers"
-"""The group of entry points; each leads to a `Driver`."""
+"""The group of entry points; each is a `Driver`."""
 
 KINDS = (REGISTER, PRINTER, TERMINAL)
 """The kinds that a third-party driver may have."""
