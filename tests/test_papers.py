@@ -173,7 +173,7 @@ class FailedTests(PaperCase):
         self.rule("lost_after")
         answer = self.sold(headers=ENGLISH)
         self.assertPrinted(answer, 0, 430)
-        self.assertIn("nobody knows whether it was printed", answer["warnings"][0]["wtxt"])
+        self.assertIn("it is unknown whether it was printed", answer["warnings"][0]["wtxt"])
 
     def test_busy(self) -> None:
         """A printer that stays busy: warning 1105 after the mini-queue, and the receipt was made long before."""

@@ -559,7 +559,7 @@ class DeliveryTests(PrintCase):
                 self.say(b"\xff" * 5000)
 
         self.wire(InProcessEndpoint(Played(Talker), self.shop.clock))
-        self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "не тією мовою")
+        self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "незрозумілі відповіді")
         self.assertNothingWaits()
 
     def test_unplugged_between_two_jobs(self) -> None:
@@ -574,7 +574,7 @@ class DeliveryTests(PrintCase):
         for then in ("lost_before", "lost_after"):
             self.rule(then)
             answer = self.print(lines(1), headers=ENGLISH)
-            self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed: the line broke")
+            self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: the connection was lost")
             self.assertEqual(self.jobs()[0]["state"], "unknown")
             self.assertEqual(self.job(), ("unknown", "обірвалося з’єднання"))
         self.assertEqual(self.paper().count("рядок"), 1)
@@ -670,7 +670,7 @@ class LateTests(PrintCase):
     def test_paper_came_back(self) -> None:
         """The paper ends in the middle: the caller hears it, and with new paper the rest comes out, once."""
         answer = self.short_roll()
-        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed: out of paper")
+        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: out of paper")
         self.assertEqual((self.jobs()[0]["state"], self.job()), ("unknown", ("unknown", "закінчився папір")))
         self.run_for(20)
         self.printer.load_paper()
@@ -1219,7 +1219,7 @@ class QueueTests(PrintCase):
         """A job of which the queue lost sight: unknown, res_action 2; its own words stay in the log."""
         self.queue(Verdict(Outcome.UNKNOWN, "the shift of paper"))
         answer = self.print(lines(1), headers=ENGLISH)
-        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed")
+        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed")
         self.assertNotIn("shift", answer["errortxt"])
 
     def test_never_ends(self) -> None:

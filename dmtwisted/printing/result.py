@@ -45,25 +45,25 @@ _WORDS = {
     "cutter": Text("заклинило ніж", "the cutter is jammed"),
     "mechanical": Text("збій механізму друку", "the printing mechanism failed"),
     "overheat": Text("перегрілася головка друку", "the print head is too hot"),
-    "unrecoverable": Text("несправність, потрібен ремонт", "a fault that needs repair"),
+    "unrecoverable": Text("несправність, потрібен ремонт", "a failure that needs repair"),
     "offline": Text("пристрій не готовий до друку", "it is not ready to print"),
-    "unreachable": Text("немає з’єднання", "it is not reached"),
+    "unreachable": Text("немає з’єднання", "it cannot be reached"),
     "silent": Text("пристрій не відповідає", "it does not answer"),
-    "lost": Text("обірвалося з’єднання", "the line broke"),
-    "noise": Text("відповіді не тією мовою", "it answers in another language"),
-    "stalled": Text("пристрій перестав приймати дані", "it stopped taking data"),
-    "unproven": Text("немає підтвердження друку", "it did not confirm the print"),
-    "queue": Text("черга друку не довела завдання до кінця", "the print queue did not see it through"),
+    "lost": Text("обірвалося з’єднання", "the connection was lost"),
+    "noise": Text("незрозумілі відповіді пристрою", "its answers are not understood"),
+    "stalled": Text("пристрій перестав приймати дані", "it stopped accepting data"),
+    "unproven": Text("немає підтвердження друку", "it did not confirm printing"),
+    "queue": Text("черга друку не довела завдання до кінця", "the print queue did not finish the job"),
     BUSY: Text("пристрій зайнятий іншим завданням", "it is busy with another job"),
     NO_QUEUE: Text("у системі немає такої черги друку", "the system has no such print queue"),
-    CANCELLED: Text("пристрій не взяв завдання вчасно", "it did not take the job in time"),
-    CLOSED: Text("пристрій переналаштовано або сервіс зупинено", "it was set up anew or the service ended"),
-    LATE: Text("друк не завершено за відведений час", "it was not done in time"),
-    RESTART: Text("сервіс зупинився посеред друку", "the service ended in the middle of it"),
-    AGAIN: Text("попередня спроба не мала певного кінця", "the attempt before had no certain end"),
+    CANCELLED: Text("пристрій не прийняв завдання вчасно", "it did not accept the job in time"),
+    CLOSED: Text("пристрій переналаштовано або сервіс зупинено", "its settings were changed or the service stopped"),
+    LATE: Text("друк не завершено за відведений час", "it was not finished in time"),
+    RESTART: Text("сервіс зупинився посеред друку", "the service stopped during printing"),
+    AGAIN: Text("результат попередньої спроби невідомий", "the result of the last attempt is unknown"),
 }
-_OTHER = Text("несправність друку", "a fault in printing")
-_IN_DOUBT = Text("невідомо, чи надруковано", "nobody knows whether it was printed")
+_OTHER = Text("несправність друку", "a printing failure")
+_IN_DOUBT = Text("невідомо, чи надруковано", "it is unknown whether it was printed")
 
 _PROBLEMS = {
     "not-a-code": Text("код, якого не можна намалювати", "a code that cannot be drawn"),

@@ -1,16 +1,16 @@
-"""The printing service: what truly happened to a job is told, and no job comes out twice.
+"""The printing service: it reports what really happened to a job, and prints no job twice.
 
-The path of a job, and what happens if the power goes after each step:
+The steps of a job, and what happens if the power fails after each of them:
 
 1. the line is taken: one job at a time, from its first byte to its verdict;
-2. the job is stored with all that it prints: after a restart it counts as unknown and is not sent again by itself,
+2. the job is stored with everything that it prints: after a restart its outcome is unknown and it is not sent again,
    because some of it may be on paper;
 3. it is delivered: as after step 2;
-4. what is known is stored, then told. That is the verdict, or after `DELIVERY` seconds what is certain by then; the
-   journal learns of the verdict whenever it comes.
+4. the result is stored, then returned. That is the verdict, or what is certain after `DELIVERY` seconds; a later
+verdict is stored when it comes.
 
-A paper has a name. What was printed, or may have been, under a name is not printed under it again; a person who
-looked at the paper asks for a reprint, which names the job that it replaces.
+A paper has a name. Under a name that was printed, or may have been, nothing is printed again; a person who looked at
+the paper asks for a reprint, which names the job that it replaces.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from protocols.printers.compose import Job as ComposedJob
 from protocols.printers.queues import UnknownQueue
 
 DELIVERY = 5.0
-"""Seconds within which a job is delivered, or the caller hears why not (specification 8)."""
+"""Seconds after which the caller is answered, delivered or not (specification 8)."""
 
 TEST_PAGE, FINDER = 1, 2
-"""Values of ``doc.test``: a page that shows what the printer can do; the code tables, to find the right number."""
+"""Values of ``doc.test``: the test page; the code tables, to find the right number."""
 
 
 class PrinterService:
-    """One printer at work. Its caller holds the device's turn."""
+    """The service of one printer; the caller holds the device's turn."""
 
     log = Logger()
 
@@ -61,7 +61,7 @@ class PrinterService:
         verifyObject(IPrinterWay, way)
         self._name, self._way, self._clock = name, way, clock
         self._jobs = Jobs(device_n, name, store, clock)
-        # Taken from the first byte of a job to its verdict, which may come after the answer.
+        # Taken until the verdict of a job, which may come after its answer.
         self._line = DeferredLock()
         self._under_way: UnderWay | None = None
         self._on_line: int | None = None
@@ -70,31 +70,23 @@ class PrinterService:
     # Tasks
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 2 (http-api 4).
+        """Do a task of ``type`` 2 (docs/reference/http-interface.md#printers).
 
-        :raises Refused: when it was not printed, or nobody knows.
+        :raises Refused: when it was not printed, or the outcome is unknown.
         """
         if request.doc is None:
             raise Refused(Res.MISSING_OBJECT, "doc")
-        told = await self._asked_for(request.doc)
-        if not told.on_paper:
-            raise told.refused()
-        info = PrinterInfo(1, told.fate, told.n)
-        return success(request, self._clock.now(), info, told.warnings(language))
+        result = await self._print_doc(request.doc)
+        if not result.on_paper:
+            raise result.refused()
+        info = PrinterInfo(1, result.fate, result.n)
+        return success(request, self._clock.now(), info, result.warnings(language))
 
-    async def _asked_for(self, doc: Members) -> PrintResult:
-        """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd`` (design 10)."""
+    async def _print_doc(self, doc: Members) -> PrintResult:
+        """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd``."""
         test, drawer = doc.integer("test"), doc.flag("opendrawer")
-        asked = [
-            name
-            for name, given in (
-                ("opendrawer", drawer),
-                ("test", test),
-                ("lines", doc.value("lines")),
-                ("doccmd", doc.value("doccmd")),
-            )
-            if given
-        ]
+        wishes = {"opendrawer": drawer, "test": test, "lines": doc.value("lines"), "doccmd": doc.value("doccmd")}
+        asked = [name for name, given in wishes.items() if given]
         if len(asked) != 1:
             raise malformed("doc", "one of opendrawer, test, lines, doccmd is expected" + _given(asked))
         if drawer:
@@ -114,25 +106,25 @@ class PrinterService:
         raise malformed(path, "1 (a page of what it can do) or 2 (the code tables) is expected")
 
     async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
-        """Print ``elements``; the paper of a document is printed once, whoever asks for it.
+        """Print ``elements``; the paper of a document is printed once.
 
-        :param paper: what the paper is known by; empty when this is one of its own.
-        :param elsewhere: the other printers on which it may have come out.
-        :raises Refused: 1105 when an earlier job keeps the printer for the whole mini-queue.
+        :param paper: the name of the paper; empty for a paper without one.
+        :param elsewhere: the other printers on which it may have been printed.
+        :raises Refused: 1105 when an earlier job keeps the printer busy for the whole mini-queue.
         :raises StoreFailed: when the job could not be stored, so it was not sent.
         """
         if paper:
             known = await self._jobs.known(paper, elsewhere)
             if known is not None and not known.on_paper and known.n == self._on_line:
-                known = await self._seen_through(paper, elsewhere, known)
+                known = await self._after_delivery(paper, elsewhere, known)
             if known is not None:
                 return known
         composed = self._composed(elements)
         await self._take_line()
         return await self._deliver(PRINT, paper or str(uuid4()), job_of(elements, paper), composed)
 
-    async def _seen_through(self, paper: str, elsewhere: Sequence[int], known: PrintResult) -> PrintResult | None:
-        """What is known of ``paper``, which is under way, once its verdict is there; ``known`` if that takes long."""
+    async def _after_delivery(self, paper: str, elsewhere: Sequence[int], known: PrintResult) -> PrintResult | None:
+        """The result of ``paper``, which is being delivered, after its verdict; ``known`` if that takes long."""
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
         except TimeoutError:
@@ -141,11 +133,11 @@ class PrinterService:
         return await self._jobs.known(paper, elsewhere)
 
     async def reprint(self, n: int) -> PrintResult:
-        """Print the job ``n`` anew, because a person says so; the new one names it.
+        """Print the job ``n`` again, on a person's request; the new job names it.
 
-        A job that was still under way when the person asked, and came out since, is not printed anew.
+        A job that was still being delivered at the request, and was printed since, is not printed again.
 
-        :raises Refused: 1058 when there is no such job of this printer, 430 when the printer stays busy.
+        :raises Refused: 1058 when this printer has no such job, 430 when the printer stays busy.
         :raises StoreFailed: when the new job could not be stored, so it was not sent.
         """
         asked = await self._jobs.row(n)
@@ -165,7 +157,7 @@ class PrinterService:
         return await self._deliver(REPRINT, row.key, fresh, composed)
 
     def _composed(self, elements: Sequence[Element]) -> tuple[ComposedJob, int]:
-        """The job that prints ``elements``, and how many letters of it the printer does not have."""
+        """The job that prints ``elements``, and the number of letters that the printer does not have."""
         letters = Letters(self._way.page)
         composed = self._way.compose(commands(elements, self._way.columns, letters, self._way.dots))
         return composed, letters.unknown + len(composed.unknown)
@@ -173,9 +165,9 @@ class PrinterService:
     # The line
 
     async def _take_line(self, busy: Refused | None = None) -> None:
-        """Wait until the job before has its verdict; whoever took the line gives it back.
+        """Wait until the job before has its verdict; the caller gives the line back.
 
-        :param busy: what is raised when it does not come to that in `MINI_QUEUE` seconds.
+        :param busy: raised after `MINI_QUEUE` seconds.
         :raises Refused: ``busy``, or 1105 (specification 1.9).
         """
         try:
@@ -184,7 +176,7 @@ class PrinterService:
             raise busy or Refused(Res.DEVICE_BUSY) from None
 
     async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
-        """Store and deliver a job on the line that was taken; the line is given back when its verdict is stored."""
+        """Store and deliver a job on the line, which is given back when the verdict is stored."""
         work, unknown = composed
         reached("print.before-job")
         try:
@@ -195,26 +187,26 @@ class PrinterService:
             self._line.release()
             raise
         self._under_way, self._on_line = under_way, n
-        ending = Deferred.fromCoroutine(self._to_the_end(n, job, under_way))
+        ending = Deferred.fromCoroutine(self._store_verdict(n, job, under_way))
         if self._closed:
             under_way.give_up()
         await under_way.wait(DELIVERY, self._clock)
         if not under_way.begun:
-            # Nothing has left, so it can be given up without any doubt.
+            # Nothing was sent, so it can be given up for certain.
             under_way.give_up()
-        told = PrintResult(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
+        result = PrintResult(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
         if under_way.verdict is None:
-            told = _by_now(told, under_way)
-            told = msgspec.structs.replace(told, stored=await self._jobs.end(n, job, told.fate, told.reason))
+            result = _by_now(result, under_way)
+            result = msgspec.structs.replace(result, stored=await self._jobs.end(n, job, result.fate, result.reason))
         if under_way.verdict is None:
-            # The verdict may come yet; the journal learns of it, the caller is told what is certain.
+            # The verdict may still come, and is stored then; the caller gets what is certain now.
             ending.addErrback(self._broken)
-            return told
+            return result
         reason, stored = await ending
-        return msgspec.structs.replace(told, fate=under_way.verdict.outcome.value, reason=reason, stored=stored)
+        return msgspec.structs.replace(result, fate=under_way.verdict.outcome.value, reason=reason, stored=stored)
 
-    async def _to_the_end(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
-        """Store the verdict when it comes, and give the line to the next job.
+    async def _store_verdict(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
+        """Wait for the verdict, store it, and give the line to the next job.
 
         :returns: the reason, and whether the verdict was stored.
         """
@@ -235,18 +227,18 @@ class PrinterService:
             self._line.release()
 
     def _broken(self, failure: Failure) -> None:
-        self.log.failure("{device}: the end of a job was not seen through", failure, device=self._name)
+        self.log.failure("{device}: the verdict of a job was not stored", failure, device=self._name)
 
-    # What the rooms above ask
+    # Beside tasks
 
     async def resolve(self) -> None:
-        """Jobs that a crash left open: nobody knows what of them is on paper, and they are not sent again."""
+        """Close the jobs that a crash left open as unknown; they are not sent again."""
         await self._jobs.close_open(self._on_line)
 
     async def check(self) -> None:
-        """Ask the printer how it is, without printing, when no job is under way.
+        """Query the printer's status, without printing, when no job is being delivered.
 
-        :raises Refused: when it would not print; 430 too when it is busy for so long.
+        :raises Refused: when it would not print, or stays busy.
         """
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
@@ -264,7 +256,7 @@ class PrinterService:
             raise PrintResult(0, "not_printed", status.reason).refused()
 
     async def state(self) -> dict[str, object]:
-        """How the printer stands, for people; nothing is asked of it for that."""
+        """The last job, without querying the printer."""
         known = await self._jobs.latest()
         if known is None:
             return {"last_job": None}
@@ -272,21 +264,20 @@ class PrinterService:
         return {"last_job": {"id": known.n, "fate": job.fate or "unknown", "reason": job.reason}}
 
     def close(self) -> None:
-        """Give up what is under way, for nobody would hear of it, and let go of the line."""
+        """Give up the job that is being delivered, and close the line."""
         self._closed = True
         if self._under_way is not None:
             self._under_way.give_up()
         self._way.close()
 
 
-def _by_now(told: PrintResult, under_way: UnderWay) -> PrintResult:
-    """What is certain of a job that has begun and has no verdict yet."""
-    trouble = under_way.trouble
-    if trouble:
-        return msgspec.structs.replace(told, reason=trouble)
+def _by_now(result: PrintResult, under_way: UnderWay) -> PrintResult:
+    """What is certain of a job that was begun and has no verdict yet."""
+    if under_way.trouble:
+        return msgspec.structs.replace(result, reason=under_way.trouble)
     if under_way.taken:
-        return msgspec.structs.replace(told, fate="accepted", reason="")
-    return told
+        return msgspec.structs.replace(result, fate="accepted", reason="")
+    return result
 
 
 def _given(asked: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The settings that every real printer has, and the way that they describe."""
+"""The settings of every real printer, and how it is built from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HasSpare(Protocol):
 
 
 class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a printer is, what it can do, and what becomes of a job that it does not take."""
+    """The address of a printer, its features, and what to do with a job that it does not print."""
 
     interface: Annotated[
         Interface,
@@ -62,10 +62,10 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
 
     language: ClassVar[Language] = "escpos"
-    """What the driver speaks."""
+    """The language of the driver."""
 
     def __post_init__(self) -> None:
-        """See that the members fit together.
+        """Check that the members fit together.
 
         :raises BadSettings: with the path of the one that does not.
         """
@@ -76,9 +76,9 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def known_profile(name: str, *languages: Language) -> Profile:
-    """The family called ``name``, if it speaks one of ``languages``; of any language when none is given.
+    """The family ``name``, of one of ``languages`` if any are given.
 
-    :raises BadSettings: with the names of those that can be given.
+    :raises BadSettings: with the possible names.
     """
     families = [family.name for family in PROFILES.values() if not languages or family.language in languages]
     if name not in families:
@@ -87,9 +87,9 @@ def known_profile(name: str, *languages: Language) -> Profile:
 
 
 def profile_of(settings: PrinterSettings) -> Profile:
-    """The family's profile, changed as the settings say.
+    """The family's profile with the changes of the settings.
 
-    :raises BadSettings: for an unknown family, or a code table whose number nobody knows.
+    :raises BadSettings: for an unknown family, or a code table without a known number.
     """
     family = known_profile(settings.profile, settings.language)
     profile = replace(
@@ -115,7 +115,7 @@ _NEEDED: dict[Interface, tuple[str, ...]] = {
     "cups": ("queue",),
     "windows": ("queue",),
 }
-"""What has to be named for each line."""
+"""The members that each interface needs."""
 
 
 def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
@@ -123,9 +123,9 @@ def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
     profile = profile_of(settings)
     if settings.interface in ("cups", "windows"):
         return QueueWay(profile, _queue(settings, around.reactor))
-    # Without flow control nothing keeps the printer's small buffer from running over.
+    # Without flow control the printer's small buffer would overflow.
     rate = settings.baudrate // 10 if settings.interface == "serial" and settings.flow == "none" else 0
-    # The reactor's own time: a training clock that is moved must not use up what a printer is given.
+    # The reactor's own time: moving the training clock must not end a printer's time-outs.
     return LineWay(
         profile,
         _endpoint(settings, around.reactor),

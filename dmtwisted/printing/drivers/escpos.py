@@ -1,4 +1,4 @@
-"""Printers that speak ESC/POS, on any line."""
+"""Printers with ESC/POS, on any interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printers that speak Star's line mode, on any line."""
+"""Printers with Star's line mode, on any interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocols.printers.profiles import Language
 
 
 class StarSettings(PrinterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """As any printer, of the family that speaks Star's language."""
+    """As any printer, of the family with Star's language."""
 
     profile: Annotated[str, Meta(description="Family of printers that it belongs to")] = "star"
 
