@@ -574,7 +574,9 @@ class DeliveryTests(PrintCase):
         for then in ("lost_before", "lost_after"):
             self.rule(then)
             answer = self.print(lines(1), headers=ENGLISH)
-            self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: the connection was lost")
+            self.assertRefused(
+                answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: the connection was lost"
+            )
             self.assertEqual(self.jobs()[0]["state"], "unknown")
             self.assertEqual(self.job(), ("unknown", "обірвалося з’єднання"))
         self.assertEqual(self.paper().count("рядок"), 1)

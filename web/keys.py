@@ -9,7 +9,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.core import Core
-from dmtwisted.devices.devices import Devices
+from dmtwisted.devices.devices import Devices, RegisterDevice
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
@@ -67,9 +67,10 @@ async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
             raise
         raise Refused(Res.KEY_IN_USE, device.name) from None
     try:
-        built = devices.by_id(dev_id).built
-        if not isinstance(built, TaxServiceRegister):
+        now = devices.by_id(dev_id)
+        if not isinstance(now, RegisterDevice) or not isinstance(now.built, TaxServiceRegister):
             raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id)
+        built = now.built
         state: dict[str, Any] = await built.state()
         if state.get("online_status") and not state.get("shift_status") and (state.get("key_days_left") or 0) > 0:
             # The old key has to send what was made offline; only then it may be replaced.

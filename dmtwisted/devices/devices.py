@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
@@ -26,7 +26,6 @@ from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.interface import IRegister
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
 from dmtwisted.terminals.service import TerminalService
@@ -74,27 +73,8 @@ class TerminalDevice(_Device[msgspec.Struct, TerminalService]):
     kind: Literal["terminal"] = TERMINAL
 
 
-class OtherService(Protocol):
-    """What every device can do, whatever its kind."""
-
-    async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task."""
-
-    async def check(self) -> None:
-        """Try the device without effect."""
-
-    async def resolve(self) -> None:
-        """Find out what became of every operation whose outcome is unknown."""
-
-    async def state(self) -> dict[str, object]:
-        """How the device is."""
-
-    def close(self) -> None:
-        """Release files and lines."""
-
-
-class OtherDevice(_Device[msgspec.Struct, OtherService]):
-    """A device of another kind; it takes no task."""
+class OtherDevice(_Device[msgspec.Struct, Any]):
+    """A device of another kind, which no driver of the service has; it takes no task."""
 
     kind: Literal["other"] = OTHER
 
