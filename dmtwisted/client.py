@@ -146,7 +146,7 @@ class TagReused(ClientError):
     """The tag was used before for another content: ``answer`` is that receipt's, and nothing was done now."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(f"the tag {answer.tag} stands for another receipt, {answer.fiscal_number}")
+        super().__init__(f"the tag {answer.tag} belongs to another receipt, {answer.fiscal_number}")
         self.answer = answer
 
 

@@ -157,7 +157,7 @@ async def _or_why(asked: Any) -> Any:
     try:
         return await asked
     except StoreFailed as error:
-        return f"it cannot be told: {error}"
+        return f"it cannot be read: {error}"
 
 
 def _encoded(value: Any) -> bytes:
