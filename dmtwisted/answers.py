@@ -1,8 +1,7 @@
-"""From outcomes to JSON text, in one place, with the exact number types that clients rely on.
+"""Answers as JSON text, with the number types that clients rely on.
 
-Integer-natured members are JSON integers; money and quantities are :func:`amount` and :func:`quantity`, which
-always carry a fraction (http-api 0.3.2, specification 9.4). An answer is rendered once, stored, and repeated
-byte for byte; a repeat differs in ``task_status`` alone.
+Whole numbers are JSON integers; money and quantities always have a fraction (`amount`, `quantity`, specification
+9.4). An answer is rendered once, stored, and repeated byte for byte; a repeat differs in ``task_status`` alone.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from typing import Annotated, Any
 import msgspec
 
 from dmtwisted.clock import stamp17
+from dmtwisted.documents.documents import Caller
 from dmtwisted.money import decimal_text
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res
 
 VER = 6
-"""Version of the structure of requests and answers (http-api 1.2)."""
+"""Version of the structure of requests and answers (docs/reference/http-interface.md#request)."""
 RESP_VER = 4
-"""Version of the structure of answers (http-api 7)."""
+"""Version of the structure of answers (docs/reference/http-interface.md#answer)."""
 
 EXECUTED, FOUND, FAILED = 1, 2, 3
 """``task_status``: done now, found in the journal, refused (specification 2.3)."""
@@ -50,20 +50,20 @@ def percent(hundredths: int) -> Number:
 
 
 class Warning(msgspec.Struct, frozen=True):
-    """One entry of ``warnings`` (http-api 0.3.11)."""
+    """One entry of ``warnings`` (docs/reference/http-interface.md#warnings)."""
 
     code: int
     wtxt: str
 
     @classmethod
     def of(cls, res: Res, language: str, note: str = "") -> Warning:
-        """The warning that a line of the catalogue stands for, with numbers in ``note``."""
+        """The text of ``res`` as a warning, with numbers in ``note``."""
         text = res.text.for_language(language)
         return cls(res.code, f"{text}: {note}" if note else text)
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """The root of an answer (specification 2.3, http-api 7); its order of members is kept for readers of logs."""
+    """The root of an answer (specification 2.3); the order of its members makes logs easy to read."""
 
     ver: int = VER
     resp_ver: int = RESP_VER
@@ -94,16 +94,33 @@ def render(answer: Answer) -> bytes:
     return _encode(answer)
 
 
+def success(request: TaskRequest | Caller, at: int, info: object, warnings: Sequence[Warning] = ()) -> bytes:
+    """The answer to a task that was done now."""
+    return _encode(
+        Answer(
+            source=request.source,
+            device=request.device,
+            tag=request.tag,
+            task_status=EXECUTED,
+            type=request.type,
+            task=request.task,
+            dt=stamp17(at),
+            warnings=list(warnings),
+            info=info,
+        )
+    )
+
+
 def res_of(answer: bytes) -> int:
-    """``res`` of an answer as JSON text: stored refusals of terminals are answers like any other. Never raises."""
+    """``res`` of an answer as JSON text: a stored refusal of a terminal is an answer, too. Never raises."""
     found = _RES.search(answer)
     return int(found[1]) if found else Res.OK.code
 
 
 def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
-    """A stored answer given again: the same bytes with ``task_status`` 2, and a ``warning`` if there is one.
+    """A stored answer as it is repeated: the same bytes with ``task_status`` 2, and ``warning`` if there is one.
 
-    Quotes inside of texts are escaped in JSON, so the first match of a quoted name is the member itself.
+    Quotes within texts are escaped in JSON, so the first match of a quoted name is the member itself.
     """
     again = stored.replace(_STATUS_EXECUTED, _STATUS_FOUND, 1)
     return again if warning is None else warned(again, [warning])
@@ -113,7 +130,7 @@ _PRINTED, _NOT_PRINTED = b'"isprint":1', b'"isprint":0'
 
 
 def printed(answer: bytes, warnings: Sequence[Warning] = ()) -> bytes:
-    """``answer`` of a task whose paper came out; with ``warnings`` of the printer, if there are any."""
+    """``answer`` of a task whose paper came out, with the ``warnings`` of the printer."""
     return warned(answer.replace(_NOT_PRINTED, _PRINTED, 1), warnings)
 
 
@@ -127,7 +144,7 @@ def warned(answer: bytes, warnings: Sequence[Warning]) -> bytes:
 
 
 def with_member(answer: bytes, name: str, value: str) -> bytes:
-    """``answer`` with one more member at its end: what is made anew for every request and never stored."""
+    """``answer`` with one more member at its end, which is made for each request and not stored."""
     return answer[:-1] + b"," + _encode(name) + b":" + _encode(value) + b"}"
 
 

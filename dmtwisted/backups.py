@@ -21,6 +21,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.rows import CarryError
 from dmtwisted.store.urls import SQLITE
+from dmtwisted.system.apart import apart
 
 PATIENCE = 3600.0
 """Seconds after which a backup is aborted."""
@@ -111,7 +112,7 @@ class Backups:
         why = "it was interrupted"
         try:
             order = msgspec.json.encode(order_of(self._core.config, self._core.clock.now()))
-            said = await self._core.clock.apart(WORK, order, PATIENCE, self._heard)
+            said = await apart(self._core.reactor, WORK, order, PATIENCE, self._heard)
             why = "it took too long, or was interrupted" if said is None else said.decode("utf-8", "replace")
         finally:
             self.running, self.trouble = None, why

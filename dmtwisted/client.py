@@ -1,22 +1,21 @@
-"""A client that does the retry right: one call, one receipt, whatever breaks in between.
+"""A client with correct retries: one call makes one receipt, whatever fails in between.
 
     client = Client("http://localhost:3939", source="till 1")
     sold = await client.sell("test", [row("Кава", 125.5, taxgrp=1)], [cash(200)], tag=order.uuid)
     print(sold.fiscal_number)
 
-What a program has to know is said by three exceptions, and nothing else comes out of a call:
+A call raises one of three exceptions, and no other:
 
 ============= ================================================ ==================================================
 exception     what is certain                                  what the program does
 ============= ================================================ ==================================================
-`Refused`     it was not done                                  show ``errortxt``, correct, ask anew
-`Unknown`     nothing: no clear answer came for long enough    ask again with the same key, at any later time
-`TagReused`   the key stands for another receipt               a fault of the program: a key is for one use
+`Refused`     it was not done                                  show ``errortxt``, correct, call again
+`Unknown`     nothing: no clear answer came in time            call again with the same key, at any later time
+`TagReused`   the key belongs to another receipt               a bug of the program: a key is for one use
 ============= ================================================ ==================================================
 
-The key (``tag`` of a receipt, ``transaction_id`` of a payment) is the whole secret. Keep it before the call, give it
-to the call, and after a crash of the program call again with the same key and the same content.
-`docs/integrating.md` tells the rules that are kept here.
+Everything depends on the key (``tag`` of a receipt, ``transaction_id`` of a payment). Store it before the call; after
+a crash of the program call again with the same key and the same content. The rules are in `docs/integrating.md`.
 """
 
 from __future__ import annotations
@@ -28,17 +27,19 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import msgspec
+from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.web.client import Agent
 
 REGISTER_WAIT, PRINTER_WAIT, TERMINAL_WAIT = 20.0, 6.0, 310.0
-"""Seconds to wait for an answer (specification 4.7); a terminal's are its own wait and ten more."""
+"""Seconds to wait for an answer (specification 4.7); for a terminal its own time-out and ten more."""
 
 PATIENCE = 90.0
-"""Seconds after the first lost answer, or the first refusal that a repeat may cure, until a call gives up."""
+"""Seconds from the first lost answer, or the first refusal that a repeat may solve, until a call gives up."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
-"""Seconds between two tries; each pause is twice the one before."""
+"""Seconds between two tries, doubled each time."""
 
 DONE, REPEAT, UNCLEAR, CORRECT = 0, 1, 2, 3
 """Values of ``res_action`` (specification 3.2)."""
@@ -47,13 +48,13 @@ _OPEN_ALREADY, _NO_SUCH_TAG, _NO_SUCH_OPERATION, _TAG_KNOWN = 1096, 1058, 5013, 
 _BUSY, _NOT_STORED, _TERMINAL_BUSY, _INTERNAL, _NOT_TAKEN = 1105, 1082, 5022, 1016, 5014
 
 _TELLS_NOTHING = frozenset({_BUSY, _NOT_STORED, _TERMINAL_BUSY})
-"""Refusals of a try that say nothing of the one before."""
+"""Refusals of a try that say nothing about the try before."""
 
 _NEVER_TAKEN = frozenset({_NOT_TAKEN, _TERMINAL_BUSY})
-"""Stored refusals by which a terminal certainly took nothing, and may take the same another time."""
+"""Stored refusals after which the terminal certainly took nothing, so the same payment may be tried again."""
 
 _STORED = 17
-"""The task of a terminal that tells a stored operation (specification 4.4)."""
+"""The task of a terminal that returns a stored operation (specification 4.4)."""
 
 Amount = Decimal | int | float | str
 Members = Mapping[str, Any]
@@ -64,7 +65,7 @@ _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
 @dataclass(frozen=True)
 class Answer:
-    """What a task was answered; ``members`` are all of it, numbers with a fraction as `Decimal`."""
+    """The answer to a task; ``members`` are all of it, numbers with a fraction as `Decimal`."""
 
     members: dict[str, Any] = field(repr=False)
 
@@ -75,7 +76,7 @@ class Answer:
 
     @property
     def task(self) -> int:
-        """The task that this is the answer to; of a stored answer the task that it was stored for."""
+        """The number of the task; in a stored answer the one that it was stored for."""
         return int(self.members.get("task", -1))
 
     @property
@@ -90,15 +91,15 @@ class Answer:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the device told."""
-        told: dict[str, Any] = self.members.get("info") or {}
-        return told
+        """``info``, from the device."""
+        info: dict[str, Any] = self.members.get("info") or {}
+        return info
 
     @property
     def warnings(self) -> list[dict[str, Any]]:
         """``warnings``: ``code`` and ``wtxt``."""
-        told: list[dict[str, Any]] = self.members.get("warnings") or []
-        return told
+        warnings: list[dict[str, Any]] = self.members.get("warnings") or []
+        return warnings
 
     @property
     def tag(self) -> str:
@@ -112,7 +113,7 @@ class Answer:
 
     @property
     def repeated(self) -> bool:
-        """Whether it was done before, by an earlier try or an earlier call."""
+        """Whether an earlier try or an earlier call did it."""
         return self.members.get("task_status") == 2
 
     @property
@@ -122,11 +123,11 @@ class Answer:
 
 
 class ClientError(Exception):
-    """A call that did not bring what was asked for."""
+    """A call failed."""
 
 
 class Refused(ClientError):
-    """It was not done; ``answer`` says why."""
+    """The task was not done; ``answer`` says why."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.res}: {answer.text}")
@@ -134,7 +135,7 @@ class Refused(ClientError):
 
 
 class Unknown(ClientError):
-    """Nobody could tell whether it was done; ``key`` is the tag or transaction_id to ask again with."""
+    """It is unknown whether the task was done; ``key`` is the tag or transaction_id for the next call."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"{key}: {why}")
@@ -142,24 +143,24 @@ class Unknown(ClientError):
 
 
 class TagReused(ClientError):
-    """The tag was used before for other content: ``answer`` is that receipt's, and nothing was done now."""
+    """The tag was used before for another content: ``answer`` is that receipt's, and nothing was done now."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(f"the tag {answer.tag} stands for another receipt, {answer.fiscal_number}")
+        super().__init__(f"the tag {answer.tag} belongs to another receipt, {answer.fiscal_number}")
         self.answer = answer
 
 
 class Client:
-    """A till's end of the interface.
+    """The client of a till.
 
-    :param url: where the service is: ``http://localhost:3939``.
+    :param url: the address of the service: ``http://localhost:3939``.
     :param source: the name of the calling program, for logs.
     :param api_key: for a hardened service (docs/security.md).
-    :param language: ``uk`` or ``en``: in which ``errortxt`` is told.
-    :param patience: seconds after which a call gives up that gets no clear answer.
+    :param language: ``uk`` or ``en``, for ``errortxt``.
+    :param patience: seconds after which a call without a clear answer gives up.
     :param terminal_wait: seconds to wait for a terminal: its ``wait_s`` and ten more.
-    :param http: what sends requests, as `treq` does.
-    :param clock: what time goes by.
+    :param http: an HTTP client with the interface of `treq`.
+    :param clock: for time-outs and pauses.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class Client:
             self._headers["X-Api-Key"] = [api_key]
         self._patience, self._terminal_wait = patience, terminal_wait
         if clock is None:
+            # Importing it installs it, which is the program's own choice.
             from twisted.internet import reactor
 
             clock = reactor
@@ -215,10 +217,10 @@ class Client:
     ) -> Answer:
         """One sale, fiscalised once.
 
-        :param tag: the key of this sale, kept by the caller before the call; one of ours when empty.
+        :param tag: the key of this sale, stored by the caller before the call; generated when empty.
         :param printed: print it too (``/dm/execute-prn``).
-        :param batch: take the card payment too (``/dm/execute-pkg``): card, receipt and paper as one act.
-        :param receipt: further members of the receipt, such as ``disc`` or ``comment_up``; ``sum`` is reckoned.
+        :param batch: take the card payment too (``/dm/execute-pkg``): card, receipt and paper as one operation.
+        :param receipt: further members of the receipt, such as ``disc`` or ``comment_up``; ``sum`` is calculated.
         :raises ClientError: as described above.
         """
         asked = _receipt(rows, pays, receipt)
@@ -267,7 +269,7 @@ class Client:
     async def fiscal(
         self, device: str, task: int, *, tag: str = "", path: str = "/dm/execute", **members: Any
     ) -> Answer:
-        """Any task of a register; ``members`` lie in ``fiscal``.
+        """Any task of a register; ``members`` are those of ``fiscal``.
 
         :raises ClientError: as described above.
         """
@@ -276,7 +278,7 @@ class Client:
         return await self._registered(body, tag, path)
 
     async def _registered(self, body: dict[str, Any], tag: str, path: str) -> Answer:
-        """Ask until there is a clear answer, always with the same tag."""
+        """Repeat with the same tag until there is a clear answer."""
         wait = {"/dm/execute": 0.0, "/dm/execute-prn": PRINTER_WAIT + 15.0}.get(path, self._terminal_wait)
         tries = _Tries(self._clock, self._patience, tag)
         while True:
@@ -294,9 +296,9 @@ class Client:
     # Terminals
 
     async def pay(self, device: str, amount: Amount, *, transaction_id: str = "", **members: Any) -> Answer:
-        """One payment by card, taken once. ``info.sum`` of the answer is what was taken: it may be less.
+        """One payment by card, taken once. ``info.sum`` of the answer is the amount taken, which may be less.
 
-        :param transaction_id: the key of this payment, a UUID kept by the caller before the call.
+        :param transaction_id: the key of this payment, a UUID stored by the caller before the call.
         :param members: further members of ``pay``, such as ``merch``.
         :raises ClientError: as described above.
         """
@@ -321,17 +323,17 @@ class Client:
     async def look_up_payment(self, device: str, transaction_id: str) -> Answer | None:
         """The stored answer of an operation, also of a refused one; `None` when there was none.
 
-        :raises Unknown: when nobody can tell now.
+        :raises Unknown: when no clear answer came in time.
         """
         tries = _Tries(self._clock, self._patience, transaction_id)
         return await self._stored(device, transaction_id, tries)
 
     async def terminal(self, device: str, task: int, *, transaction_id: str = "", **members: Any) -> Answer:
-        """Any task of a terminal that moves money; ``members`` lie in ``pay``.
+        """Any task of a terminal that moves money; ``members`` are those of ``pay``.
 
-        Where it is certain that the terminal never took the request (5014, or 5022 that is stored), it is asked
-        again under a label that follows from the first one, for a stored refusal stays the answer of its label: so a
-        call with the same key finds it, whichever try it was.
+        A stored refusal stays the answer of its label. So when the terminal certainly never took the request (5014,
+        or 5022 that is stored), it is sent again under a label that is derived from the first one: a later call with
+        the same key finds it, whichever try it was.
 
         :raises ClientError: as described above.
         """
@@ -347,8 +349,8 @@ class Client:
             }
             answer = await self._ask("/dm/execute", body, self._terminal_wait, tries)
             if answer is None or answer.action == UNCLEAR or answer.res in (_INTERNAL, _TERMINAL_BUSY):
-                # The customer may have paid: first ask what became of it, and only then ask for money. Whether a
-                # refusal for being busy is this label's answer from now on can be told by nothing else either.
+                # The customer may have paid, so the outcome is queried before money is asked for again. The query
+                # also says whether a refusal for being busy is stored under this label.
                 answer = await self._stored(device, label, tries)
             if answer is not None:
                 if answer.action == DONE:
@@ -361,7 +363,7 @@ class Client:
             await tries.pause()
 
     async def _stored(self, device: str, label: str, tries: _Tries) -> Answer | None:
-        """What became of the operation ``label``, asked until somebody knows; `None` when there was none."""
+        """The outcome of the operation ``label``, queried until it is known; `None` when there was none."""
         body = {"device": device, "type": 3, "transaction_id": label, "pay": {"task": _STORED}}
         while True:
             answer = await self._ask("/dm/execute", body, self._terminal_wait, tries)
@@ -376,10 +378,10 @@ class Client:
     # Printers
 
     async def print_lines(self, device: str, lines: Iterable[Members]) -> Answer:
-        """Print lines. It is asked once: what may be on paper is not printed again by itself.
+        """Print lines. There is one try: what may be on paper is not printed again.
 
         :raises Refused: when it was not printed.
-        :raises Unknown: when the paper has to be looked at.
+        :raises Unknown: when somebody has to look at the paper.
         """
         body = {"device": device, "type": 2, "doc": {"lines": list(lines)}}
         tries = _Tries(self._clock, 0, device)
@@ -393,13 +395,13 @@ class Client:
     # One request
 
     async def _ask(self, path: str, body: Members, wait: float, tries: _Tries) -> Answer | None:
-        """One try: the answer, or `None` when there is none that could be trusted."""
+        """One try: the answer, or `None` when there is no trustworthy one."""
         raw = _encode({"ver": 6, "source": self._source, **body})
         try:
-            status, told = await Deferred.fromCoroutine(self._sent(path, raw)).addTimeout(wait, self._clock)
-            answer = Answer(_decode(told))
+            status, content = await Deferred.fromCoroutine(self._sent(path, raw)).addTimeout(wait, self._clock)
+            answer = Answer(_decode(content))
         except Exception as error:
-            # No connection, a broken one, silence, or the answer of something that is not the service.
+            # No connection, a lost one, no answer, or the answer of another program.
             tries.lost(f"{type(error).__name__}: {error}".rstrip(": "))
             return None
         if status in (401, 403):
@@ -415,7 +417,7 @@ class Client:
 
 
 class _Tries:
-    """How a call stands: whether something may have been done, and how long it still goes on."""
+    """The tries of one call: whether something may have been done, and when it gives up."""
 
     def __init__(self, clock: IReactorTime, patience: float, key: str) -> None:
         self._clock, self._patience, self._key = clock, patience, key
@@ -430,7 +432,7 @@ class _Tries:
         self._in_doubt, self._last, self.why = True, None, why
 
     def heard(self, answer: Answer) -> None:
-        """A try with an answer that was no end."""
+        """A try with an answer that is not final."""
         self._last, self.why = answer, f"{answer.res}: {answer.text}"
         if answer.action == UNCLEAR or answer.res == _INTERNAL:
             self._in_doubt = True
@@ -438,14 +440,14 @@ class _Tries:
             self._in_doubt = False
 
     def settled(self) -> None:
-        """It is certain that nothing was done so far."""
+        """Certainly nothing was done so far."""
         self._in_doubt = False
 
     async def pause(self) -> None:
         """Wait before the next try.
 
-        :raises Unknown: when it has gone on long enough, and something may have been done.
-        :raises Refused: when it has gone on long enough, and nothing was done.
+        :raises Unknown: when the time is over and something may have been done.
+        :raises Refused: when the time is over and nothing was done.
         """
         now = self._clock.seconds()
         if self._until is None:
@@ -460,7 +462,7 @@ class _Tries:
         await waited
 
 
-# What is sold and how it is paid
+# Items and payments
 
 
 def row(name: str, price: Amount, cnt: Amount = 1, *, code: str = "", taxgrp: int | str = "", **more: Any) -> Members:
@@ -469,17 +471,17 @@ def row(name: str, price: Amount, cnt: Amount = 1, *, code: str = "", taxgrp: in
 
 
 def cash(amount: Amount) -> Members:
-    """Cash as it was handed over; what is too much is the change."""
+    """Cash as it was handed over; the change is calculated from it."""
     return {"type": 0, "sum": _decimal(amount)}
 
 
 def card(amount: Amount, **of_terminal: Any) -> Members:
-    """A payment by card: ``paysys``, ``rrn``, ``cardmask`` and so on as the terminal told them."""
+    """A payment by card, with ``paysys``, ``rrn``, ``cardmask`` and so on from the terminal."""
     return {"type": 2, "sum": _decimal(amount), **of_terminal}
 
 
 def paid(answer: Answer) -> Members:
-    """The payment of a receipt that a terminal's ``answer`` stands for."""
+    """The payment of a receipt from a terminal's ``answer``."""
     info = answer.info
     return card(
         info["sum"],
@@ -493,7 +495,7 @@ def paid(answer: Answer) -> Members:
 
 
 def total(rows: Iterable[Members]) -> Decimal:
-    """What ``rows`` come to after their own discounts, in hryvnias."""
+    """The total of ``rows`` after their own discounts, in hryvnias."""
     return sum((_row_total(each) for each in rows), Decimal(0))
 
 
@@ -513,7 +515,7 @@ def _receipt(rows: Iterable[Members], pays: Iterable[Members], more: Members) ->
 
 
 def _decimal(amount: Amount) -> Decimal:
-    # By way of its shortest spelling: 0.1 is a tenth, whatever the machine makes of it.
+    # By its shortest text, so that 0.1 is exactly a tenth.
     return amount if isinstance(amount, Decimal) else Decimal(str(amount))
 
 
@@ -530,8 +532,5 @@ def _is_uuid(text: str) -> bool:
 
 
 def _treq(clock: Any) -> Any:
-    """What sends requests: without a pool, for a connection that a dead service left behind is no use."""
-    from treq.client import HTTPClient
-    from twisted.web.client import Agent
-
+    """What sends requests; without a pool, because a connection to a service that died is of no use."""
     return HTTPClient(Agent(clock, connectTimeout=5.0))

@@ -1,6 +1,6 @@
 """The time of the service: injected everywhere, movable in training mode, shown as Kyiv time.
 
-Fiscal documents carry local time (fiscal-server 10), so the zone is Kyiv whatever the machine is set to.
+Fiscal documents carry local time, so the zone is Kyiv whatever zone the machine has.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ KYIV = ZoneInfo("Europe/Kyiv")
 
 
 def steady_timers(reactor: Any) -> None:
-    """Let what a reactor waits for go by a clock that nobody sets; the time of day stays at hand as ``wall``.
+    """Let the timers of a reactor use a monotonic clock; the time of day is its ``wall`` from then on.
 
-    A reactor by itself waits by the time of day. When somebody sets that back by an hour, whatever it waits for
-    comes an hour late: a time-out of five seconds keeps a till's register busy all the while; set forward, everything
-    is too late at once.
+    A reactor by itself uses the time of day. If the clock were set back by an hour, a time-out of five seconds would
+    come an hour late and keep a register busy for so long; set forward, every time-out would come at once.
     """
     if not hasattr(reactor, "wall"):
         monotonic, began = time.monotonic, time.time() - time.monotonic()
@@ -41,58 +40,49 @@ def wall(reactor: Any) -> float:
 
 @implementer(IReactorTime)
 class ServiceClock:
-    """A reactor's time of day, moved by ``offset`` seconds (design: time travel of training mode).
+    """A reactor's time of day, moved by ``offset`` seconds in training mode.
 
-    Waiting is not moved: ten seconds stay ten seconds, only the hour that documents, limits and sessions see
-    is another.
+    Only the time that documents, limits and sessions see is moved; timers are not.
     """
 
     def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
-        self._reactor, self.offset = reactor, offset
+        self.reactor, self.offset = reactor, offset
         self._wall: Callable[[], float] = getattr(reactor, "wall", reactor.seconds)
 
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
     ) -> IDelayedCall:
         """As the reactor does."""
-        return self._reactor.callLater(delay, callable, *args, **kwargs)
+        return self.reactor.callLater(delay, callable, *args, **kwargs)
 
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
         """As the reactor does."""
-        return self._reactor.getDelayedCalls()
+        return self.reactor.getDelayedCalls()
 
     def seconds(self) -> float:
         """Seconds since 1970, with the offset."""
         return float(self._wall()) + self.offset
 
     def steady(self) -> float:
-        """Seconds for measuring how long something takes: nobody sets this clock, and its zero means nothing."""
-        return float(self._reactor.seconds())
+        """Seconds of a monotonic clock, for measuring; its zero means nothing."""
+        return float(self.reactor.seconds())
 
     def ahead(self) -> float:
-        """Seconds that the machine's time of day is ahead of `steady`; the number means nothing, its changes do.
+        """Seconds that the machine's time of day is ahead of `steady`.
 
-        It changes when somebody sets the clock, or when the machine sleeps, and never otherwise.
+        The number changes only when the clock is set or the machine sleeps.
         """
         return float(self._wall()) - self.steady()
 
     async def aside(self, work: Callable[..., T], *arguments: object) -> T:
-        """What ``work`` returns, done in a thread: whatever would keep everybody else waiting.
+        """Call ``work`` in a thread, because it would block the reactor.
 
-        A reactor of tests, which has no threads, does it at once.
+        A reactor without threads, as in tests, calls it at once.
         """
-        if not IReactorThreads.providedBy(self._reactor):
+        if not IReactorThreads.providedBy(self.reactor):
             return work(*arguments)
-        threads: IReactorThreads = self._reactor
+        threads: IReactorThreads = self.reactor
         return await deferToThreadPool(threads, threads.getThreadPool(), work, *arguments)
-
-    async def apart(
-        self, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
-    ) -> bytes | None:
-        """What ``work`` makes of ``given`` in a process of its own: see `dmtwisted.system.apart.apart`."""
-        from dmtwisted.system.apart import apart
-
-        return await apart(self._reactor, work, given, patience, told)
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""
@@ -100,14 +90,14 @@ class ServiceClock:
 
 
 def kyiv(at: int) -> datetime:
-    """A moment in milliseconds since 1970 as time in Kyiv."""
+    """``at``, in milliseconds since 1970, as time in Kyiv."""
     return datetime.fromtimestamp(at // 1000, KYIV)
 
 
 def span(stamp: str) -> tuple[int, int]:
-    """The first and the last moment that a stamp may mean: a prefix of ``yyyyMMddHHmmss`` (http-api 2.11).
+    """The first and the last moment of a stamp, which is a prefix of ``yyyyMMddHHmmss``.
 
-    :raises ValueError: when it is none.
+    :raises ValueError: when it is not.
     """
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) not in (4, 6, 8, 10, 12, 14):
         raise ValueError("the beginning of YYYYMMDDHHMMSS is expected")
@@ -129,7 +119,7 @@ def span(stamp: str) -> tuple[int, int]:
 
 _FIRST = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _LAST = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=KYIV).timestamp()) * 1000 + 999
-"""The moments that a calendar can show; "since ever" and "until ever" reach so far and no further."""
+"""The first and the last moment that the calendar has."""
 
 
 def stamp14(at: int) -> str:
@@ -149,6 +139,6 @@ def readable(at: int) -> str:
 
 @lru_cache(maxsize=64)
 def _second(second: int) -> tuple[str, str]:
-    """Both forms of a second since 1970; whatever happens within one shares them."""
+    """Both forms of a second since 1970, cached for all that happens within it."""
     moment = datetime.fromtimestamp(second, KYIV)
     return f"{moment:%Y%m%d%H%M%S}", f"{moment:%d-%m-%Y %H:%M:%S}"

@@ -11,8 +11,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock, kyiv
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.devices import Device, Devices, RegisterDevice, register_settings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import Z_REPORT
 from dmtwisted.results import Refused
@@ -43,7 +42,7 @@ class ShiftClosing:
     async def close_due(self) -> None:
         """Close every shift that was opened before its register's closing time and is still open after it."""
         for device in self._devices:
-            if device.kind != REGISTER or not getattr(device.settings, "auto_close", ""):
+            if not isinstance(device, RegisterDevice) or not register_settings(device).auto_close:
                 continue
             try:
                 await self._close_if_due(device)
@@ -53,7 +52,7 @@ class ShiftClosing:
                 self.log.failure("{device}: could not be closed", device=device.name)
 
     def _due(self, device: Device, state: dict[str, Any]) -> bool:
-        closing = getattr(device.settings, "auto_close", "")
+        closing = register_settings(device).auto_close
         if not closing or not state.get("shift_status"):
             return False
         opened_at: int = state["opened_at"]

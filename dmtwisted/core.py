@@ -1,4 +1,4 @@
-"""Everything behind the door, put together: store, clock, devices, dispatcher."""
+"""The parts of the service below HTTP as one thing that opens and closes: store, clock, devices, dispatcher."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import Config
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Surroundings, find_drivers
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.papers import DEFAULT_PRINTER
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
     from dmtwisted.access.tls import LiveCertificate
 
 TRAINING_REGISTER = "test"
-"""The register that a fresh service in training mode has (design 7)."""
+"""The register of a fresh service in training mode (docs/reference/http-interface.md#training-mode)."""
 
 TRAINING_TERMINAL = "pos"
-"""And its terminal (design 7)."""
+"""And its terminal."""
 
 LATEST_READY = 3.0
-"""Seconds after which the service is ready though some far end has not answered (design 10)."""
+"""Seconds after which the service is ready even if a device has not answered."""
 
 
 class Core:
-    """The rooms of the house; `web` asks them, nobody here asks `web`.
+    """The parts of the service, for `web` and for commands.
 
     :param state: the folder for the files of devices; `None` keeps them in memory.
     """
@@ -50,9 +51,9 @@ class Core:
         self.config, self.store, self.reactor, self.state = config, store, reactor, state
         self.clock = ServiceClock(reactor)
         self.log_lines: Iterable[str] = ()
-        """The newest lines of the log, oldest first; whoever keeps the log gives them."""
+        """The newest lines of the log, oldest first; set by the part that writes the log."""
         self.when_ready: Callable[[], None] = lambda: None
-        """Called once, when tasks are taken and whatever was unknown was asked after."""
+        """Called once, when the service becomes `ready`."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
         self.settings = ServiceSettings(store, self.secrets)
@@ -69,13 +70,13 @@ class Core:
 
     @property
     def ready(self) -> bool:
-        """Whether tasks are taken and whatever was unknown was asked after."""
+        """Whether tasks are accepted and every unknown outcome was queried once."""
         return self._ready and not self.store.damage
 
     async def open(self) -> None:
-        """Open the store and every device, and ask once after all that is unknown.
+        """Open the store and every device, and query every unknown outcome once.
 
-        :raises BadCertificate: when there is a certificate that cannot be served.
+        :raises BadCertificate: when the certificate cannot be served.
         :raises StoreFailed: when the store cannot be opened.
         """
         if self.certificate is not None:
@@ -97,14 +98,14 @@ class Core:
         self._closing.start()
         self._homecoming.start()
         self.retention.start()
-        # A far end that does not answer must not keep the door shut: who asks is told what is unknown.
+        # A device that does not answer must not delay the start: tasks of that device report what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
 
     async def _open_damaged(self, damage: str) -> None:
-        """Serve what can be read of a damaged database, and tell everybody; nothing is written, nothing is done."""
-        self.log.critical("the database cannot be worked with, and is only read: {why}", why=damage)
+        """Serve what can be read of a damaged database; nothing is written and no task is done."""
+        self.log.critical("the database is damaged and is only read: {why}", why=damage)
         await self.store.open_damaged(damage)
         for part in (self.settings, self.access, self.devices):
             try:
@@ -120,7 +121,7 @@ class Core:
             self.when_ready()
 
     async def close(self) -> None:
-        """Refuse new tasks, let the running ones end, close devices and store."""
+        """Refuse new tasks, wait for the running ones, close devices and store."""
         self._ready = False
         if self.certificate is not None:
             self.certificate.close()
@@ -136,9 +137,10 @@ class Core:
 
 
 def _certificate(config: Config, reactor: Any) -> LiveCertificate | None:
-    """The certificate of a service that speaks HTTPS; one that speaks HTTP does not load what it takes."""
+    """The certificate of a service with HTTPS."""
     if not config.tls.given:
         return None
+    # Lazy: OpenSSL takes several MB, and a service without HTTPS does without it.
     from dmtwisted.access.tls import LiveCertificate
 
     return LiveCertificate(config.tls, reactor)

@@ -1,15 +1,15 @@
-"""What somebody who helps needs to see, in one file that can be sent: no secret, no card number, no receipt.
+"""The support bundle: one file that can be sent, without secrets, card numbers and receipts.
 
 ================== ======================================================================================
-file               what is in it
+file               content
 ================== ======================================================================================
-about.json         versions, system, how long the service runs, what of it is ready
-configuration.json every key of the file; secrets say whether there is one
-settings.json      what was set on the pages, without secrets
-devices.json       every device: driver, settings without secrets, how it stands
-unfinished.json    operations whose end is not known: when, which task, which result; not what was asked
-database.json      which one, how large, how much is in it, what the last look at it found
-certificate.json   the certificate of HTTPS as it is shown to everybody who connects
+about.json         versions, system, uptime, readiness
+configuration.json every key of the file; a secret shows only whether it is set
+settings.json      the settings of the service, without secrets
+devices.json       every device: driver, settings without secrets, state
+unfinished.json    operations with an unknown outcome: time, task, result; not the request
+database.json      kind, size, contents, result of the last check
+certificate.json   the certificate of HTTPS
 log.txt            the last lines of the log, masked once more
 ================== ======================================================================================
 """
@@ -32,25 +32,24 @@ import dmtwisted
 from dmtwisted.clock import stamp17
 from dmtwisted.config import SECTIONS
 from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
 from dmtwisted.security import HIDDEN, mask_cards, mask_secrets
 from dmtwisted.store.facts import UNFINISHED, FileCheck, facts_of
 from dmtwisted.store.values import OperationQuery, StoreFailed
 
 LIBRARIES = ("Twisted", "klein", "msgspec", "SQLAlchemy", "alembic", "pyOpenSSL", "cryptography", "Jinja2", "Pillow")
-"""Whose versions are told."""
+"""Libraries whose versions are listed."""
 
 MOST_UNFINISHED = 200
 
 _WITH_LOGIN = re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s@]*@", re.IGNORECASE)
-"""An address with somebody's login before the name."""
+"""An address with a login before the name."""
 
 
 async def gather(core: Core, verdict: FileCheck | None = None) -> dict[str, bytes]:
-    """Every file of the bundle by its name.
+    """Every file of the bundle by its name; what cannot be read is replaced by the reason.
 
-    What cannot be told says so in its place: whoever needs help has something that does not work.
-
-    :param verdict: what the last look at the database found.
+    :param verdict: the result of the last check of the database.
     """
     files: dict[str, Any] = {
         "about": _about(core),
@@ -65,13 +64,13 @@ async def gather(core: Core, verdict: FileCheck | None = None) -> dict[str, byte
         "database": {"facts": await _or_why(facts_of(core.config, core.store, core.clock)), "check": verdict},
         "certificate": None if core.certificate is None else core.certificate.status(),
     }
-    told = {f"{name}.json": _written(value) for name, value in files.items()}
-    told["log.txt"] = _clean("".join(core.log_lines)).encode("utf-8", "replace")
-    return told
+    bundle = {f"{name}.json": _encoded(value) for name, value in files.items()}
+    bundle["log.txt"] = _clean("".join(core.log_lines)).encode("utf-8", "replace")
+    return bundle
 
 
 def pack(files: dict[str, bytes]) -> bytes:
-    """The files as one zip; takes a moment."""
+    """The files as one zip; for a thread, because it takes a moment."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -101,22 +100,22 @@ def _version(name: str) -> str:
 
 
 def _configuration(core: Core) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     for section in SECTIONS:
         found = getattr(core.config, section)
-        told[section] = {
+        sections[section] = {
             key.name: HIDDEN
             if key.metadata["about"].is_secret and getattr(found, key.name)
             else getattr(found, key.name)
             for key in fields(found)
         }
-    return told
+    return sections
 
 
-async def _device(device: Any) -> dict[str, Any]:
+async def _device(device: Device) -> dict[str, Any]:
     settings = msgspec.to_builtins(device.settings)
     if isinstance(settings, dict):
-        # A driver that is gone names no secrets, so nothing of its settings is told.
+        # A driver that is gone names no secrets, so none of its settings are shown.
         known = bool(device.driver.settings.__struct_fields__)
         settings = {
             name: HIDDEN if name in device.driver.secrets or not known else value for name, value in settings.items()
@@ -158,14 +157,14 @@ async def _or_why(asked: Any) -> Any:
     try:
         return await asked
     except StoreFailed as error:
-        return f"it cannot be told: {error}"
+        return f"it cannot be read: {error}"
 
 
-def _written(value: Any) -> bytes:
+def _encoded(value: Any) -> bytes:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return _clean(text).encode()
 
 
 def _clean(text: str) -> str:
-    """``text`` without card numbers and without logins in addresses, wherever they came from."""
+    """``text`` without card numbers, and without logins in addresses."""
     return mask_cards(_WITH_LOGIN.sub(rf"\1{HIDDEN}@", text))

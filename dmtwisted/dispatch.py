@@ -1,4 +1,4 @@
-"""From a request to the service of its kind: one task, one device, one turn, one answer."""
+"""The way of a task: the request, its device, its turn, its answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmtwisted.batch.service import Batch
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import OTHER, PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.driver import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.papers import Papers
 from dmtwisted.receipts import list_receipts
@@ -38,7 +38,7 @@ from dmtwisted.terminals.orders import label_of
 
 
 class Dispatcher:
-    """Runs tasks. Whatever happens on the way, the caller gets an answer in the one shape."""
+    """Runs tasks. Every task gets an answer of the same structure, whatever happens."""
 
     log = Logger()
 
@@ -56,7 +56,7 @@ class Dispatcher:
         """The answer to a request body, as JSON text; never raises.
 
         :param printer: the name of the printer for the paper of a register's task; empty prints nothing.
-        :param batch: whether card, receipt and paper are one act.
+        :param batch: whether the request is one of batch mode.
         """
         started = self._clock.steady()
         request: TaskRequest | None = None
@@ -91,7 +91,7 @@ class Dispatcher:
         return answer
 
     async def finish(self) -> None:
-        """Refuse new tasks from now on; return when the running ones have ended."""
+        """Refuse new tasks, and return when the running ones have ended."""
         self._stopping = True
         if self._running:
             all_done: Deferred[None] = Deferred()
@@ -99,7 +99,7 @@ class Dispatcher:
             await all_done
 
     async def resolve(self) -> None:
-        """Ask once after every operation whose outcome is unknown, all devices at the same time."""
+        """Query every operation whose outcome is unknown once, all devices at the same time."""
         await gatherResults(
             [Deferred.fromCoroutine(self._resolve(device)) for device in self._devices if device.kind != OTHER]
         )
@@ -116,9 +116,9 @@ class Dispatcher:
             self.log.failure("{device}: could not be resolved", device=device.name)
 
     async def _resolve_papers(self, printer_n: int) -> None:
-        """Say of the jobs that another service left open on a printer that nobody knows what of them is on paper.
+        """Close the jobs that another service left open on a printer as unknown.
 
-        Registers and terminals ask for themselves before they do anything else.
+        Registers and terminals query theirs before their next task.
         """
         for device in self._devices:
             if device.row.n == printer_n and device.kind == PRINTER:
@@ -150,7 +150,7 @@ class Dispatcher:
                     all_done.callback(None)
 
     def _by_name(self, name: str) -> Device:
-        """The device of a request; of a damaged database nobody can say that there is none."""
+        """The device of a request; with a damaged database an unknown name is a failure of the store."""
         try:
             return self._devices.by_name(name)
         except Refused:
@@ -168,7 +168,7 @@ class Dispatcher:
             await turns.take()
             self.tally.turn(device.kind, 0.0)
         try:
-            # Who waited for its turn may have waited for a change: the device as it was is closed then.
+            # The device may have been changed during the wait; what was built before is closed then.
             device = self._devices.by_id(device.row.dev_id)
             if _lists(request):
                 return Done(await list_receipts(request, self._devices, self._store, self._clock.now()))
@@ -184,7 +184,7 @@ class Dispatcher:
             turns.give_back()
 
     def _refusal(self, error: Exception) -> Refused:
-        """What a caller hears of ``error``."""
+        """``error`` as the caller gets it."""
         if isinstance(error, Refused):
             return error
         if isinstance(error, ClaimedElsewhere):
@@ -192,24 +192,24 @@ class Dispatcher:
         if isinstance(error, StoreFailed):
             self.log.error("the store failed: {why}", why=str(error))
             return Refused(Res.STORE_FAILED, note=str(error))
-        self.log.failure("a fault of ours")
+        self.log.failure("an internal error")
         return Refused(Res.INTERNAL, type(error).__name__)
 
 
 def _with_tag(request: TaskRequest) -> TaskRequest:
-    """``request`` with a tag of ours when its task is done once for a tag and it names none (http-api 0.3.16)."""
+    """``request`` with a generated tag when its task needs a tag and it has none."""
     if request.type == TYPE_FISCAL and not request.tag and request.task in TAGGED:
         return msgspec.structs.replace(request, tag=str(uuid4()), untagged=True)
     return request
 
 
 def _lists(request: TaskRequest) -> bool:
-    """Whether ``request`` asks for the list of receipts, whatever task stands beside that (http-api 2.14)."""
+    """Whether ``request`` asks for the list of receipts, whatever task it names beside that."""
     return request.fiscal is not None and request.fiscal.receipts is not None
 
 
 TYPES = {REGISTER: (TYPE_FISCAL, TYPE_LOOKUP), PRINTER: (TYPE_DOC,), TERMINAL: (TYPE_PAY,), OTHER: ()}
-"""The kinds of task that each kind of device takes."""
+"""The values of ``type`` that each kind of device accepts."""
 
 
 def _check_kind(device: Device, request: TaskRequest) -> None:

@@ -1,7 +1,7 @@
-"""What happens in the service, told to whoever looks on just now: a page, a program.
+"""Events of the service for listeners: pages and programs.
 
-Nobody has to look, and then nothing is made for it: a task asks one question and goes on. While somebody looks, and
-for a while after the last one left, the newest events are kept, so that a page whose line broke hears what it missed.
+Without a listener no event is made; a task makes one check and goes on. While there is a listener, and for a while
+after the last one left, the newest events are kept, so that a page whose connection broke gets what it missed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dmtwisted.answers import Warning
 from dmtwisted.requests import TYPE_FISCAL, TaskRequest
 
 KEPT = 500
-"""Events that are kept for a listener that comes back."""
+"""Events that are kept for a listener that reconnects."""
 
 LINGER = 60.0
-"""Seconds for which events are kept when the last listener has left: a page that is loaded anew is back by then."""
+"""Seconds for which events are kept after the last listener left: enough for a page to reload."""
 
 OPEN_SHIFT, Z_REPORT = 0, 11
-"""Tasks that open and close a shift (http-api 2.1)."""
+"""Tasks that open and close a shift."""
 
 
 class Event(NamedTuple):
-    """Something that happened: ``kind`` says what, ``data`` the rest; ``name`` is its place in the order."""
+    """An event; ``name`` is its place in the order."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
 
 class _Warned(msgspec.Struct):
-    """What an event takes of an answer."""
+    """The part of an answer that an event needs."""
 
     res: int = 0
     errortxt: str = ""
@@ -47,7 +47,7 @@ _warned_of = msgspec.json.Decoder(_Warned).decode
 
 
 class Events:
-    """Tells listeners what happens, and those who come back what they missed."""
+    """Publishes events, and keeps the newest ones for listeners that reconnect."""
 
     log = Logger()
 
@@ -60,7 +60,7 @@ class Events:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody hears of an event, now or on coming back; without it nothing needs to be made up."""
+        """Whether there is a listener, or one may reconnect; else no event has to be made."""
         if self._listeners:
             return True
         if self._last_left is None:
@@ -72,28 +72,29 @@ class Events:
         return False
 
     def publish(self, kind: str, /, **data: Any) -> None:
-        """Tell of something; a listener that fails is in nobody's way."""
+        """Publish an event to all listeners, even if one of them fails."""
         if not self.watched:
             return
         self._n += 1
         event = Event(f"{self._epoch}-{self._n}", kind, data)
         self._kept.append(event)
-        for told in list(self._listeners):
+        for listener in list(self._listeners):
             try:
-                told(event)
+                listener(event)
             except Exception:
-                self.log.failure("an event could not be told")
+                self.log.failure("a listener failed on an event")
 
-    def listen(self, told: Callable[[Event], None], since: str = "") -> tuple[list[Event], bool]:
-        """Tell ``told`` of every event from now on, until `leave`.
+    def listen(self, listener: Callable[[Event], None], since: str = "") -> tuple[list[Event], bool]:
+        """Call ``listener`` with every event from now on, until `leave`.
 
         :param since: the name of the last event that the listener knows; empty for a new one.
-        :returns: the events after that, and whether some may be missing: then the listener looks anew at everything.
+        :returns: the events after that, and whether some may be missing, so that the listener has to reload its
+            state.
         """
         if not self.watched:
-            # Whatever happened while nobody looked has no name, so the names begin anew.
+            # Nothing was named while there was no listener, so the names begin again.
             self._epoch, self._n = f"{int(self._clock.seconds() * 1000):x}", 0
-        self._listeners.append(told)
+        self._listeners.append(listener)
         self._last_left = None
         if not since:
             return [], False
@@ -106,31 +107,31 @@ class Events:
             return [], True
         return list(self._kept)[known - oldest :], False
 
-    def leave(self, told: Callable[[Event], None]) -> None:
-        """Tell ``told`` no more."""
-        if told in self._listeners:
-            self._listeners.remove(told)
+    def leave(self, listener: Callable[[Event], None]) -> None:
+        """Stop calling ``listener``."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
             if not self._listeners:
                 self._last_left = self._clock.seconds()
 
-    # What tasks tell
+    # Events of tasks
 
     def begun(self, request: TaskRequest) -> None:
         """A task has come in."""
         self.publish("task_begun", **_named(request))
 
     def ended(self, request: TaskRequest, answer: bytes) -> None:
-        """A task has been answered; what its answer warns of is told too."""
+        """A task has been answered; each warning in the answer is an event too."""
         try:
-            told = _warned_of(answer)
+            ended = _warned_of(answer)
         except msgspec.MsgspecError:
-            # The answer goes out as it is; a page that hears nothing of it looks again by itself.
-            self.log.failure("an answer could not be told")
+            # The answer is sent as it is; a page without the event reloads by itself.
+            self.log.failure("an answer could not be read for its event")
             return
-        self.publish("task_ended", **_named(request), res=told.res, errortxt=told.errortxt)
-        if request.type == TYPE_FISCAL and request.task in (OPEN_SHIFT, Z_REPORT) and not told.res:
+        self.publish("task_ended", **_named(request), res=ended.res, errortxt=ended.errortxt)
+        if request.type == TYPE_FISCAL and request.task in (OPEN_SHIFT, Z_REPORT) and not ended.res:
             self.publish("shift", device=request.device, open=request.task == OPEN_SHIFT)
-        for warning in told.warnings:
+        for warning in ended.warnings:
             self.publish("warning", device=request.device, code=warning.code, text=warning.wtxt)
 
 

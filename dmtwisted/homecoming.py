@@ -12,8 +12,8 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.devices import Devices, RegisterDevice
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
 
@@ -63,7 +63,7 @@ class Homecoming:
         now = self._clock.seconds()
         for device in self._devices:
             name = device.row.dev_id
-            if device.kind != REGISTER or not (device.built.away or device.built.watched):
+            if not isinstance(device, RegisterDevice) or not (device.built.away or device.built.watched):
                 self._next.pop(name, None)
             elif name not in self._next:
                 self._next[name] = now + device.built.probe_s
@@ -72,7 +72,7 @@ class Homecoming:
                 self._under_way.add(name)
                 Deferred.fromCoroutine(self._try(device))
 
-    async def _try(self, device: Device) -> None:
+    async def _try(self, device: RegisterDevice) -> None:
         """Bring ``device`` back online if that is possible now; never raises."""
         name = device.row.dev_id
         try:
@@ -86,11 +86,13 @@ class Homecoming:
             self._next[name] = self._clock.seconds() + device.built.probe_s
             self._under_way.discard(name)
 
-    async def _bring_home(self, device: Device) -> None:
+    async def _bring_home(self, device: RegisterDevice) -> None:
         while self._running:
             async with device.turns.owned():
                 # The device may have been changed or deleted while its turn was waited for.
-                more = await self._devices.by_id(device.row.dev_id).built.come_home(LANGUAGE)
+                now = self._devices.by_id(device.row.dev_id)
+                assert now.kind == REGISTER
+                more = await now.built.come_home(LANGUAGE)
             if not more:
                 return
             over: Deferred[None] = Deferred()

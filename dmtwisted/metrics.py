@@ -1,8 +1,8 @@
-"""The service in figures, in Prometheus' text format (version 0.0.4): what was counted, and how it stands just now.
+"""The figures of the service in Prometheus' text format (version 0.0.4).
 
-Written out here and not by prometheus-client: docs/dependencies.md says why. Labels are bounded: kinds, task numbers
-and result codes are closed sets, and of the devices at most `MOST_DEVICES` are told. No figure shows money, a name
-of a person, an address or a secret.
+docs/dependencies.md says why prometheus-client is not used. Labels are bounded: kinds, task numbers and result codes
+are closed sets, and at most `MOST_DEVICES` devices are listed. No figure shows money, a person, an address or a
+secret.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 import dmtwisted
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, TERMINAL
+from dmtwisted.devices.driver import REGISTER, TERMINAL
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, Durations, Tally
 from dmtwisted.watching import state_of
@@ -54,28 +54,28 @@ METRICS: dict[str, tuple[str, str]] = {
     "process_resident_memory_bytes": ("gauge", "Memory of the service's own process."),
     "process_cpu_seconds_total": ("counter", "Processor time of the service's own process."),
 }
-"""Every metric with its type and what it is."""
+"""Every metric with its type and its help text."""
 
 
 class Page:
-    """The lines of an answer, each metric with its head once."""
+    """The lines of the answer; the head of a metric comes once."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {}
 
-    def tell(self, name: str, value: float, labels: Labels | None = None, ending: str = "") -> None:
-        """A value of the metric ``name``; ``ending`` is what a histogram's parts are called."""
+    def add(self, name: str, value: float, labels: Labels | None = None, ending: str = "") -> None:
+        """Add a value of the metric ``name``; ``ending`` is the suffix of a part of a histogram."""
         assert name in METRICS, name
         self._values.setdefault(name, []).append(f"{name}{ending}{_labels(labels or {})} {_number(value)}\n")
 
-    def tell_durations(self, name: str, durations: Durations, labels: Labels) -> None:
-        """A histogram."""
+    def add_durations(self, name: str, durations: Durations, labels: Labels) -> None:
+        """Add a histogram."""
         count = 0
         for bound, number in zip((*BOUNDS, "+Inf"), durations.classes, strict=True):
             count += number
-            self.tell(name, count, {**labels, "le": bound}, "_bucket")
-        self.tell(name, durations.total, labels, "_sum")
-        self.tell(name, count, labels, "_count")
+            self.add(name, count, {**labels, "le": bound}, "_bucket")
+        self.add(name, durations.total, labels, "_sum")
+        self.add(name, count, labels, "_count")
 
     def __bytes__(self) -> bytes:
         lines = []
@@ -85,21 +85,21 @@ class Page:
         return "".join(lines).encode()
 
 
-async def told(core: Core) -> bytes:
-    """The figures of now; never raises for what cannot be told, which is left out."""
+async def render(core: Core) -> bytes:
+    """The current figures; one that cannot be read is left out."""
     page = Page()
-    page.tell("dmtwisted_info", 1, {"version": dmtwisted.__version__, "python": sys.version.split()[0]})
-    page.tell("dmtwisted_ready", core.ready)
-    page.tell("dmtwisted_start_time_seconds", core.began)
-    page.tell("dmtwisted_database_damaged", bool(core.store.damage))
+    page.add("dmtwisted_info", 1, {"version": dmtwisted.__version__, "python": sys.version.split()[0]})
+    page.add("dmtwisted_ready", core.ready)
+    page.add("dmtwisted_start_time_seconds", core.began)
+    page.add("dmtwisted_database_damaged", bool(core.store.damage))
     _counted(page, core.dispatcher.tally)
     now = core.clock.now()
     for device in list(core.devices)[:MOST_DEVICES]:
         await _device(page, device, now)
     with suppress(StoreFailed):
-        page.tell("dmtwisted_unfinished_operations", len(await core.store.unresolved(None)))
+        page.add("dmtwisted_unfinished_operations", len(await core.store.unresolved(None)))
     if core.certificate is not None and "days_left" in (status := core.certificate.status()):
-        page.tell("dmtwisted_certificate_days", status["days_left"])
+        page.add("dmtwisted_certificate_days", status["days_left"])
     _process(page, core)
     return bytes(page)
 
@@ -107,11 +107,11 @@ async def told(core: Core) -> bytes:
 def _counted(page: Page, tally: Tally) -> None:
     for (kind, task, res), count in sorted(tally.tasks.items()):
         labels = {"kind": kind, "task": _or_other(task), "res": _or_other(res)}
-        page.tell("dmtwisted_tasks_total", count, labels)
+        page.add("dmtwisted_tasks_total", count, labels)
     for kind, took in tally.took.items():
-        page.tell_durations("dmtwisted_task_seconds", took, {"kind": kind})
+        page.add_durations("dmtwisted_task_seconds", took, {"kind": kind})
     for kind, waited in tally.waited.items():
-        page.tell_durations("dmtwisted_turn_wait_seconds", waited, {"kind": kind})
+        page.add_durations("dmtwisted_turn_wait_seconds", waited, {"kind": kind})
 
 
 def _or_other(number: int) -> str:
@@ -124,29 +124,29 @@ async def _device(page: Page, device: Device, now: int) -> None:
     try:
         state: dict[str, Any] = await state_of(device)
     except Exception:
-        # A device of which nothing can be said is one that does not work; the log of whoever asks it says why.
+        # A device whose state cannot be read does not work; the log of its tasks has the reason.
         state = {"error": "?"}
-    page.tell("dmtwisted_device_up", "error" not in state, labels)
-    page.tell("dmtwisted_device_busy", device.turns.busy, labels)
+    page.add("dmtwisted_device_up", "error" not in state, labels)
+    page.add("dmtwisted_device_busy", device.turns.busy, labels)
     if "error" in state:
         return
     if device.kind == REGISTER:
         _register(page, state, name, now)
     elif device.kind == TERMINAL:
-        page.tell("dmtwisted_terminal_in_doubt", bool(state.get("in_doubt")), name)
+        page.add("dmtwisted_terminal_in_doubt", bool(state.get("in_doubt")), name)
 
 
 def _register(page: Page, state: Mapping[str, Any], name: Labels, now: int) -> None:
     offline, is_open = bool(state.get("online_status")), bool(state.get("shift_status"))
-    page.tell("dmtwisted_register_offline", offline, name)
-    page.tell("dmtwisted_register_offline_seconds", _since(now, state.get("offline_since")) if offline else 0, name)
-    page.tell("dmtwisted_register_offline_month_seconds", int(state.get("offline_month_min") or 0) * 60, name)
-    page.tell("dmtwisted_register_offline_numbers", int(state.get("offline_numbers") or 0), name)
-    page.tell("dmtwisted_register_shift_open", is_open, name)
-    page.tell("dmtwisted_register_shift_seconds", _since(now, state.get("opened_at")) if is_open else 0, name)
-    page.tell("dmtwisted_register_collision", bool(state.get("collision")), name)
+    page.add("dmtwisted_register_offline", offline, name)
+    page.add("dmtwisted_register_offline_seconds", _since(now, state.get("offline_since")) if offline else 0, name)
+    page.add("dmtwisted_register_offline_month_seconds", int(state.get("offline_month_min") or 0) * 60, name)
+    page.add("dmtwisted_register_offline_numbers", int(state.get("offline_numbers") or 0), name)
+    page.add("dmtwisted_register_shift_open", is_open, name)
+    page.add("dmtwisted_register_shift_seconds", _since(now, state.get("opened_at")) if is_open else 0, name)
+    page.add("dmtwisted_register_collision", bool(state.get("collision")), name)
     if state.get("key_days_left") is not None:
-        page.tell("dmtwisted_register_key_days", int(state["key_days_left"]), name)
+        page.add("dmtwisted_register_key_days", int(state["key_days_left"]), name)
 
 
 def _since(now: int, at: object) -> float:
@@ -156,21 +156,21 @@ def _since(now: int, at: object) -> float:
 def _process(page: Page, core: Core) -> None:
     if core.state is not None:
         with suppress(OSError):
-            page.tell("dmtwisted_disk_free_bytes", shutil.disk_usage(core.state).free)
+            page.add("dmtwisted_disk_free_bytes", shutil.disk_usage(core.state).free)
     spent = os.times()
-    page.tell("process_cpu_seconds_total", spent.user + spent.system)
+    page.add("process_cpu_seconds_total", spent.user + spent.system)
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
     except OSError:
-        # Systems without /proc: their own tools tell.
+        # A system without /proc has tools of its own for this.
         return
-    page.tell("process_resident_memory_bytes", pages * os.sysconf("SC_PAGE_SIZE"))
+    page.add("process_resident_memory_bytes", pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _labels(labels: Labels) -> str:
-    told = ",".join(f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
-    return f"{{{told}}}" if told else ""
+    listed = ",".join(f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
+    return f"{{{listed}}}" if listed else ""
 
 
 def _escaped(text: str) -> str:
@@ -179,9 +179,3 @@ def _escaped(text: str) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
-
-
-def names() -> Iterable[str]:
-    """Every name that stands at the beginning of a line."""
-    for name, (kind, _) in METRICS.items():
-        yield from (f"{name}{ending}" for ending in ("_bucket", "_sum", "_count")) if kind == "histogram" else (name,)

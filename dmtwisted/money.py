@@ -1,7 +1,7 @@
-"""Amounts are whole kopecks, quantities whole thousandths; fractions exist at the edges only.
+"""Amounts are whole kopecks, quantities whole thousandths; only requests and answers have fractions.
 
-A request may spell a number as JSON number or as text; a binary float never enters, so nothing has to be
-guessed when it is rounded (specification 2.2, "Value typing").
+A number of a request is a JSON number or a text and never becomes a binary float, so it is rounded exactly
+(specification 2.2).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
 LARGEST = 10**15
-"""The largest scaled amount that is taken: ten trillion hryvnias. Beyond it a number is a mistake."""
+"""The largest scaled amount: ten trillion hryvnias. A larger number is a mistake."""
 
 _NUMERIC = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _LAST_DIGIT = {100: Decimal("0.01"), 1000: Decimal("0.001")}
@@ -19,11 +19,11 @@ _LAST_DIGIT = {100: Decimal("0.01"), 1000: Decimal("0.001")}
 
 
 class NotANumber(ValueError):
-    """A value that should be a number is none, or lies outside of what can be meant."""
+    """A value is not a number, or is out of range."""
 
 
 def number(value: object) -> Decimal | int:
-    """The number that ``value`` spells: a JSON number or a numeric text.
+    """The number in ``value``, a JSON number or a numeric text.
 
     :raises NotANumber: for anything else.
     """
@@ -39,7 +39,7 @@ def number(value: object) -> Decimal | int:
 def scaled(value: object, factor: int) -> int:
     """``value`` times ``factor``, 100 or 1000, as a whole number, halves rounded away from zero.
 
-    :raises NotANumber: when ``value`` is no number or is out of all proportion.
+    :raises NotANumber: when ``value`` is not a number or is too large.
     """
     digits = number(value)
     if isinstance(digits, int):
@@ -47,10 +47,10 @@ def scaled(value: object, factor: int) -> int:
     else:
         if digits and digits.adjusted() > 15:
             raise NotANumber("the number is too large")
-        # A tail beyond this is dust: 0.1 + 0.2 of a till that calculates in binary.
+        # A rounding error of a till that calculates in binary, such as 0.1 + 0.2.
         if digits and digits.adjusted() < -9:
             return 0
-        # Rounded before it is multiplied: a product of many digits would be rounded to 28 of them first.
+        # Rounded before the multiplication, which itself rounds to 28 digits.
         whole = int(digits.quantize(_LAST_DIGIT[factor], ROUND_HALF_UP) * factor)
     if not -LARGEST <= whole <= LARGEST:
         raise NotANumber("the number is too large")
@@ -60,7 +60,7 @@ def scaled(value: object, factor: int) -> int:
 def kopecks(value: object) -> int:
     """An amount in hryvnias as kopecks: ``"12.5"`` is 1250.
 
-    :raises NotANumber: when it is no number.
+    :raises NotANumber: when it is not a number.
     """
     return scaled(value, 100)
 
@@ -68,7 +68,7 @@ def kopecks(value: object) -> int:
 def thousandths(value: object) -> int:
     """A quantity as thousandths: ``1.25`` is 1250.
 
-    :raises NotANumber: when it is no number.
+    :raises NotANumber: when it is not a number.
     """
     return scaled(value, 1000)
 
@@ -82,10 +82,9 @@ def half_up(numerator: int, denominator: int) -> int:
 
 @lru_cache(maxsize=1024)
 def decimal_text(whole: int, places: int) -> str:
-    """``whole`` with its last ``places`` digits behind the point, at least one of them kept.
+    """``whole`` with ``places`` decimals, zeros at the end left out but one (specification 9.4).
 
-    ``decimal_text(1250, 2)`` is ``"12.5"`` and ``decimal_text(200, 2)`` is ``"2.0"``: the form of numbers in
-    answers (specification 9.4).
+    ``decimal_text(1250, 2)`` is ``"12.5"`` and ``decimal_text(200, 2)`` is ``"2.0"``.
     """
     sign = "-" if whole < 0 else ""
     head, tail = divmod(abs(whole), 10**places)
@@ -94,6 +93,6 @@ def decimal_text(whole: int, places: int) -> str:
 
 
 def hryvnias(whole: int) -> str:
-    """Kopecks as people read them: ``12.50``."""
+    """Kopecks as hryvnias for people: ``12.50``."""
     sign = "-" if whole < 0 else ""
     return f"{sign}{abs(whole) // 100}.{abs(whole) % 100:02d}"

@@ -1,7 +1,8 @@
-"""The paper of a register's task on a printer: beside the task, which never fails for it (http-api 4).
+"""The paper of a register's task on a printer; the task never fails because of it.
 
-A paper that comes from a document has a name, so that a repeat of the task prints only what was not printed. The name
-counts on all printers together: neither a spare printer nor another one that is named makes a second copy of it.
+The paper of a document has a name, so that a repeat of the task prints only what was not printed. The name is valid
+on all printers: neither a spare printer nor another one prints a second copy
+(docs/reference/http-interface.md#printing-after-a-task).
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, printed, warned
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.devices.devices import Device, Devices, PrinterDevice, usable
+from dmtwisted.devices.driver import PRINTER
 from dmtwisted.documents.model import Cut, Drawer, Element, Line
-from dmtwisted.printing.service import PrinterService
-from dmtwisted.printing.told import Told
+from dmtwisted.printing.result import PrintResult
+from dmtwisted.printing.settings import HasSpare
 from dmtwisted.registers.interface import Done
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 
 DEFAULT_PRINTER = "prn"
-"""The printer of ``/dm/execute-prn`` when the request names none (http-api 4)."""
+"""The printer of ``/dm/execute-prn`` when the request names none."""
 
 
 class Papers:
-    """Brings papers to printers."""
+    """Prints the papers of tasks."""
 
     log = Logger()
 
@@ -36,25 +37,25 @@ class Papers:
         self._under_way: dict[str, DeferredLock] = {}
 
     async def print(self, done: Done, printer: str, language: str) -> bytes:
-        """The answer of a task that is done, after its paper went to ``printer``.
+        """The answer of a task that is done, after its paper went to ``printer``; never raises.
 
-        ``isprint`` tells how that went, a warning why it went wrong. Where the default printer does not exist nothing
-        is said: not every shop has one.
+        ``isprint`` says whether it was printed, a warning why not. A default printer that does not exist is no reason
+        for a warning: not every shop has one.
 
-        :param printer: name or id; never raises, whatever it is.
+        :param printer: name or id.
         """
         try:
-            return await self._brought(done, printer, language)
+            return await self._print(done, printer, language)
         except Refused as refused:
             return warned(done.answer, [_warning(refused, language)])
         except StoreFailed as error:
             return warned(done.answer, [_warning(Refused(Res.STORE_FAILED, note=str(error)), language)])
         except Exception as error:
-            # The task is done and paid for; a fault of ours on the way to the paper must not make it look failed.
-            self.log.failure("{paper}: a fault of ours in printing", paper=done.paper)
+            # The task is done and paid for; an internal error in printing must not make it look failed.
+            self.log.failure("{paper}: an internal error in printing", paper=done.paper)
             return warned(done.answer, [_warning(Refused(Res.INTERNAL, type(error).__name__), language)])
 
-    async def _brought(self, done: Done, printer: str, language: str) -> bytes:
+    async def _print(self, done: Done, printer: str, language: str) -> bytes:
         assert done.form is not None
         try:
             device = self._printer(printer)
@@ -66,45 +67,46 @@ class Papers:
         lock = self._under_way.setdefault(done.paper, DeferredLock()) if done.paper else DeferredLock()
         async with lock:
             try:
-                told, troubles = await self._somewhere(device, form, done.paper)
+                result, troubles = await self._with_spare(device, form, done.paper)
             finally:
                 if not lock.waiting:
                     self._under_way.pop(done.paper, None)
         warnings = [_warning(trouble, language) for trouble in troubles]
-        if told is None or not told.on_paper:
+        if result is None or not result.on_paper:
             return warned(done.answer, warnings)
-        # A drawer belongs to the form of every receipt in cash, but not to every printer.
-        had = tuple(problem for problem in told.problems if problem != "no-drawer")
-        return printed(done.answer, [*warnings, *msgspec.structs.replace(told, problems=had).warnings(language)])
+        # Every receipt in cash opens the drawer, but not every printer has one.
+        problems = tuple(problem for problem in result.problems if problem != "no-drawer")
+        result = msgspec.structs.replace(result, problems=problems)
+        return printed(done.answer, [*warnings, *result.warnings(language)])
 
-    async def _somewhere(
+    async def _with_spare(
         self, device: Device, form: Sequence[Element], paper: str
-    ) -> tuple[Told | None, list[Refused]]:
-        """What became of ``paper`` on ``device``, or on its spare when ``device`` certainly printed nothing.
+    ) -> tuple[PrintResult | None, list[Refused]]:
+        """Print ``paper`` on ``device``, or on its spare printer when ``device`` certainly printed nothing.
 
-        :returns: what is known in the end, and what went wrong on the way there.
+        :returns: the last result, and the refusals on the way.
         """
         troubles: list[Refused] = []
-        told: Told | None = None
+        result: PrintResult | None = None
         for place in (device, self._spare_of(device)):
             if place is None:
                 break
             try:
-                told = await self._on(place, form, paper)
+                result = await self._on(place, form, paper)
             except Refused as refused:
-                # All of these come before anything was sent.
+                # Nothing was sent before any of these.
                 troubles.append(refused)
                 continue
-            if not told.on_paper:
-                troubles.append(told.refused())
-            if told.fate != "not_printed":
+            if not result.on_paper:
+                troubles.append(result.refused())
+            if result.fate != "not_printed":
                 break
-        return told, troubles
+        return result, troubles
 
-    async def slip(self, text: str, printer: str) -> Told:
-        """Print a terminal's slip as it came (printers.md 6.3): its lines as they are, a form feed cuts.
+    async def slip(self, text: str, printer: str) -> PrintResult:
+        """Print a terminal's slip (docs/reference/printers.md#slips): its lines as they are, a form feed cuts.
 
-        :raises Refused: 1091 for a printer that is not there, 1105 when it is busy.
+        :raises Refused: 1091 for an unknown printer, 1105 when it is busy.
         """
         form: list[Element] = []
         for part in text.rstrip().split("\f"):
@@ -114,7 +116,7 @@ class Papers:
     def _printer(self, name: str) -> Device:
         """The printer of this name or id.
 
-        :raises Refused: 1091 when there is none.
+        :raises Refused: 1091 when it does not exist.
         """
         try:
             device = self._devices.by_name(name)
@@ -125,7 +127,7 @@ class Papers:
         return device
 
     def _spare_of(self, device: Device) -> Device | None:
-        name = getattr(device.settings, "spare", "")
+        name = device.settings.spare if isinstance(device.settings, HasSpare) else ""
         try:
             spare = self._printer(name) if name else None
         except Refused:
@@ -133,28 +135,16 @@ class Papers:
             return None
         return None if spare is device else spare
 
-    async def _on(self, device: Device, form: Sequence[Element], paper: str) -> Told:
+    async def _on(self, device: Device, form: Sequence[Element], paper: str) -> PrintResult:
         turns = device.turns
         await turns.take()
         try:
-            # Who waited for its turn may have waited for a change: the device as it was is closed then.
-            service = await service_of(self._devices.by_id(device.row.dev_id))
+            # The device may have been changed during the wait; what was built before is closed then.
+            service = usable(self._devices.by_id(device.row.dev_id), PrinterDevice).built
             everywhere = [printer.row.n for printer in self._devices if printer.kind == PRINTER]
             return await service.print(form, paper, everywhere)
         finally:
             turns.give_back()
-
-
-async def service_of(device: Device) -> PrinterService:
-    """The printing service of ``device``.
-
-    :raises Refused: 430 with the reason when it cannot be built, 1091 when it is no printer.
-    """
-    if isinstance(device.built, PrinterService):
-        return device.built
-    if device.kind == PRINTER:
-        await device.built.check()
-    raise Refused(Res.UNKNOWN_DEVICE)
 
 
 def _warning(refused: Refused, language: str) -> Warning:

@@ -8,7 +8,7 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, warned, with_member
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.devices import Device
+from dmtwisted.devices.devices import AnyRegister, register_settings
 from dmtwisted.documents import doccmd
 from dmtwisted.documents.model import Element
 from dmtwisted.printing import image, pdf, text
@@ -23,24 +23,24 @@ AS_SET, WANTED = 0, 2
 """Values of ``need_pf_*``; 1 is "none" (docs/reference/http-interface.md#print-forms)."""
 
 
-async def perform(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
+async def perform(device: AnyRegister, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
     """Do one task on a register.
 
     :raises Refused: as `IRegister.perform` does.
     """
-    done: Done = await device.built.perform(request, language)
+    done = await device.built.perform(request, language)
     wanted = _wanted(done, request.forms, device.settings)
-    return await _with_forms(done, wanted, device.settings, language, clock) if wanted else done
+    return await _with_forms(done, wanted, register_settings(device), language, clock) if wanted else done
 
 
-async def look_up(device: Device, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
+async def look_up(device: AnyRegister, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
     """The stored answer for the request's tag.
 
     :raises Refused: as `IRegister.look_up` does.
     """
-    done: Done = await device.built.look_up(request)
+    done = await device.built.look_up(request)
     wanted = _wanted(done, request.forms, device.settings)
-    return await _with_forms(done, wanted, device.settings, language, clock) if wanted else done
+    return await _with_forms(done, wanted, register_settings(device), language, clock) if wanted else done
 
 
 def _wanted(done: Done, wishes: Forms, settings: object) -> list[str]:

@@ -1,13 +1,13 @@
-"""The list of receipts, over one register or all of them (http-api 2.14)."""
+"""The list of receipts of one register or of all (docs/reference/http-interface.md#list-of-receipts)."""
 
 from __future__ import annotations
 
 import msgspec
 
-from dmtwisted.answers import Answer, Number, amount, render
-from dmtwisted.clock import kyiv, span, stamp17
+from dmtwisted.answers import Number, amount, success
+from dmtwisted.clock import kyiv, span
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.requests import ListRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
@@ -15,7 +15,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery
 
 PAGE_SIZE = 50
-"""Receipts on a page when the request does not say."""
+"""Receipts on a page when the request does not set a number."""
 LARGEST_PAGE = 1000
 
 
@@ -51,7 +51,7 @@ class ReceiptList(msgspec.Struct):
 async def list_receipts(request: TaskRequest, devices: Devices, store: IStore, at: int) -> bytes:
     """The answer to a request with ``fiscal.get_receipts``.
 
-    :raises Refused: 1091 for an unknown register, 2000 for a period or page that is none.
+    :raises Refused: 1091 for an unknown register, 2000 for an invalid period or page.
     """
     assert request.fiscal is not None and request.fiscal.receipts is not None
     asked = request.fiscal.receipts
@@ -79,18 +79,7 @@ async def list_receipts(request: TaskRequest, devices: Devices, store: IStore, a
         Paging(page, size, found.total, -(-found.total // size)),
         [_line(names[row.device_n], row.at, row.fiscal_number, row.value) for row in found.documents],
     )
-    return render(
-        Answer(
-            source=request.source,
-            device=request.device,
-            tag=request.tag,
-            task_status=1,
-            type=request.type,
-            task=request.task,
-            dt=stamp17(at),
-            info=info,
-        )
-    )
+    return success(request, at, info)
 
 
 def _registers(asked: ListRequest, devices: Devices) -> dict[int, str]:

@@ -1,8 +1,7 @@
-"""From JSON text to a typed request, in one place, with all the tolerance that tills rely on.
+"""Typed requests from JSON text, with the tolerance that tills rely on (docs/reference/http-interface.md#tolerance).
 
-Numbers may come as texts, an empty text may stand for "nothing given", ``null`` means absent, of a name given
-twice the last one counts, unknown members are nobody's business (specification 2.2, "Value typing"). Anything
-else that does not fit is :class:`~dmtwisted.results.Res` 2000 and names the member by its path.
+Numbers may be texts, an empty text may mean "not given", ``null`` means absent, the last of two members of one name
+counts, and unknown members are ignored (specification 2.2). Anything else is refused with 2000 and the member's path.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MAX_BODY = 4 * 1024 * 1024
 """The longest request body, in bytes."""
 
 MAX_DEPTH = 64
-"""How deep objects and arrays of a request may lie in each other."""
+"""How deep objects and arrays of a request may be nested."""
 
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
@@ -39,13 +38,13 @@ def malformed(path: str, reason: str) -> Refused:
 def read_json(body: bytes) -> Members:
     """The root object of ``body``.
 
-    :raises Refused: 2000 when it is too long, no UTF-8, no JSON, nested too deeply, or no object.
+    :raises Refused: 2000 when it is too long, not UTF-8, not JSON, nested too deeply, or not an object.
     """
     if len(body) > MAX_BODY:
         raise malformed("", f"the body is longer than {MAX_BODY} bytes")
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
-    # Only a text with more brackets than the limit can be too deep, so the usual request skips the walk.
+    # Only a text with more brackets than the limit can be too deep, so most requests skip the scan.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
         raise malformed("", f"objects and arrays lie more than {MAX_DEPTH} deep")
     try:
@@ -55,7 +54,7 @@ def read_json(body: bytes) -> Members:
     except msgspec.DecodeError as error:
         raise malformed("", f"the body is not JSON ({error})") from None
     except (ValueError, ArithmeticError):
-        # What Python's numbers cannot hold; its own words for that are no help to a till.
+        # A number that Python cannot hold; its own message would not help a till.
         raise malformed("", "the body is not JSON (a number is out of range)") from None
     if not isinstance(root, dict):
         raise malformed("", "the body is not a JSON object")
@@ -63,7 +62,7 @@ def read_json(body: bytes) -> Members:
 
 
 def _depth(body: bytes) -> int:
-    """How deep brackets lie in each other, those inside of texts left out."""
+    """How deep brackets are nested, without those in texts."""
     depth = deepest = 0
     inside = escaped = False
     for byte in body:
@@ -88,7 +87,7 @@ def _depth(body: bytes) -> int:
 
 
 class Members:
-    """One JSON object, read member by member; knows where in the request it lies."""
+    """One JSON object, read member by member; knows its path in the request."""
 
     __slots__ = ("_path", "_values")
 
@@ -96,23 +95,23 @@ class Members:
         self._values, self._path = values, path
 
     def path(self, name: str) -> str:
-        """Where the member ``name`` lies, for messages: ``fiscal.receipt.rows[0].name``."""
+        """The path of the member ``name``, for messages: ``fiscal.receipt.rows[0].name``."""
         return f"{self._path}.{name}" if self._path else name
 
     def has(self, name: str) -> bool:
-        """Whether the member is given with anything but ``null``."""
+        """Whether the member is there and not ``null``."""
         return self._values.get(name) is not None
 
     def has_none_of(self, names: frozenset[str]) -> bool:
-        """Whether not one of ``names`` is there, not even as ``null``."""
+        """Whether none of ``names`` is there, not even as ``null``."""
         return names.isdisjoint(self._values)
 
     def value(self, name: str) -> Any:
-        """Whatever the member is, for a reader of its own; `None` when absent."""
+        """The raw value of the member; `None` when absent."""
         return self._values.get(name)
 
     def text(self, name: str) -> str:
-        """A text; numbers are taken as they are spelled, absent is empty."""
+        """A text; a number is taken as it is written, absent is empty."""
         value = self._values.get(name)
         if value.__class__ is str:
             return value
@@ -123,7 +122,7 @@ class Members:
         raise malformed(self.path(name), "a text is expected")
 
     def code(self, name: str) -> str:
-        """A code of a catalogue, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
+        """A code, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
         value = self._values.get(name)
         if value.__class__ is int and -(2**53) <= value <= 2**53:
             return str(value)
@@ -142,7 +141,7 @@ class Members:
         return tuple(entries.text(entry) for entry in named)
 
     def integer(self, name: str, default: int = 0) -> int:
-        """A whole number, also spelled as text; ``default`` when absent or empty."""
+        """A whole number, also as text; ``default`` when absent or empty."""
         value = self._values.get(name)
         if value.__class__ is int:
             if abs(value) > 2**53:
@@ -180,7 +179,7 @@ class Members:
             raise malformed(self.path(name), str(error)) from None
 
     def flag(self, name: str) -> bool:
-        """A truth value: ``true``, 1 and their spellings as text; absent and empty are false."""
+        """A truth value: ``true``, 1, also as text; absent and empty are false."""
         value = self._values.get(name)
         if value is None:
             return False
@@ -194,7 +193,7 @@ class Members:
         raise malformed(self.path(name), "true or false is expected")
 
     def object(self, name: str) -> Members | None:
-        """An object; `None` when absent or without members, which is the same to the rules (1098)."""
+        """An object; `None` when absent or empty, which the rules treat alike (1098)."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -203,12 +202,12 @@ class Members:
         raise malformed(self.path(name), "an object is expected")
 
     def read(self, name: str, read: Callable[[Members], T]) -> T | None:
-        """What ``read`` makes of the object ``name``; `None` when absent."""
+        """The object ``name`` as ``read`` returns it; `None` when absent."""
         members = self.object(name)
         return None if members is None else read(members)
 
     def read_each(self, name: str, read: Callable[[Members], T]) -> tuple[T, ...]:
-        """What ``read`` makes of each object in the array ``name``; empty when absent."""
+        """Each object in the array ``name`` as ``read`` returns it; empty when absent."""
         found = []
         for index, value in enumerate(self._list(name)):
             path = f"{self.path(name)}[{index}]"
@@ -227,7 +226,7 @@ class Members:
 
 
 class Discount(msgspec.Struct, frozen=True):
-    """A discount as it was asked for; negative is a surcharge (http-api 2.4).
+    """A discount, or a surcharge when negative (docs/reference/http-interface.md#discounts).
 
     ``value`` is kopecks, or hundredths of a percent when ``percent``.
     """
@@ -238,9 +237,9 @@ class Discount(msgspec.Struct, frozen=True):
 
 
 class RowRequest(msgspec.Struct, frozen=True):
-    """One item of a receipt, ``fiscal.receipt.rows[]`` (http-api 2.4).
+    """One item of a receipt, ``fiscal.receipt.rows[]`` (docs/reference/http-interface.md#rows).
 
-    ``cnt`` is in thousandths, ``price`` and ``cost`` in kopecks; ``cost`` is `None` when the till left it out.
+    ``cnt`` is in thousandths, ``price`` and ``cost`` in kopecks; ``cost`` is `None` when the till did not send it.
     """
 
     name: str
@@ -259,7 +258,7 @@ class RowRequest(msgspec.Struct, frozen=True):
 
 
 class PayRequest(msgspec.Struct, frozen=True):
-    """One payment, ``fiscal.receipt.pays[]`` or ``fiscal.cash`` (http-api 2.5, 2.7), in kopecks."""
+    """One payment, ``fiscal.receipt.pays[]`` or ``fiscal.cash``, in kopecks."""
 
     type: str
     sum: int
@@ -279,7 +278,7 @@ class PayRequest(msgspec.Struct, frozen=True):
 
 
 class ReceiptRequest(msgspec.Struct, frozen=True):
-    """``fiscal.receipt`` (http-api 2.3), in kopecks."""
+    """``fiscal.receipt``, in kopecks (docs/reference/http-interface.md#receipt)."""
 
     sum: int
     round: int
@@ -295,14 +294,14 @@ class ReceiptRequest(msgspec.Struct, frozen=True):
 
 
 class LineRequest(msgspec.Struct, frozen=True):
-    """One line of a service report, ``fiscal.lines[]`` (http-api 2.8)."""
+    """One line of a service report, ``fiscal.lines[]``."""
 
     t: str
     qr_type: int
 
 
 class ListRequest(msgspec.Struct, frozen=True):
-    """What narrows the list of receipts (http-api 2.14)."""
+    """The filter and page of a list of receipts."""
 
     dev_name: str
     dev_id: str
@@ -314,7 +313,7 @@ class ListRequest(msgspec.Struct, frozen=True):
 
 
 class FiscalRequest(msgspec.Struct, frozen=True):
-    """``fiscal``: what a register is asked for (http-api 2.2). ``task`` is `None` when none is named."""
+    """``fiscal``: a task of a register; ``task`` is `None` when it is not given."""
 
     task: int | None
     cashier: str = ""
@@ -331,9 +330,9 @@ class FiscalRequest(msgspec.Struct, frozen=True):
 
 
 class PayTask(msgspec.Struct, frozen=True):
-    """``pay``: what a terminal is asked for (http-api 3.2), in kopecks. ``task`` is `None` when none is named.
+    """``pay``: a task of a terminal, in kopecks; ``task`` is `None` when it is not given.
 
-    ``cash`` is the part of task 14 that is handed out; ``proceed`` is task 7's wish to go on.
+    ``cash`` is the cash that task 14 gives out; ``proceed`` is whether task 7 continues the payment.
     """
 
     task: int | None
@@ -350,7 +349,7 @@ class PayTask(msgspec.Struct, frozen=True):
 
 
 class Forms(msgspec.Struct, frozen=True):
-    """Which print forms the answer shall carry: 0 as the settings say, 1 none, 2 this one (http-api 1.2)."""
+    """The print forms of the answer: 0 as in the settings, 1 none, 2 this one."""
 
     text: int = 0
     image: int = 0
@@ -359,7 +358,7 @@ class Forms(msgspec.Struct, frozen=True):
 
 
 class TaskRequest(msgspec.Struct, frozen=True):
-    """A whole request (specification 2.2, http-api 1.2)."""
+    """A whole request (specification 2.2)."""
 
     device: str
     type: int
@@ -373,13 +372,13 @@ class TaskRequest(msgspec.Struct, frozen=True):
     transaction_search: int = 0
     skipprint: bool = False
     untagged: bool = False
-    """Whether the tag is ours, since the request had none."""
+    """Whether the service generated the tag."""
     paid: bool = False
     """Set by batch mode: a terminal took the payment."""
 
     @property
     def task(self) -> int:
-        """The number of the task to echo; -1 when none is named, 0 for documents, which have none."""
+        """The task's number for the answer; -1 when it is not given, 0 for documents, which have none."""
         if self.fiscal is not None and self.fiscal.task is not None:
             return self.fiscal.task
         if self.type == TYPE_PAY and self.pay is not None and self.pay.task is not None:
@@ -392,7 +391,7 @@ TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY = 0, 1, 2, 3
 
 
 def read_root(root: Members) -> TaskRequest:
-    """The members of the root, without what belongs to one kind of task: enough to answer, also with an error.
+    """The members of the root that every kind of task has.
 
     :raises Refused: 2000 when one of them is malformed, the tag is too long or the type is unknown.
     """
@@ -410,12 +409,11 @@ def read_root(root: Members) -> TaskRequest:
 
 
 def read_task(root: Members, batch: bool = False) -> TaskRequest:
-    """The whole request, typed and checked for structure; what it means is for the device to judge.
+    """The whole request, typed and checked for structure; the device checks the content.
 
-    :param batch: whether ``pay`` and ``skipprint`` beside a receipt have to fit (specification 4.6, http-api 5);
-        elsewhere they may be a till's leftovers, whatever they are (http-api 0.3.14).
-
-    :raises Refused: 2000 with the path of the first member that does not fit.
+    :param batch: whether ``pay`` and ``skipprint`` beside a receipt are checked (specification 4.6); elsewhere they
+        may be leftovers of a till's earlier request.
+    :raises Refused: 2000 with the path of the first member that is invalid.
     """
     request = read_root(root)
     if request.type == TYPE_FISCAL:
@@ -426,7 +424,7 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
             pay = root.read("pay", _read_pay_task)
             return msgspec.structs.replace(request, pay=pay, skipprint=root.flag("skipprint"))
         if root.has("pay"):
-            # The tag of an open batch goes on at every door; what does not fit is no batch's, and nobody's business.
+            # The tag of an open batch goes on at every endpoint; a ``pay`` that is invalid is not from batch mode.
             with suppress(Refused):
                 return msgspec.structs.replace(request, pay=root.read("pay", _read_pay_task))
         return request
@@ -446,7 +444,7 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
 
 
 def echo_of(body: bytes) -> TaskRequest:
-    """As much of a refused request as can be told back: device, type, task, tag, source."""
+    """What the answer to a refused request can repeat: device, type, task, tag, source."""
     try:
         root = read_json(body)
     except Refused:
@@ -520,7 +518,7 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
 
 
 _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
-"""Tasks that mind cashier, receipt and cash alone; tills send leftovers of others with them (http-api 0.3.14)."""
+"""Tasks that use cashier, receipt and cash only; tills send leftovers of other tasks with them."""
 
 
 def _read_pay_task(pay: Members) -> PayTask:
@@ -594,11 +592,11 @@ def _read_row(row: Members) -> RowRequest:
 
 
 _DISCOUNTS = frozenset({"disc", "disc_type", "disc_name", "discounts"})
-"""The members that say anything of discounts; most rows have none of them."""
+"""The members of discounts; most rows have none of them."""
 
 
 def _read_discounts(members: Members) -> tuple[Discount, ...]:
-    """``disc`` with its ``disc_type``, and the named ones of ``discounts`` (http-api 2.3, 2.4)."""
+    """``disc`` with its ``disc_type``, and the named ones of ``discounts``."""
     if members.has_none_of(_DISCOUNTS):
         return ()
     named = members.read_each("discounts", _read_discount)
@@ -610,7 +608,7 @@ def _read_discount(members: Members) -> Discount:
     kind = members.integer("disc_type")
     if kind not in (0, 1):
         raise malformed(members.path("disc_type"), "0 (amount) or 1 (percent) is expected")
-    # Kopecks and hundredths of a percent are both two digits behind the point.
+    # Kopecks and hundredths of a percent both have two decimals.
     return Discount(members.amount("disc"), kind == 1, members.text("disc_name"))
 
 

@@ -1,25 +1,23 @@
-"""The published catalogue of results, and the one exception that carries them.
+"""The published catalogue of results, and the exception that carries them.
 
-Every answer of the service names its outcome by a number, ``res``. This module is the table behind these
-numbers: the text of a code in both languages, what the caller may do next (``res_action``), and a sentence of
-advice each for the caller's program and for the person at the till. The numbers stand here alone; the rest of
-the house writes ``Refused(Res.SHIFT_CLOSED)``.
+The outcome of a task is a number, ``res``. This module has the table of these numbers: the text in both languages,
+what the caller may do next (``res_action``), and advice for the caller's program and for the cashier. The numbers are
+written only here; all other code uses names, ``Refused(Res.SHIFT_CLOSED)``.
 
-Two rules bind the error texts, because till programs compare them instead of the numbers:
+Two rules bind the error texts, because tills search them instead of comparing the numbers:
 
-- The stems ``змін``, ``закрит`` and ``shift`` appear in the text of 1092 alone: a till that sees one of them
-  opens a shift. The other texts speak of the business day, of opening the register and of the Z-report.
-- The words ``папір``, ``папер``, ``принтер`` and ``paper`` appear in the text of 5005 alone: a till that sees
-  one of them asks for paper.
+- The stems ``змін``, ``закрит`` and ``shift`` are in the text of 1092 only: a till that finds one of them opens a
+  shift. The other texts speak of the business day, of opening the register and of the Z-report.
+- The words ``папір``, ``папер``, ``принтер`` and ``paper`` are in the text of 5005 only: a till that finds one of
+them asks for paper.
 
-Whoever puts details or a note into a text is bound by the same rules. The advice is never part of an error
-text and speaks freely.
+Details and notes in a text keep the same rules. The advice is never part of an error text, so it is free.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum, IntEnum, unique
 from typing import Literal, NamedTuple
@@ -44,22 +42,28 @@ class Text(NamedTuple):
     en: str
 
     def for_language(self, language: str) -> str:
-        """Give the English text for ``"en"`` and the Ukrainian one for everything else."""
+        """The English text for ``"en"``, the Ukrainian one for everything else."""
         return self.en if language == "en" else self.uk
 
 
-class _Line(NamedTuple):
-    """What the catalogue says about one code."""
-
-    code: int
-    group: Group
-    action: Action
-    text: Text
-    caller: Text
-    cashier: Text
+_Line = tuple[Group, int, Action, Text, Text, Text]
+"""Group, code, action, text of the answer, advice for the caller's program, advice for the cashier."""
 
 
-# Advice that is true of several codes in the same words.
+def _lines_of(group: Group) -> Callable[[int, Action, str, str, str, str, str, str], _Line]:
+    """A function that makes a line of ``group``; each of its three texts is given in Ukrainian, then in English."""
+
+    def line(code: int, action: Action, *texts: str) -> _Line:
+        text, caller, cashier = map(Text, texts[::2], texts[1::2])
+        return group, code, action, text, caller, cashier
+
+    return line
+
+
+_general, _register, _terminal = _lines_of("general"), _lines_of("cash_register"), _lines_of("terminal")
+_printer, _warning = _lines_of("printer"), _lines_of("warning")
+
+# Advice of several codes.
 
 _SAME_TAG = Text(
     "Повторіть той самий запит із тим самим tag.",
@@ -122,9 +126,9 @@ class Res(Enum):
     caller: Text
     cashier: Text
 
-    def __new__(cls, code: int, group: Group, action: Action, text: Text, caller: Text, cashier: Text) -> Res:
+    def __new__(cls, group: Group, code: int, action: Action, text: Text, caller: Text, cashier: Text) -> Res:
         member = object.__new__(cls)
-        # The number is the value, so that `unique` guards the numbers and a member is short in a log.
+        # The number is the value, so that `unique` checks the numbers and a member is short in a log.
         member._value_ = code
         member.code, member.group, member.action = code, group, action
         member.text, member.caller, member.cashier = text, caller, cashier
@@ -132,1907 +136,1346 @@ class Res(Enum):
 
     @classmethod
     def by_code(cls, code: int) -> Res:
-        """Find the line of a published number.
+        """The line of a published number.
 
-        :raises KeyError: for a number that nobody knows.
+        :raises KeyError: for an unknown number.
         """
         return _BY_CODE[code]
 
     # General: any device.
 
-    OK = _Line(
+    OK = _general(
         0,
-        "general",
         Action.DONE,
-        Text("", ""),
-        caller=Text("Завдання виконано, надсилайте наступне.", "The task is done, send the next one."),
-        cashier=Text("Усе гаразд, продовжуйте роботу.", "All is well, go on working."),
+        "",
+        "",
+        "Завдання виконано, надсилайте наступне.",
+        "The task is done, send the next one.",
+        "Усе гаразд, продовжуйте роботу.",
+        "All is well, go on working.",
     )
-    DEVICE_ERROR = _Line(
+    DEVICE_ERROR = _general(
         430,
-        "general",
         Action.CORRECT,
-        Text("Помилка пристрою: %s", "Device error: %s"),
-        caller=Text(
-            "Покажіть текст касирові й повторіть запит, коли причину буде усунено.",
-            "Show the text to the cashier and repeat the request once the cause is removed.",
-        ),
-        cashier=Text(
-            "Усуньте те, що названо в тексті, а якщо не вдається, зверніться до служби підтримки.",
-            "Remove what the text names, and call support if you cannot.",
-        ),
+        "Помилка пристрою: %s",
+        "Device error: %s",
+        "Покажіть текст касирові й повторіть запит, коли причину буде усунено.",
+        "Show the text to the cashier and repeat the request once the cause is removed.",
+        "Усуньте те, що названо в тексті, а якщо не вдається, зверніться до служби підтримки.",
+        "Remove what the text names, and call support if you cannot.",
     )
-    INTERNAL = _Line(
+    INTERNAL = _general(
         1016,
-        "general",
         Action.CORRECT,
-        Text("Внутрішня помилка: %s", "Internal error: %s"),
-        caller=Text(
-            "З’ясуйте підсумок за tag або transaction_id, а текст і журнал передайте службі підтримки.",
-            "Look the outcome up by tag or transaction_id, and give the text and the log to support.",
-        ),
-        cashier=Text(
-            "Перевірте, чи надруковано чек або сліп, і не беріть гроші вдруге, доки не з’ясуєте.",
-            "Check whether a receipt or slip came out, and do not take the money again before you know.",
-        ),
+        "Внутрішня помилка: %s",
+        "Internal error: %s",
+        "З’ясуйте підсумок за tag або transaction_id, а текст і журнал передайте службі підтримки.",
+        "Look the outcome up by tag or transaction_id, and give the text and the log to support.",
+        "Перевірте, чи надруковано чек або сліп, і не беріть гроші вдруге, доки не з’ясуєте.",
+        "Check whether a receipt or slip came out, and do not take the money again before you know.",
     )
-    STORE_FAILED = _Line(
+    STORE_FAILED = _general(
         1082,
-        "general",
         Action.REPEAT,
-        Text("Не вдалося записати в базу даних", "Cannot write to the database"),
-        caller=Text(
-            "Перевірте місце на диску, права служби й цілість бази, потім повторіть запит із тим самим tag.",
-            "Check disk space, the service's rights and the database, then repeat with the same tag.",
-        ),
-        cashier=Text(
-            "Покличте того, хто дбає про цей комп’ютер: сервіс не може зберегти чек.",
-            "Call the person who looks after this computer: the service cannot store the receipt.",
-        ),
+        "Не вдалося записати в базу даних",
+        "Cannot write to the database",
+        "Перевірте місце на диску, права служби й цілість бази, потім повторіть запит із тим самим tag.",
+        "Check disk space, the service's rights and the database, then repeat with the same tag.",
+        "Покличте того, хто дбає про цей комп’ютер: сервіс не може зберегти чек.",
+        "Call the person who looks after this computer: the service cannot store the receipt.",
     )
-    UNKNOWN_DEVICE = _Line(
+    UNKNOWN_DEVICE = _general(
         1091,
-        "general",
         Action.CORRECT,
-        Text("Пристрою з такою назвою немає", "There is no device with this name"),
-        caller=Text(
-            "Надішліть у device назву з налаштувань сервісу, символ у символ, без пробілів по краях.",
-            "Send in device the name from the service's settings, letter for letter, without outer blanks.",
-        ),
-        cashier=Text(
-            "У програмі вибрано пристрій, якого немає, тож виберіть інший або покличте адміністратора.",
-            "The program names a device that does not exist, choose another one or call the administrator.",
-        ),
+        "Пристрою з такою назвою немає",
+        "There is no device with this name",
+        "Надішліть у device назву з налаштувань сервісу, символ у символ, без пробілів по краях.",
+        "Send in device the name from the service's settings, letter for letter, without outer blanks.",
+        "У програмі вибрано пристрій, якого немає, тож виберіть інший або покличте адміністратора.",
+        "The program names a device that does not exist, choose another one or call the administrator.",
     )
-    DEVICE_BUSY = _Line(
+    DEVICE_BUSY = _general(
         1105,
-        "general",
         Action.REPEAT,
-        Text("Пристрій зайнятий попереднім завданням", "The device is busy with a previous task"),
-        caller=Text(
-            "Дочекайтеся відповіді на попереднє завдання, потім повторіть той самий запит.",
-            "Wait for the answer to the previous task, then repeat the very same request.",
-        ),
-        cashier=Text(
-            "Зачекайте, доки пристрій завершить попередню дію, і повторіть.",
-            "Wait until the device has finished what it is doing, then try again.",
-        ),
+        "Пристрій зайнятий попереднім завданням",
+        "The device is busy with a previous task",
+        "Дочекайтеся відповіді на попереднє завдання, потім повторіть той самий запит.",
+        "Wait for the answer to the previous task, then repeat the very same request.",
+        "Зачекайте, доки пристрій завершить попередню дію, і повторіть.",
+        "Wait until the device has finished what it is doing, then try again.",
     )
-    MALFORMED = _Line(
+    MALFORMED = _general(
         2000,
-        "general",
         Action.CORRECT,
-        Text("Некоректний запит: %s", "Malformed request: %s"),
-        caller=Text(
-            "Виправте в JSON поле, назване в тексті, і надішліть запит знову.",
-            "Correct the member of the JSON that the text names and send the request again.",
-        ),
-        cashier=Text(
-            "Облікова програма надіслала некоректний запит, тож покличте її адміністратора.",
-            "The accounting program sent a malformed request, so call its administrator.",
-        ),
+        "Некоректний запит: %s",
+        "Malformed request: %s",
+        "Виправте в JSON поле, назване в тексті, і надішліть запит знову.",
+        "Correct the member of the JSON that the text names and send the request again.",
+        "Облікова програма надіслала некоректний запит, тож покличте її адміністратора.",
+        "The accounting program sent a malformed request, so call its administrator.",
     )
 
     # Cash registers: tasks, the day and its reports.
 
-    UNKNOWN_FISCAL_TASK = _Line(
+    UNKNOWN_FISCAL_TASK = _register(
         307,
-        "cash_register",
         Action.CORRECT,
-        Text("Завдання fiscal.task %d не підтримується", "The task fiscal.task %d is not supported"),
-        caller=Text(
-            "Надішліть у fiscal.task номер з опису інтерфейсу.",
-            "Send a number from the interface description in fiscal.task.",
-        ),
-        cashier=Text(
-            "Каса не вміє цієї дії, покличте адміністратора облікової програми.",
-            "The register cannot do this, call the administrator of the accounting program.",
-        ),
+        "Завдання fiscal.task %d не підтримується",
+        "The task fiscal.task %d is not supported",
+        "Надішліть у fiscal.task номер з опису інтерфейсу.",
+        "Send a number from the interface description in fiscal.task.",
+        "Каса не вміє цієї дії, покличте адміністратора облікової програми.",
+        "The register cannot do this, call the administrator of the accounting program.",
     )
-    SHIFT_ALREADY_CLOSED = _Line(
+    SHIFT_ALREADY_CLOSED = _register(
         1006,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Робочий день каси вже завершено Z-звітом",
-            "The business day has already been ended by a Z-report",
-        ),
-        caller=Text(
-            "Вважайте завдання 11 виконаним, а перед наступним чеком надішліть fiscal.task 0.",
-            "Take task 11 as done and send fiscal.task 0 before the next receipt.",
-        ),
-        cashier=Text(
-            "Z-звіт уже зроблено, другий не потрібен.",
-            "The Z-report has been made, a second one is not needed.",
-        ),
+        "Робочий день каси вже завершено Z-звітом",
+        "The business day has already been ended by a Z-report",
+        "Вважайте завдання 11 виконаним, а перед наступним чеком надішліть fiscal.task 0.",
+        "Take task 11 as done and send fiscal.task 0 before the next receipt.",
+        "Z-звіт уже зроблено, другий не потрібен.",
+        "The Z-report has been made, a second one is not needed.",
     )
-    TAG_KNOWN = _Line(
+    TAG_KNOWN = _register(
         1051,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Чек із таким tag уже є в базі, повернуто попередню відповідь",
-            "A receipt with this tag is stored already, its earlier answer is returned",
-        ),
-        caller=Text(
-            "Якщо це новий чек, надішліть його з новим tag, а якщо повтор, візьміть повернуту відповідь.",
-            "Give a new receipt a tag of its own, and take the returned answer if this was a repeat.",
-        ),
-        cashier=Text(
-            "Показано чек, пробитий раніше, тож перевірте суму, перш ніж віддати його покупцеві.",
-            "You see a receipt that was registered earlier, so check its sum before you hand it over.",
-        ),
+        "Чек із таким tag уже є в базі, повернуто попередню відповідь",
+        "A receipt with this tag is stored already, its earlier answer is returned",
+        "Якщо це новий чек, надішліть його з новим tag, а якщо повтор, візьміть повернуту відповідь.",
+        "Give a new receipt a tag of its own, and take the returned answer if this was a repeat.",
+        "Показано чек, пробитий раніше, тож перевірте суму, перш ніж віддати його покупцеві.",
+        "You see a receipt that was registered earlier, so check its sum before you hand it over.",
     )
-    TAG_NOT_FOUND = _Line(
+    TAG_NOT_FOUND = _register(
         1058,
-        "cash_register",
         Action.REPEAT,
-        Text("Чека з таким tag або номером не знайдено", "There is no receipt with this tag or number"),
-        caller=Text(
-            "За цим tag нічого не зареєстровано, тож надішліть саме завдання з тим самим tag.",
-            "Nothing is registered under this tag, so send the task itself with the same tag.",
-        ),
-        cashier=Text(
-            "Такого чека немає, його можна пробити.",
-            "There is no such receipt yet, you may register it.",
-        ),
+        "Чека з таким tag або номером не знайдено",
+        "There is no receipt with this tag or number",
+        "За цим tag нічого не зареєстровано, тож надішліть саме завдання з тим самим tag.",
+        "Nothing is registered under this tag, so send the task itself with the same tag.",
+        "Такого чека немає, його можна пробити.",
+        "There is no such receipt yet, you may register it.",
     )
-    NO_Z_IN_RANGE = _Line(
+    NO_Z_IN_RANGE = _register(
         1059,
-        "cash_register",
         Action.CORRECT,
-        Text("У вказаних межах немає жодного Z-звіту", "There is no Z-report within the given range"),
-        caller=Text(
-            "Перевірте n_from і n_to для завдання 12 або dt_from і dt_to для завдання 13.",
-            "Check n_from and n_to of task 12, or dt_from and dt_to of task 13.",
-        ),
-        cashier=Text(
-            "За вибраний період Z-звітів не було, виберіть інший період.",
-            "No Z-report was made in the chosen period, choose another one.",
-        ),
+        "У вказаних межах немає жодного Z-звіту",
+        "There is no Z-report within the given range",
+        "Перевірте n_from і n_to для завдання 12 або dt_from і dt_to для завдання 13.",
+        "Check n_from and n_to of task 12, or dt_from and dt_to of task 13.",
+        "За вибраний період Z-звітів не було, виберіть інший період.",
+        "No Z-report was made in the chosen period, choose another one.",
     )
-    Z_CORRUPTED = _Line(
+    Z_CORRUPTED = _register(
         1060,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Зведений звіт неможливий, бо один із Z-звітів у вказаних межах пошкоджено",
-            "No summary is possible because a Z-report within the range is damaged",
-        ),
-        caller=Text(
-            "Звузьте межі завдань 12 і 13, щоб обійти пошкоджений звіт, і повідомте службу підтримки.",
-            "Narrow the range of tasks 12 and 13 to leave the damaged report out, and tell support.",
-        ),
-        cashier=Text(
-            "Виберіть коротший період і повідомте службу підтримки.",
-            "Choose a shorter period and tell support.",
-        ),
+        "Зведений звіт неможливий, бо один із Z-звітів у вказаних межах пошкоджено",
+        "No summary is possible because a Z-report within the range is damaged",
+        "Звузьте межі завдань 12 і 13, щоб обійти пошкоджений звіт, і повідомте службу підтримки.",
+        "Narrow the range of tasks 12 and 13 to leave the damaged report out, and tell support.",
+        "Виберіть коротший період і повідомте службу підтримки.",
+        "Choose a shorter period and tell support.",
     )
-    X_REPORT_FAILED = _Line(
+    X_REPORT_FAILED = _register(
         1081,
-        "cash_register",
         Action.CORRECT,
-        Text("Не вдалося скласти X-звіт", "The X-report could not be made"),
-        caller=Text(
-            "Перевірте завданням 18, чи відкрито касу, і якщо відкрито, передайте журнал службі підтримки.",
-            "Check with task 18 whether the register is open, and if it is, give the log to support.",
-        ),
-        cashier=Text(
-            "X-звіт ще не з чого скласти, а якщо чеки вже були, зверніться до служби підтримки.",
-            "There is nothing to report on yet, and if there were receipts, call support.",
-        ),
+        "Не вдалося скласти X-звіт",
+        "The X-report could not be made",
+        "Перевірте завданням 18, чи відкрито касу, і якщо відкрито, передайте журнал службі підтримки.",
+        "Check with task 18 whether the register is open, and if it is, give the log to support.",
+        "X-звіт ще не з чого скласти, а якщо чеки вже були, зверніться до служби підтримки.",
+        "There is nothing to report on yet, and if there were receipts, call support.",
     )
-    Z_REPORT_FAILED = _Line(
+    Z_REPORT_FAILED = _register(
         1086,
-        "cash_register",
         Action.CORRECT,
-        Text("Не вдалося скласти Z-звіт", "The Z-report could not be made"),
-        caller=_SEND_LOG,
-        cashier=Text(
-            "Z-звіт не зроблено, зверніться до служби підтримки ще сьогодні.",
-            "The Z-report was not made, call support before the day is over.",
-        ),
+        "Не вдалося скласти Z-звіт",
+        "The Z-report could not be made",
+        *_SEND_LOG,
+        "Z-звіт не зроблено, зверніться до служби підтримки ще сьогодні.",
+        "The Z-report was not made, call support before the day is over.",
     )
-    SHIFT_CLOSED = _Line(
+    SHIFT_CLOSED = _register(
         1092,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Зміну закрито, відкрийте зміну, щоб реєструвати чеки",
-            "The shift is closed, open a shift to register receipts",
-        ),
-        caller=Text(
-            "Відкрийте зміну завданням fiscal.task 0, потім повторіть запит із тим самим tag.",
-            "Open a shift with fiscal.task 0, then repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Відкрийте зміну і пробийте чек ще раз.",
-            "Open a shift and register the receipt again.",
-        ),
+        "Зміну закрито, відкрийте зміну, щоб реєструвати чеки",
+        "The shift is closed, open a shift to register receipts",
+        "Відкрийте зміну завданням fiscal.task 0, потім повторіть запит із тим самим tag.",
+        "Open a shift with fiscal.task 0, then repeat the request with the same tag.",
+        "Відкрийте зміну і пробийте чек ще раз.",
+        "Open a shift and register the receipt again.",
     )
-    SHIFT_ALREADY_OPEN = _Line(
+    SHIFT_ALREADY_OPEN = _register(
         1096,
-        "cash_register",
         Action.CORRECT,
-        Text("Касу вже відкрито", "The register is open already"),
-        caller=Text(
-            "Вважайте завдання 0 виконаним і надсилайте чеки.",
-            "Take task 0 as done and send receipts.",
-        ),
-        cashier=Text(
-            "Касу вже відкрито, пробивайте чеки.",
-            "The register is open already, go on with receipts.",
-        ),
+        "Касу вже відкрито",
+        "The register is open already",
+        "Вважайте завдання 0 виконаним і надсилайте чеки.",
+        "Take task 0 as done and send receipts.",
+        "Касу вже відкрито, пробивайте чеки.",
+        "The register is open already, go on with receipts.",
     )
-    Z_ALREADY_SENT = _Line(
+    Z_ALREADY_SENT = _register(
         1099,
-        "cash_register",
         Action.CORRECT,
-        Text("Z-звіт уже надіслано", "The Z-report has already been sent"),
-        caller=Text(
-            "Не надсилайте звіт удруге, а прочитайте його завданням 12 або за його tag.",
-            "Do not send the report a second time, read it with task 12 or by its tag.",
-        ),
-        cashier=Text(
-            "Z-звіт уже зроблено, другий не потрібен.",
-            "The Z-report has been made, a second one is not needed.",
-        ),
+        "Z-звіт уже надіслано",
+        "The Z-report has already been sent",
+        "Не надсилайте звіт удруге, а прочитайте його завданням 12 або за його tag.",
+        "Do not send the report a second time, read it with task 12 or by its tag.",
+        "Z-звіт уже зроблено, другий не потрібен.",
+        "The Z-report has been made, a second one is not needed.",
     )
-    SHIFT_MUST_BE_CLOSED = _Line(
+    SHIFT_MUST_BE_CLOSED = _register(
         1100,
-        "cash_register",
         Action.CORRECT,
-        Text("Спершу потрібно зробити Z-звіт", "A Z-report must be made first"),
-        caller=Text(
-            "Надішліть fiscal.task 11, потім fiscal.task 0, і повторіть запит.",
-            "Send fiscal.task 11, then fiscal.task 0, and repeat the request.",
-        ),
-        cashier=Text(
-            "Зробіть Z-звіт, відкрийте касу знову і повторіть.",
-            "Make a Z-report, open the register again and retry.",
-        ),
+        "Спершу потрібно зробити Z-звіт",
+        "A Z-report must be made first",
+        "Надішліть fiscal.task 11, потім fiscal.task 0, і повторіть запит.",
+        "Send fiscal.task 11, then fiscal.task 0, and repeat the request.",
+        "Зробіть Z-звіт, відкрийте касу знову і повторіть.",
+        "Make a Z-report, open the register again and retry.",
     )
 
     # Cash registers: what the tax service refused.
 
-    TAX_SERVICE_REJECTED_SIGNATURE = _Line(
+    TAX_SERVICE_REJECTED_SIGNATURE = _register(
         1032,
-        "cash_register",
         Action.REPEAT,
-        Text(
-            "ДПС: підпис чека не пройшов перевірку",
-            "Tax service: the receipt's signature was not verified",
-        ),
-        caller=Text(
-            "Повторіть запит із тим самим tag, а якщо відмова лишається, перевірте чинність ключа підпису.",
-            "Repeat the request with the same tag, and if it is refused again, check the signing key.",
-        ),
-        cashier=_WAIT_A_MINUTE,
+        "ДПС: підпис чека не пройшов перевірку",
+        "Tax service: the receipt's signature was not verified",
+        "Повторіть запит із тим самим tag, а якщо відмова лишається, перевірте чинність ключа підпису.",
+        "Repeat the request with the same tag, and if it is refused again, check the signing key.",
+        *_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_REJECTED_REGISTER = _Line(
+    TAX_SERVICE_REJECTED_REGISTER = _register(
         1033,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: перевірка каси не пройшла (ключ не той, яким касу відкрито, або її вже відкрито)",
-            "Tax service: register check failed (not the key that opened it, or it is open already)",
-        ),
-        caller=Text(
-            "Зробіть Z-звіт ключем, яким касу відкрито, а якщо не допоможе, зверніться до служби підтримки.",
-            "Make the Z-report with the key that opened the register, and ask support if that does not help.",
-        ),
-        cashier=_CALL_SUPPORT,
+        "ДПС: перевірка каси не пройшла (ключ не той, яким касу відкрито, або її вже відкрито)",
+        "Tax service: register check failed (not the key that opened it, or it is open already)",
+        "Зробіть Z-звіт ключем, яким касу відкрито, а якщо не допоможе, зверніться до служби підтримки.",
+        "Make the Z-report with the key that opened the register, and ask support if that does not help.",
+        *_CALL_SUPPORT,
     )
-    TAX_SERVICE_NOT_SAVED = _Line(
+    TAX_SERVICE_NOT_SAVED = _register(
         1034,
-        "cash_register",
         Action.REPEAT,
-        Text("ДПС: не вдалося зберегти чек", "Tax service: the receipt could not be recorded"),
-        caller=_SAME_TAG,
-        cashier=_WAIT_A_MINUTE,
+        "ДПС: не вдалося зберегти чек",
+        "Tax service: the receipt could not be recorded",
+        *_SAME_TAG,
+        *_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_ERROR = _Line(
+    TAX_SERVICE_ERROR = _register(
         1035,
-        "cash_register",
         Action.REPEAT,
-        Text("ДПС: загальна помилка", "Tax service: general error"),
-        caller=_SAME_TAG,
-        cashier=_WAIT_A_MINUTE,
+        "ДПС: загальна помилка",
+        "Tax service: general error",
+        *_SAME_TAG,
+        *_WAIT_A_MINUTE,
     )
-    TAX_SERVICE_WRONG_SEND_TYPE = _Line(
+    TAX_SERVICE_WRONG_SEND_TYPE = _register(
         1036,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: недопустимий тип надсилання (касу заблоковано або потрібний режим уже діє)",
-            "Tax service: wrong type of sending (the register is blocked, or the mode is already in force)",
-        ),
-        caller=Text(
-            "Перевірте завданням 18, чи не заблоковано касу і чи вона онлайн, і дійте за цим станом.",
-            "Check with task 18 whether the register is blocked or online, and act on that state.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "ДПС: недопустимий тип надсилання (касу заблоковано або потрібний режим уже діє)",
+        "Tax service: wrong type of sending (the register is blocked, or the mode is already in force)",
+        "Перевірте завданням 18, чи не заблоковано касу і чи вона онлайн, і дійте за цим станом.",
+        "Check with task 18 whether the register is blocked or online, and act on that state.",
+        *_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_PREVIOUS_Z_MISSING = _Line(
+    TAX_SERVICE_PREVIOUS_Z_MISSING = _register(
         1037,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: немає попереднього за номером Z-звіту", "Tax service: the preceding Z-report is missing"),
-        caller=Text(
-            "Знайдіть ненадісланий Z-звіт серед операцій каси й дошліть його через службу підтримки.",
-            "Find the Z-report that was never sent among the register's operations and have support send it.",
-        ),
-        cashier=_CALL_SUPPORT,
+        "ДПС: немає попереднього за номером Z-звіту",
+        "Tax service: the preceding Z-report is missing",
+        "Знайдіть ненадісланий Z-звіт серед операцій каси й дошліть його через службу підтримки.",
+        "Find the Z-report that was never sent among the register's operations and have support send it.",
+        *_CALL_SUPPORT,
     )
-    TAX_SERVICE_WRONG_XML = _Line(
+    TAX_SERVICE_WRONG_XML = _register(
         1038,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: неправильний формат XML", "Tax service: wrong XML format"),
-        caller=_SEND_LOG,
-        cashier=_CALL_SUPPORT,
+        "ДПС: неправильний формат XML",
+        "Tax service: wrong XML format",
+        *_SEND_LOG,
+        *_CALL_SUPPORT,
     )
-    TAX_SERVICE_WRONG_DATE = _Line(
+    TAX_SERVICE_WRONG_DATE = _register(
         1039,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: неправильна дата, дата в XML не збігається з датою чека",
-            "Tax service: wrong date, the date in the XML differs from the date of the receipt",
-        ),
-        caller=Text(
-            "Звірте годинник і часовий пояс комп’ютера (Europe/Kyiv), потім повторіть із тим самим tag.",
-            "Check the computer's clock and time zone (Europe/Kyiv), then repeat with the same tag.",
-        ),
-        cashier=Text("Перевірте дату й час на комп’ютері.", "Check the date and time of the computer."),
+        "ДПС: неправильна дата, дата в XML не збігається з датою чека",
+        "Tax service: wrong date, the date in the XML differs from the date of the receipt",
+        "Звірте годинник і часовий пояс комп’ютера (Europe/Kyiv), потім повторіть із тим самим tag.",
+        "Check the computer's clock and time zone (Europe/Kyiv), then repeat with the same tag.",
+        "Перевірте дату й час на комп’ютері.",
+        "Check the date and time of the computer.",
     )
-    TAX_SERVICE_WRONG_DATA = _Line(
+    TAX_SERVICE_WRONG_DATA = _register(
         1040,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: неправильні дані в чеку", "Tax service: wrong data in the receipt"),
-        caller=Text(
-            "Перевірте назви, коди УКТЗЕД, акцизні марки, суми й податкові групи та виправте чек.",
-            "Check names, commodity codes, excise stamps, sums and tax groups, and correct the receipt.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "ДПС: неправильні дані в чеку",
+        "Tax service: wrong data in the receipt",
+        "Перевірте назви, коди УКТЗЕД, акцизні марки, суми й податкові групи та виправте чек.",
+        "Check names, commodity codes, excise stamps, sums and tax groups, and correct the receipt.",
+        *_FIX_PROGRAM,
     )
-    TAX_SERVICE_WRONG_Z = _Line(
+    TAX_SERVICE_WRONG_Z = _register(
         1041,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: неправильний формат Z-звіту", "Tax service: wrong format of the Z-report"),
-        caller=_SEND_LOG,
-        cashier=Text(
-            "Z-звіт не прийнято, зверніться до служби підтримки ще сьогодні.",
-            "The Z-report was not accepted, call support before the day is over.",
-        ),
+        "ДПС: неправильний формат Z-звіту",
+        "Tax service: wrong format of the Z-report",
+        *_SEND_LOG,
+        "Z-звіт не прийнято, зверніться до служби підтримки ще сьогодні.",
+        "The Z-report was not accepted, call support before the day is over.",
     )
-    TAX_SERVICE_BLOCKED = _Line(
+    TAX_SERVICE_BLOCKED = _register(
         1042,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: касу заблоковано, офлайн тривав понад 168 годин за місяць",
-            "Tax service: the register is blocked, it was offline for more than 168 hours this month",
-        ),
-        caller=Text(
-            "Переведіть продажі на іншу касу: цю розблокують із початком наступного місяця.",
-            "Move the sales to another register: this one is released when the next month begins.",
-        ),
-        cashier=Text(
-            "Ця каса заблокована до кінця місяця, працюйте на іншій.",
-            "This register is blocked until the end of the month, work at another one.",
-        ),
+        "ДПС: касу заблоковано, офлайн тривав понад 168 годин за місяць",
+        "Tax service: the register is blocked, it was offline for more than 168 hours this month",
+        "Переведіть продажі на іншу касу: цю розблокують із початком наступного місяця.",
+        "Move the sales to another register: this one is released when the next month begins.",
+        "Ця каса заблокована до кінця місяця, працюйте на іншій.",
+        "This register is blocked until the end of the month, work at another one.",
     )
-    TAX_SERVICE_WRONG_HASH = _Line(
+    TAX_SERVICE_WRONG_HASH = _register(
         1043,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: неправильний хеш останнього чека, порушено порядок надсилання",
-            "Tax service: wrong hash of the last receipt, the order of sending is broken",
-        ),
-        caller=Text(
-            "З’ясуйте, чи не працює ця каса ще з іншої програми чи комп’ютера, і зверніться до підтримки.",
-            "Find out whether another program or computer uses this register too, and ask support.",
-        ),
-        cashier=_CALL_SUPPORT,
+        "ДПС: неправильний хеш останнього чека, порушено порядок надсилання",
+        "Tax service: wrong hash of the last receipt, the order of sending is broken",
+        "З’ясуйте, чи не працює ця каса ще з іншої програми чи комп’ютера, і зверніться до підтримки.",
+        "Find out whether another program or computer uses this register too, and ask support.",
+        *_CALL_SUPPORT,
     )
-    TAX_SERVICE_UNKNOWN_REGISTER = _Line(
+    TAX_SERVICE_UNKNOWN_REGISTER = _register(
         1044,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: касу не зареєстровано", "Tax service: the register is not registered"),
-        caller=Text(
-            "Звірте фіскальний номер із реєстрацією ПРРО, а якщо збігається, дочекайтеся відновлення ДПС.",
-            "Compare the fiscal number with the registration, and if they agree, wait for the tax service.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "ДПС: касу не зареєстровано",
+        "Tax service: the register is not registered",
+        "Звірте фіскальний номер із реєстрацією ПРРО, а якщо збігається, дочекайтеся відновлення ДПС.",
+        "Compare the fiscal number with the registration, and if they agree, wait for the tax service.",
+        *_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_UNKNOWN_KEY = _Line(
+    TAX_SERVICE_UNKNOWN_KEY = _register(
         1045,
-        "cash_register",
         Action.CORRECT,
-        Text("ДПС: ключ підпису не зареєстровано", "Tax service: the signing key is not registered"),
-        caller=Text(
-            "Подайте ключ за формою 5-ПРРО, а якщо його вже прийнято, дочекайтеся відновлення ДПС.",
-            "File the key by form 5-PRRO, and if it is accepted already, wait for the tax service.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "ДПС: ключ підпису не зареєстровано",
+        "Tax service: the signing key is not registered",
+        "Подайте ключ за формою 5-ПРРО, а якщо його вже прийнято, дочекайтеся відновлення ДПС.",
+        "File the key by form 5-PRRO, and if it is accepted already, wait for the tax service.",
+        *_CALL_ADMINISTRATOR,
     )
-    TAX_SERVICE_DAY_NOT_OPEN = _Line(
+    TAX_SERVICE_DAY_NOT_OPEN = _register(
         1046,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: Z-звіт не прийнято, бо там касу не відкрито",
-            "Tax service: the Z-report was not accepted because the register is not open there",
-        ),
-        caller=Text(
-            "Звірте стан завданням 18 і, якщо сервіс вважає касу відкритою, зверніться до служби підтримки.",
-            "Compare the state with task 18 and ask support if the service takes the register for open.",
-        ),
-        cashier=Text(
-            "Податкова не прийняла Z-звіт, зверніться до служби підтримки.",
-            "The tax service did not accept the Z-report, call support.",
-        ),
+        "ДПС: Z-звіт не прийнято, бо там касу не відкрито",
+        "Tax service: the Z-report was not accepted because the register is not open there",
+        "Звірте стан завданням 18 і, якщо сервіс вважає касу відкритою, зверніться до служби підтримки.",
+        "Compare the state with task 18 and ask support if the service takes the register for open.",
+        "Податкова не прийняла Z-звіт, зверніться до служби підтримки.",
+        "The tax service did not accept the Z-report, call support.",
     )
-    TAX_SERVICE_WRONG_OFFLINE_NUMBER = _Line(
+    TAX_SERVICE_WRONG_OFFLINE_NUMBER = _register(
         1047,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "ДПС: неправильний номер офлайн-чека або онлайн-чек під час офлайну",
-            "Tax service: wrong number of an offline receipt, or an online receipt sent while offline",
-        ),
-        caller=_SEND_LOG,
-        cashier=_CALL_SUPPORT,
+        "ДПС: неправильний номер офлайн-чека або онлайн-чек під час офлайну",
+        "Tax service: wrong number of an offline receipt, or an online receipt sent while offline",
+        *_SEND_LOG,
+        *_CALL_SUPPORT,
     )
-    TAX_SERVICE_UNREACHABLE = _Line(
+    TAX_SERVICE_UNREACHABLE = _register(
         1050,
-        "cash_register",
         Action.REPEAT,
-        Text("Немає доступу до сервера ДПС", "The tax server cannot be reached"),
-        caller=Text(
-            "Перевірте інтернет, проксі й брандмауер, потім повторіть запит із тим самим tag.",
-            "Check the internet, proxy and firewall, then repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Перевірте інтернет і пробийте той самий чек ще раз.",
-            "Check the internet and register the same receipt again.",
-        ),
+        "Немає доступу до сервера ДПС",
+        "The tax server cannot be reached",
+        "Перевірте інтернет, проксі й брандмауер, потім повторіть запит із тим самим tag.",
+        "Check the internet, proxy and firewall, then repeat the request with the same tag.",
+        "Перевірте інтернет і пробийте той самий чек ще раз.",
+        "Check the internet and register the same receipt again.",
     )
-    TAX_SERVICE_UNAVAILABLE = _Line(
+    TAX_SERVICE_UNAVAILABLE = _register(
         1084,
-        "cash_register",
         Action.REPEAT,
-        Text("Сервіс ДПС недоступний", "The tax service is unavailable"),
-        caller=_SAME_TAG,
-        cashier=Text(
-            "Податкова не відповідає, зачекайте кілька хвилин і пробийте той самий чек ще раз.",
-            "The tax service does not answer, wait some minutes and register the same receipt again.",
-        ),
+        "Сервіс ДПС недоступний",
+        "The tax service is unavailable",
+        *_SAME_TAG,
+        "Податкова не відповідає, зачекайте кілька хвилин і пробийте той самий чек ще раз.",
+        "The tax service does not answer, wait some minutes and register the same receipt again.",
     )
 
     # Cash registers: the cloud cabinet.
 
-    CABINET_ERROR = _Line(
+    CABINET_ERROR = _register(
         1048,
-        "cash_register",
         Action.REPEAT,
-        Text("Невідома помилка хмарного кабінету", "Unknown error of the cloud cabinet"),
-        caller=Text(
-            "Повторіть запит із тим самим tag, а якщо помилка лишається, передайте журнал службі підтримки.",
-            "Repeat the request with the same tag, and if the error stays, give the log to support.",
-        ),
-        cashier=_WAIT_A_MINUTE,
+        "Невідома помилка хмарного кабінету",
+        "Unknown error of the cloud cabinet",
+        "Повторіть запит із тим самим tag, а якщо помилка лишається, передайте журнал службі підтримки.",
+        "Repeat the request with the same tag, and if the error stays, give the log to support.",
+        *_WAIT_A_MINUTE,
     )
-    CABINET_WRONG_HASH = _Line(
+    CABINET_WRONG_HASH = _register(
         1049,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Хмарний кабінет: неправильний хеш останнього чека",
-            "Cloud cabinet: wrong hash of the last receipt",
-        ),
-        caller=Text(
-            "З’ясуйте, чи не працює ця каса ще з іншої програми чи комп’ютера, і зверніться до підтримки.",
-            "Find out whether another program or computer uses this register too, and ask support.",
-        ),
-        cashier=_CALL_SUPPORT,
+        "Хмарний кабінет: неправильний хеш останнього чека",
+        "Cloud cabinet: wrong hash of the last receipt",
+        "З’ясуйте, чи не працює ця каса ще з іншої програми чи комп’ютера, і зверніться до підтримки.",
+        "Find out whether another program or computer uses this register too, and ask support.",
+        *_CALL_SUPPORT,
     )
-    REGISTER_TOKEN_INVALID = _Line(
+    REGISTER_TOKEN_INVALID = _register(
         1083,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Не вдалося отримати налаштування каси, її токен недійсний",
-            "The register's settings cannot be obtained, its token is not valid",
-        ),
-        caller=Text(
-            "Створіть у хмарному кабінеті новий токен каси й запишіть його в налаштування.",
-            "Make a new token for the register in the cloud cabinet and put it into the settings.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Не вдалося отримати налаштування каси, її токен недійсний",
+        "The register's settings cannot be obtained, its token is not valid",
+        "Створіть у хмарному кабінеті новий токен каси й запишіть його в налаштування.",
+        "Make a new token for the register in the cloud cabinet and put it into the settings.",
+        *_CALL_ADMINISTRATOR,
     )
-    CLOUD_BALANCE_LOW = _Line(
+    CLOUD_BALANCE_LOW = _register(
         1123,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Недостатньо коштів на рахунку хмарного кабінету",
-            "The balance of the cloud cabinet is too low",
-        ),
-        caller=Text(
-            "Поповніть рахунок у хмарному кабінеті й повторіть запит із тим самим tag.",
-            "Top up the account in the cloud cabinet and repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Повідомте власника, що рахунок каси треба поповнити.",
-            "Tell the owner that the register's account must be topped up.",
-        ),
+        "Недостатньо коштів на рахунку хмарного кабінету",
+        "The balance of the cloud cabinet is too low",
+        "Поповніть рахунок у хмарному кабінеті й повторіть запит із тим самим tag.",
+        "Top up the account in the cloud cabinet and repeat the request with the same tag.",
+        "Повідомте власника, що рахунок каси треба поповнити.",
+        "Tell the owner that the register's account must be topped up.",
     )
-    CLOUD_TOKEN_INVALID = _Line(
+    CLOUD_TOKEN_INVALID = _register(
         2001,
-        "cash_register",
         Action.CORRECT,
-        Text("Недійсний токен хмарного кабінету", "The cloud cabinet token is not valid"),
-        caller=Text(
-            "Скопіюйте токен цієї каси з хмарного кабінету повністю і створіть касу ще раз.",
-            "Copy the whole token of this register from the cloud cabinet and create the register again.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Недійсний токен хмарного кабінету",
+        "The cloud cabinet token is not valid",
+        "Скопіюйте токен цієї каси з хмарного кабінету повністю і створіть касу ще раз.",
+        "Copy the whole token of this register from the cloud cabinet and create the register again.",
+        *_CALL_ADMINISTRATOR,
     )
-    CABINET_UNREACHABLE = _Line(
+    CABINET_UNREACHABLE = _register(
         2005,
-        "cash_register",
         Action.REPEAT,
-        Text(
-            "Хмарний кабінет недоступний із цього комп’ютера",
-            "The cloud cabinet cannot be reached from this host",
-        ),
-        caller=Text(
-            "Перевірте інтернет, проксі й брандмауер цього комп’ютера і повторіть запит.",
-            "Check the internet, proxy and firewall of this computer and repeat the request.",
-        ),
-        cashier=Text("Перевірте інтернет і повторіть.", "Check the internet and try again."),
+        "Хмарний кабінет недоступний із цього комп’ютера",
+        "The cloud cabinet cannot be reached from this host",
+        "Перевірте інтернет, проксі й брандмауер цього комп’ютера і повторіть запит.",
+        "Check the internet, proxy and firewall of this computer and repeat the request.",
+        "Перевірте інтернет і повторіть.",
+        "Check the internet and try again.",
     )
 
     # Cash registers: offline work.
 
-    OFFLINE_FORBIDDEN = _Line(
+    OFFLINE_FORBIDDEN = _register(
         1052,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Перехід в офлайн заборонено в налаштуваннях каси",
-            "The register's settings forbid going offline",
-        ),
-        caller=Text(
-            "Увімкніть offline_allowed у налаштуваннях каси або повторіть запит, коли зв’язок відновиться.",
-            "Turn offline_allowed on in the register's settings, or repeat when the connection is back.",
-        ),
-        cashier=Text(
-            "Зачекайте, доки відновиться інтернет, або покличте адміністратора.",
-            "Wait until the internet is back, or call the administrator.",
-        ),
+        "Перехід в офлайн заборонено в налаштуваннях каси",
+        "The register's settings forbid going offline",
+        "Увімкніть offline_allowed у налаштуваннях каси або повторіть запит, коли зв’язок відновиться.",
+        "Turn offline_allowed on in the register's settings, or repeat when the connection is back.",
+        "Зачекайте, доки відновиться інтернет, або покличте адміністратора.",
+        "Wait until the internet is back, or call the administrator.",
     )
-    ALREADY_OFFLINE = _Line(
+    ALREADY_OFFLINE = _register(
         1053,
-        "cash_register",
         Action.CORRECT,
-        Text("Каса вже офлайн", "The register is offline already"),
-        caller=Text(
-            "Перехід не потрібен, надсилайте чеки як звичайно.",
-            "There is no need to go offline, send receipts as usual.",
-        ),
-        cashier=Text(
-            "Каса вже працює офлайн, пробивайте чеки.",
-            "The register works offline already, go on with receipts.",
-        ),
+        "Каса вже офлайн",
+        "The register is offline already",
+        "Перехід не потрібен, надсилайте чеки як звичайно.",
+        "There is no need to go offline, send receipts as usual.",
+        "Каса вже працює офлайн, пробивайте чеки.",
+        "The register works offline already, go on with receipts.",
     )
-    ALREADY_ONLINE = _Line(
+    ALREADY_ONLINE = _register(
         1054,
-        "cash_register",
         Action.CORRECT,
-        Text("Каса вже онлайн", "The register is online already"),
-        caller=Text(
-            "Перехід не потрібен, надсилайте чеки як звичайно.",
-            "There is no need to go online, send receipts as usual.",
-        ),
-        cashier=Text(
-            "Каса вже працює онлайн, пробивайте чеки.",
-            "The register works online already, go on with receipts.",
-        ),
+        "Каса вже онлайн",
+        "The register is online already",
+        "Перехід не потрібен, надсилайте чеки як звичайно.",
+        "There is no need to go online, send receipts as usual.",
+        "Каса вже працює онлайн, пробивайте чеки.",
+        "The register works online already, go on with receipts.",
     )
-    NO_OFFLINE_NUMBERS = _Line(
+    NO_OFFLINE_NUMBERS = _register(
         1056,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Немає офлайн-номерів, їх видають після відкриття каси онлайн",
-            "There are no offline numbers, they are issued after the register is opened online",
-        ),
-        caller=Text(
-            "Коли буде зв’язок, надішліть fiscal.task 11 і fiscal.task 0: номери надійдуть самі.",
-            "Send fiscal.task 11 and fiscal.task 0 once there is a connection: the numbers come then.",
-        ),
-        cashier=Text(
-            "Дочекайтеся інтернету, зробіть Z-звіт і відкрийте касу знову.",
-            "Wait for the internet, make a Z-report and open the register again.",
-        ),
+        "Немає офлайн-номерів, їх видають після відкриття каси онлайн",
+        "There are no offline numbers, they are issued after the register is opened online",
+        "Коли буде зв’язок, надішліть fiscal.task 11 і fiscal.task 0: номери надійдуть самі.",
+        "Send fiscal.task 11 and fiscal.task 0 once there is a connection: the numbers come then.",
+        "Дочекайтеся інтернету, зробіть Z-звіт і відкрийте касу знову.",
+        "Wait for the internet, make a Z-report and open the register again.",
     )
-    OFFLINE_TOO_LONG = _Line(
+    OFFLINE_TOO_LONG = _register(
         1062,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Каса офлайн понад 35 годин, дозволено лише Z-звіт",
-            "The register has been offline for more than 35 hours, only a Z-report is allowed",
-        ),
-        caller=Text(
-            "Надішліть fiscal.task 11, а чеки пробивайте після відновлення зв’язку й нового відкриття каси.",
-            "Send fiscal.task 11, and receipts when the connection is back and the register opened anew.",
-        ),
-        cashier=Text(
-            "Зробіть Z-звіт: продавати далі можна, коли з’явиться зв’язок із податковою.",
-            "Make a Z-report: you may sell again when the tax service can be reached.",
-        ),
+        "Каса офлайн понад 35 годин, дозволено лише Z-звіт",
+        "The register has been offline for more than 35 hours, only a Z-report is allowed",
+        "Надішліть fiscal.task 11, а чеки пробивайте після відновлення зв’язку й нового відкриття каси.",
+        "Send fiscal.task 11, and receipts when the connection is back and the register opened anew.",
+        "Зробіть Z-звіт: продавати далі можна, коли з’явиться зв’язок із податковою.",
+        "Make a Z-report: you may sell again when the tax service can be reached.",
     )
-    ONLINE_REQUEST_IMPOSSIBLE = _Line(
+    ONLINE_REQUEST_IMPOSSIBLE = _register(
         1085,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Запит на перехід в онлайн неможливий, пристрій онлайн",
-            "The device is online, a request to go online is not possible",
-        ),
-        caller=Text(
-            "Не надсилайте переходу, продовжуйте з чеками.",
-            "Do not ask for it, go on with receipts.",
-        ),
-        cashier=Text(
-            "Каса вже працює онлайн, пробивайте чеки.",
-            "The register works online already, go on with receipts.",
-        ),
+        "Запит на перехід в онлайн неможливий, пристрій онлайн",
+        "The device is online, a request to go online is not possible",
+        "Не надсилайте переходу, продовжуйте з чеками.",
+        "Do not ask for it, go on with receipts.",
+        "Каса вже працює онлайн, пробивайте чеки.",
+        "The register works online already, go on with receipts.",
     )
-    KEY_EXPIRES_SOON = _Line(
+    KEY_EXPIRES_SOON = _register(
         1117,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Офлайн неможливий, бо строк ключа підпису спливає менш ніж за 3 дні",
-            "Going offline is not possible, the signing key expires in less than 3 days",
-        ),
-        caller=Text(
-            "Завантажте новий ключ підпису, зареєстрований у ДПС, а поки що працюйте лише онлайн.",
-            "Load a new signing key that the tax service knows, and work online only until then.",
-        ),
-        cashier=Text(
-            "Попередьте адміністратора, що ключ підпису спливає, і дочекайтеся інтернету.",
-            "Tell the administrator that the signing key expires, and wait for the internet.",
-        ),
+        "Офлайн неможливий, бо строк ключа підпису спливає менш ніж за 3 дні",
+        "Going offline is not possible, the signing key expires in less than 3 days",
+        "Завантажте новий ключ підпису, зареєстрований у ДПС, а поки що працюйте лише онлайн.",
+        "Load a new signing key that the tax service knows, and work online only until then.",
+        "Попередьте адміністратора, що ключ підпису спливає, і дочекайтеся інтернету.",
+        "Tell the administrator that the signing key expires, and wait for the internet.",
     )
-    OFFLINE_NUMBERS_EXHAUSTED = _Line(
+    OFFLINE_NUMBERS_EXHAUSTED = _register(
         1122,
-        "cash_register",
         Action.REPEAT,
-        Text(
-            "Офлайн-номери вичерпано, вони поповняться після повернення в онлайн",
-            "The offline numbers are used up, they are refilled once the register is online again",
-        ),
-        caller=Text(
-            "Відновіть зв’язок і повторіть запит із тим самим tag, коли офлайн-чеки буде надіслано.",
-            "Restore the connection and repeat with the same tag when the offline receipts are sent.",
-        ),
-        cashier=Text(
-            "Дочекайтеся інтернету, після цього пробийте той самий чек ще раз.",
-            "Wait for the internet, then register the same receipt again.",
-        ),
+        "Офлайн-номери вичерпано, вони поповняться після повернення в онлайн",
+        "The offline numbers are used up, they are refilled once the register is online again",
+        "Відновіть зв’язок і повторіть запит із тим самим tag, коли офлайн-чеки буде надіслано.",
+        "Restore the connection and repeat with the same tag when the offline receipts are sent.",
+        "Дочекайтеся інтернету, після цього пробийте той самий чек ще раз.",
+        "Wait for the internet, then register the same receipt again.",
     )
-    REGISTER_OFFLINE = _Line(
+    REGISTER_OFFLINE = _register(
         2013,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Каса з id %s офлайн, ця дія потребує онлайну",
-            "Register with id %s is offline, this needs it online",
-        ),
-        caller=Text(
-            "Дочекайтеся, доки каса повернеться в онлайн, і надішліть запит знову.",
-            "Wait until the register is online again and send the request anew.",
-        ),
-        cashier=Text(
-            "Зачекайте, доки відновиться інтернет, і повторіть.",
-            "Wait until the internet is back and try again.",
-        ),
+        "Каса з id %s офлайн, ця дія потребує онлайну",
+        "Register with id %s is offline, this needs it online",
+        "Дочекайтеся, доки каса повернеться в онлайн, і надішліть запит знову.",
+        "Wait until the register is online again and send the request anew.",
+        "Зачекайте, доки відновиться інтернет, і повторіть.",
+        "Wait until the internet is back and try again.",
     )
 
     # Cash registers: receipts whose outcome is in question.
 
-    SHIFT_ID_EMPTY = _Line(
+    SHIFT_ID_EMPTY = _register(
         1067,
-        "cash_register",
         Action.REPEAT,
-        Text(
-            "Порожній ідентифікатор робочого дня каси, повторіть реєстрацію",
-            "The identifier of the business day is empty, repeat the registration",
-        ),
-        caller=_SAME_TAG,
-        cashier=_WAIT_A_MINUTE,
+        "Порожній ідентифікатор робочого дня каси, повторіть реєстрацію",
+        "The identifier of the business day is empty, repeat the registration",
+        *_SAME_TAG,
+        *_WAIT_A_MINUTE,
     )
-    PREVIOUS_NOT_PROCESSED = _Line(
+    PREVIOUS_NOT_PROCESSED = _register(
         1073,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Попередній чек має стан «не оброблено», потрібне ручне втручання",
-            "The previous receipt is not processed, a person must step in",
-        ),
-        caller=Text(
-            "Зупиніть чеки на цій касі й передайте службі підтримки tag попереднього чека.",
-            "Stop receipts on this register and give support the tag of the previous receipt.",
-        ),
-        cashier=Text(
-            "Не пробивайте попередній чек удруге, зверніться до служби підтримки.",
-            "Do not register the previous receipt a second time, call support.",
-        ),
+        "Попередній чек має стан «не оброблено», потрібне ручне втручання",
+        "The previous receipt is not processed, a person must step in",
+        "Зупиніть чеки на цій касі й передайте службі підтримки tag попереднього чека.",
+        "Stop receipts on this register and give support the tag of the previous receipt.",
+        "Не пробивайте попередній чек удруге, зверніться до служби підтримки.",
+        "Do not register the previous receipt a second time, call support.",
     )
-    COLLISION_UNSOLVABLE = _Line(
+    COLLISION_UNSOLVABLE = _register(
         1074,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Колізію неможливо усунути автоматично, потрібне ручне втручання",
-            "The collision cannot be resolved automatically, a person must step in",
-        ),
-        caller=Text(
-            "Зупиніть чеки на цій касі й передайте службі підтримки tag останнього чека та журнал.",
-            "Stop receipts on this register and give support the tag of the last receipt and the log.",
-        ),
-        cashier=Text(
-            "Працюйте на іншій касі й зверніться до служби підтримки.",
-            "Work at another register and call support.",
-        ),
+        "Колізію неможливо усунути автоматично, потрібне ручне втручання",
+        "The collision cannot be resolved automatically, a person must step in",
+        "Зупиніть чеки на цій касі й передайте службі підтримки tag останнього чека та журнал.",
+        "Stop receipts on this register and give support the tag of the last receipt and the log.",
+        "Працюйте на іншій касі й зверніться до служби підтримки.",
+        "Work at another register and call support.",
     )
-    COLLISION_NOT_REPAIRED = _Line(
+    COLLISION_NOT_REPAIRED = _register(
         1075,
-        "cash_register",
         Action.COLLISION,
-        Text(
-            "Колізію не усунуто, не вдалося дізнатися про останній оброблений чек",
-            "The collision is not repaired, the last processed receipt could not be learned",
-        ),
-        caller=Text(
-            "Повторіть останнє завдання з тим самим tag і тим самим вмістом: спершу сервіс з’ясує долю чека.",
-            "Repeat the last task with the same tag and content: the service first learns its outcome.",
-        ),
-        cashier=Text(
-            "Не пробивайте новий чек замість цього, зачекайте хвилину й повторіть його ж.",
-            "Do not register a new receipt in its place, wait a minute and repeat the same one.",
-        ),
+        "Колізію не усунуто, не вдалося дізнатися про останній оброблений чек",
+        "The collision is not repaired, the last processed receipt could not be learned",
+        "Повторіть останнє завдання з тим самим tag і тим самим вмістом: спершу сервіс з’ясує долю чека.",
+        "Repeat the last task with the same tag and content: the service first learns its outcome.",
+        "Не пробивайте новий чек замість цього, зачекайте хвилину й повторіть його ж.",
+        "Do not register a new receipt in its place, wait a minute and repeat the same one.",
     )
-    COLLISION_DIFFERS = _Line(
+    COLLISION_DIFFERS = _register(
         1080,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Колізія в базі, вміст запиту відрізняється від надісланого раніше",
-            "Collision in the database, the request differs from the one sent earlier",
-        ),
-        caller=Text(
-            "Повторіть під цим tag точно той JSON, що був першим, а інший чек надішліть із новим tag.",
-            "Repeat exactly the JSON first sent under this tag, and give another receipt a tag of its own.",
-        ),
-        cashier=Text(
-            "Спершу завершіть попередній чек без виправлень, потім пробийте наступний.",
-            "First finish the previous receipt as it was, then register the next one.",
-        ),
+        "Колізія в базі, вміст запиту відрізняється від надісланого раніше",
+        "Collision in the database, the request differs from the one sent earlier",
+        "Повторіть під цим tag точно той JSON, що був першим, а інший чек надішліть із новим tag.",
+        "Repeat exactly the JSON first sent under this tag, and give another receipt a tag of its own.",
+        "Спершу завершіть попередній чек без виправлень, потім пробийте наступний.",
+        "First finish the previous receipt as it was, then register the next one.",
     )
 
     # Cash registers: the signing key and the set-up.
 
-    SIGNING_FAILED = _Line(
+    SIGNING_FAILED = _register(
         1069,
-        "cash_register",
         Action.REPEAT,
-        Text("Помилка підпису: %s", "Signing error: %s"),
-        caller=Text(
-            "Повторіть запит із тим самим tag, а якщо помилка лишається, перевірте ключ, пароль і строк дії.",
-            "Repeat the request with the same tag, and if the error stays, check the key and its password.",
-        ),
-        cashier=Text(
-            "Пробийте той самий чек ще раз, а якщо не вийде, покличте адміністратора.",
-            "Register the same receipt again, and call the administrator if it fails.",
-        ),
+        "Помилка підпису: %s",
+        "Signing error: %s",
+        "Повторіть запит із тим самим tag, а якщо помилка лишається, перевірте ключ, пароль і строк дії.",
+        "Repeat the request with the same tag, and if the error stays, check the key and its password.",
+        "Пробийте той самий чек ще раз, а якщо не вийде, покличте адміністратора.",
+        "Register the same receipt again, and call the administrator if it fails.",
     )
-    TAX_GROUPS_MISSING = _Line(
+    TAX_GROUPS_MISSING = _register(
         1078,
-        "cash_register",
         Action.CORRECT,
-        Text("Для каси %s не заповнено податкові групи", "No tax groups are set for register %s"),
-        caller=Text(
-            "Заповніть tax_groups у налаштуваннях каси, потім повторіть запит.",
-            "Fill in tax_groups in the register's settings, then repeat the request.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Для каси %s не заповнено податкові групи",
+        "No tax groups are set for register %s",
+        "Заповніть tax_groups у налаштуваннях каси, потім повторіть запит.",
+        "Fill in tax_groups in the register's settings, then repeat the request.",
+        *_CALL_ADMINISTRATOR,
     )
-    FISCAL_NUMBER_EMPTY = _Line(
+    FISCAL_NUMBER_EMPTY = _register(
         1093,
-        "cash_register",
         Action.CORRECT,
-        Text("Фіскальний номер пристрою не вказано", "The fiscal number of the device is empty"),
-        caller=Text(
-            "Впишіть fiscal_number у налаштування каси.",
-            "Enter fiscal_number in the register's settings.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Фіскальний номер пристрою не вказано",
+        "The fiscal number of the device is empty",
+        "Впишіть fiscal_number у налаштування каси.",
+        "Enter fiscal_number in the register's settings.",
+        *_CALL_ADMINISTRATOR,
     )
-    KEY_NOT_LOADED = _Line(
+    KEY_NOT_LOADED = _register(
         1094,
-        "cash_register",
         Action.CORRECT,
-        Text("Ключ підпису не завантажено", "No private signing key is loaded"),
-        caller=Text(
-            "Завантажте файл ключа з паролем на сторінці каси або через prro/sign і повторіть запит.",
-            "Load the key file with its password on the register's page or through prro/sign and repeat.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Ключ підпису не завантажено",
+        "No private signing key is loaded",
+        "Завантажте файл ключа з паролем на сторінці каси або через prro/sign і повторіть запит.",
+        "Load the key file with its password on the register's page or through prro/sign and repeat.",
+        *_CALL_ADMINISTRATOR,
     )
-    SIGNING_NOT_SET_UP = _Line(
+    SIGNING_NOT_SET_UP = _register(
         1095,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Для пристрою не налаштовано підпис, завантажте ключ",
-            "Signing is not set up for the device, load a key",
-        ),
-        caller=Text(
-            "Завантажте файл ключа з паролем на сторінці каси або через prro/sign і повторіть запит.",
-            "Load the key file with its password on the register's page or through prro/sign and repeat.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Для пристрою не налаштовано підпис, завантажте ключ",
+        "Signing is not set up for the device, load a key",
+        "Завантажте файл ключа з паролем на сторінці каси або через prro/sign і повторіть запит.",
+        "Load the key file with its password on the register's page or through prro/sign and repeat.",
+        *_CALL_ADMINISTRATOR,
     )
-    CLOCK_DIFFERS = _Line(
+    CLOCK_DIFFERS = _register(
         1121,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Дата пристрою відрізняється від дати сервера на 30 хвилин або більше",
-            "The device's date differs from the server's by 30 minutes or more",
-        ),
-        caller=Text(
-            "Виправте годинник і часовий пояс комп’ютера, перезапустіть сервіс і повторіть із тим самим tag.",
-            "Set the computer's clock and time zone right, restart the service and repeat with the same tag.",
-        ),
-        cashier=Text(
-            "Виправте дату й час на комп’ютері та перезапустіть сервіс.",
-            "Set the date and time of the computer right and restart the service.",
-        ),
+        "Дата пристрою відрізняється від дати сервера на 30 хвилин або більше",
+        "The device's date differs from the server's by 30 minutes or more",
+        "Виправте годинник і часовий пояс комп’ютера, перезапустіть сервіс і повторіть із тим самим tag.",
+        "Set the computer's clock and time zone right, restart the service and repeat with the same tag.",
+        "Виправте дату й час на комп’ютері та перезапустіть сервіс.",
+        "Set the date and time of the computer right and restart the service.",
     )
-    KEY_REPLACED_IN_EMERGENCY = _Line(
+    KEY_REPLACED_IN_EMERGENCY = _register(
         1124,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Для каси %s аварійно замінено ключ, дозволено лише Z-звіт",
-            "The key of register %s was replaced in an emergency, only a Z-report is allowed",
-        ),
-        caller=Text(
-            "Надішліть fiscal.task 11, потім fiscal.task 0, і повторіть чек.",
-            "Send fiscal.task 11, then fiscal.task 0, and repeat the receipt.",
-        ),
-        cashier=Text(
-            "Зробіть Z-звіт і відкрийте касу знову.",
-            "Make a Z-report and open the register again.",
-        ),
+        "Для каси %s аварійно замінено ключ, дозволено лише Z-звіт",
+        "The key of register %s was replaced in an emergency, only a Z-report is allowed",
+        "Надішліть fiscal.task 11, потім fiscal.task 0, і повторіть чек.",
+        "Send fiscal.task 11, then fiscal.task 0, and repeat the receipt.",
+        "Зробіть Z-звіт і відкрийте касу знову.",
+        "Make a Z-report and open the register again.",
     )
-    VERSION_UNSUPPORTED = _Line(
+    VERSION_UNSUPPORTED = _register(
         1125,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Ця версія програми більше не підтримується",
-            "This version of the program is no longer supported",
-        ),
-        caller=Text(
-            "Оновіть сервіс до чинної версії, потім повторіть запит із тим самим tag.",
-            "Update the service to a current version, then repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Попросіть адміністратора оновити сервіс каси.",
-            "Ask the administrator to update the register service.",
-        ),
+        "Ця версія програми більше не підтримується",
+        "This version of the program is no longer supported",
+        "Оновіть сервіс до чинної версії, потім повторіть запит із тим самим tag.",
+        "Update the service to a current version, then repeat the request with the same tag.",
+        "Попросіть адміністратора оновити сервіс каси.",
+        "Ask the administrator to update the register service.",
     )
-    DEVICE_NAME_TAKEN = _Line(
+    DEVICE_NAME_TAKEN = _register(
         2002,
-        "cash_register",
         Action.CORRECT,
-        Text("Каса з такою назвою вже є", "A register with this name exists already"),
-        caller=Text(
-            "Дайте касі іншу назву, бо назви всіх пристроїв різні.",
-            "Give the register another name, for the names of all devices differ.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Каса з такою назвою вже є",
+        "A register with this name exists already",
+        "Дайте касі іншу назву, бо назви всіх пристроїв різні.",
+        "Give the register another name, for the names of all devices differ.",
+        *_CALL_ADMINISTRATOR,
     )
-    KEY_UNREADABLE = _Line(
+    KEY_UNREADABLE = _register(
         2003,
-        "cash_register",
         Action.CORRECT,
-        Text("Не вдалося прочитати ключ підпису: %s", "The private signing key cannot be read: %s"),
-        caller=Text(
-            "Перевірте, чи це файл особистого ключа, чи правильний пароль і чи додано сертифікат.",
-            "Check that this is the private key file, that the password fits and a certificate is given.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Не вдалося прочитати ключ підпису: %s",
+        "The private signing key cannot be read: %s",
+        "Перевірте, чи це файл особистого ключа, чи правильний пароль і чи додано сертифікат.",
+        "Check that this is the private key file, that the password fits and a certificate is given.",
+        *_CALL_ADMINISTRATOR,
     )
-    REGISTER_ID_NOT_FOUND = _Line(
+    REGISTER_ID_NOT_FOUND = _register(
         2007,
-        "cash_register",
         Action.CORRECT,
-        Text("Каси з id %s не знайдено", "There is no register with id %s"),
-        caller=Text(
-            "Візьміть dev_id зі списку пристроїв сервісу.",
-            "Take dev_id from the service's list of devices.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Каси з id %s не знайдено",
+        "There is no register with id %s",
+        "Візьміть dev_id зі списку пристроїв сервісу.",
+        "Take dev_id from the service's list of devices.",
+        *_CALL_ADMINISTRATOR,
     )
-    KEY_IN_USE = _Line(
+    KEY_IN_USE = _register(
         2009,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Ключ підпису не можна замінити, бо пристрій %s працює (касу відкрито або виконується завдання)",
-            "The signing key cannot be replaced, device %s is in use (the register is open or a task runs)",
-        ),
-        caller=Text(
-            "Надішліть fiscal.task 11, дочекайтеся кінця завдань і завантажте ключ знову.",
-            "Send fiscal.task 11, wait until no task runs and load the key again.",
-        ),
-        cashier=Text(
-            "Зробіть Z-звіт, тоді ключ можна замінити.",
-            "Make a Z-report, then the key can be replaced.",
-        ),
+        "Ключ підпису не можна замінити, бо пристрій %s працює (касу відкрито або виконується завдання)",
+        "The signing key cannot be replaced, device %s is in use (the register is open or a task runs)",
+        "Надішліть fiscal.task 11, дочекайтеся кінця завдань і завантажте ключ знову.",
+        "Send fiscal.task 11, wait until no task runs and load the key again.",
+        "Зробіть Z-звіт, тоді ключ можна замінити.",
+        "Make a Z-report, then the key can be replaced.",
     )
-    REGISTER_NOT_IN_USE = _Line(
+    REGISTER_NOT_IN_USE = _register(
         2011,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Касу з id %s ще не введено в роботу, відкрийте її",
-            "Register with id %s is not in use yet, open it",
-        ),
-        caller=Text(
-            "Надішліть fiscal.task 0, потім повторіть запит.",
-            "Send fiscal.task 0, then repeat the request.",
-        ),
-        cashier=Text("Відкрийте касу й повторіть.", "Open the register and try again."),
+        "Касу з id %s ще не введено в роботу, відкрийте її",
+        "Register with id %s is not in use yet, open it",
+        "Надішліть fiscal.task 0, потім повторіть запит.",
+        "Send fiscal.task 0, then repeat the request.",
+        "Відкрийте касу й повторіть.",
+        "Open the register and try again.",
     )
-    REGISTER_NOT_CONFIGURED = _Line(
+    REGISTER_NOT_CONFIGURED = _register(
         2014,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Касу не налаштовано, немає податкових груп або типів оплати",
-            "The register is not set up, it has no tax groups or payment types",
-        ),
-        caller=Text(
-            "Заповніть tax_groups і pay_types у налаштуваннях каси, потім повторіть запит.",
-            "Fill in tax_groups and pay_types in the register's settings, then repeat the request.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Касу не налаштовано, немає податкових груп або типів оплати",
+        "The register is not set up, it has no tax groups or payment types",
+        "Заповніть tax_groups і pay_types у налаштуваннях каси, потім повторіть запит.",
+        "Fill in tax_groups and pay_types in the register's settings, then repeat the request.",
+        *_CALL_ADMINISTRATOR,
     )
 
     # Cash registers: the content of a receipt.
 
-    CASH_NEGATIVE = _Line(
+    CASH_NEGATIVE = _register(
         1063,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Сума внесення або вилучення готівки не може бути від’ємною",
-            "The sum of a cash-in or cash-out cannot be negative",
-        ),
-        caller=Text(
-            "Надішліть у fiscal.cash.sum додатну суму: напрям задає номер завдання, 3 або 4.",
-            "Send a positive fiscal.cash.sum: the direction is given by the task number, 3 or 4.",
-        ),
-        cashier=Text("Введіть суму без мінуса.", "Enter the sum without a minus."),
+        "Сума внесення або вилучення готівки не може бути від’ємною",
+        "The sum of a cash-in or cash-out cannot be negative",
+        "Надішліть у fiscal.cash.sum додатну суму: напрям задає номер завдання, 3 або 4.",
+        "Send a positive fiscal.cash.sum: the direction is given by the task number, 3 or 4.",
+        "Введіть суму без мінуса.",
+        "Enter the sum without a minus.",
     )
-    INCOME_NEGATIVE = _Line(
+    INCOME_NEGATIVE = _register(
         1064,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Сума чека надходження або витрати не може бути від’ємною",
-            "The sum of an income or expense receipt cannot be negative",
-        ),
-        caller=Text(
-            "Надішліть у fiscal.receipt.sum додатну суму: напрям задає номер завдання, 15 або 16.",
-            "Send a positive fiscal.receipt.sum: the direction is given by the task number, 15 or 16.",
-        ),
-        cashier=Text("Введіть суму без мінуса.", "Enter the sum without a minus."),
+        "Сума чека надходження або витрати не може бути від’ємною",
+        "The sum of an income or expense receipt cannot be negative",
+        "Надішліть у fiscal.receipt.sum додатну суму: напрям задає номер завдання, 15 або 16.",
+        "Send a positive fiscal.receipt.sum: the direction is given by the task number, 15 or 16.",
+        "Введіть суму без мінуса.",
+        "Enter the sum without a minus.",
     )
-    INCOME_CHANGE_NEGATIVE = _Line(
+    INCOME_CHANGE_NEGATIVE = _register(
         1065,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Решта в оплаті з індексом %d чека надходження або витрати не може бути від’ємною",
-            "The change in payment with index %d of an income or expense receipt cannot be negative",
-        ),
-        caller=Text(
-            "Надішліть у change цієї оплати нуль або додатну суму.",
-            "Send zero or a positive amount as the change of this payment.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Решта в оплаті з індексом %d чека надходження або витрати не може бути від’ємною",
+        "The change in payment with index %d of an income or expense receipt cannot be negative",
+        "Надішліть у change цієї оплати нуль або додатну суму.",
+        "Send zero or a positive amount as the change of this payment.",
+        *_FIX_PROGRAM,
     )
-    INCOME_CARD_DATA_MISSING = _Line(
+    INCOME_CARD_DATA_MISSING = _register(
         1066,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Оплата з індексом %d чека надходження або витрати потребує paysys, rrn і cardmask",
-            "Payment with index %d of an income or expense receipt needs paysys, rrn and cardmask",
-        ),
-        caller=Text(
-            "Перенесіть paysys, rrn і cardmask із відповіді термінала в цю оплату.",
-            "Carry paysys, rrn and cardmask over from the terminal's answer into this payment.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Оплата з індексом %d чека надходження або витрати потребує paysys, rrn і cardmask",
+        "Payment with index %d of an income or expense receipt needs paysys, rrn and cardmask",
+        "Перенесіть paysys, rrn і cardmask із відповіді термінала в цю оплату.",
+        "Carry paysys, rrn and cardmask over from the terminal's answer into this payment.",
+        *_FIX_PROGRAM,
     )
-    TAX_BASE_DIFFERS = _Line(
+    TAX_BASE_DIFFERS = _register(
         1076,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Сума баз оподаткування відрізняється від суми оплат",
-            "The tax bases do not add up to the payments",
-        ),
-        caller=Text(
-            "Перевірте суми й знижки рядків, знижку на чек і суму fiscal.receipt.pays.",
-            "Check the rows' sums and discounts, the receipt discount and the sum of fiscal.receipt.pays.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Сума баз оподаткування відрізняється від суми оплат",
+        "The tax bases do not add up to the payments",
+        "Перевірте суми й знижки рядків, знижку на чек і суму fiscal.receipt.pays.",
+        "Check the rows' sums and discounts, the receipt discount and the sum of fiscal.receipt.pays.",
+        *_FIX_PROGRAM,
     )
-    NOT_ENOUGH_CASH = _Line(
+    NOT_ENOUGH_CASH = _register(
         1077,
-        "cash_register",
         Action.CORRECT,
-        Text("У касі недостатньо готівки", "There is not enough cash in the register"),
-        caller=Text(
-            "Внесіть готівку завданням 3 або зменште готівкову суму, потім повторіть запит із тим самим tag.",
-            "Put cash in with task 3 or lower the cash sum, then repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Зробіть службове внесення готівки або видайте меншу суму.",
-            "Register a cash-in first, or pay out less.",
-        ),
+        "У касі недостатньо готівки",
+        "There is not enough cash in the register",
+        "Внесіть готівку завданням 3 або зменште готівкову суму, потім повторіть запит із тим самим tag.",
+        "Put cash in with task 3 or lower the cash sum, then repeat the request with the same tag.",
+        "Зробіть службове внесення готівки або видайте меншу суму.",
+        "Register a cash-in first, or pay out less.",
     )
-    TAX_ALGORITHM_UNSUPPORTED = _Line(
+    TAX_ALGORITHM_UNSUPPORTED = _register(
         1079,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Податкова група %s не підтримує алгоритм розрахунку %s",
-            "Tax group %s does not support calculation algorithm %s",
-        ),
-        caller=Text(
-            "Виправте алгоритм цієї групи в налаштуваннях каси або надішліть у taxgrp іншу групу.",
-            "Correct this group's algorithm in the register's settings, or send another group in taxgrp.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Податкова група %s не підтримує алгоритм розрахунку %s",
+        "Tax group %s does not support calculation algorithm %s",
+        "Виправте алгоритм цієї групи в налаштуваннях каси або надішліть у taxgrp іншу групу.",
+        "Correct this group's algorithm in the register's settings, or send another group in taxgrp.",
+        *_CALL_ADMINISTRATOR,
     )
-    WRONG_TAX_GROUP = _Line(
+    WRONG_TAX_GROUP = _register(
         1087,
-        "cash_register",
         Action.CORRECT,
-        Text("Невідома податкова група %s", "Unknown tax group %s"),
-        caller=Text(
-            "Надішліть у taxgrp код групи зі списку prro/groups.",
-            "Send in taxgrp the code of a group listed by prro/groups.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Невідома податкова група %s",
+        "Unknown tax group %s",
+        "Надішліть у taxgrp код групи зі списку prro/groups.",
+        "Send in taxgrp the code of a group listed by prro/groups.",
+        *_FIX_PROGRAM,
     )
-    WRONG_PAYMENT_TYPE = _Line(
+    WRONG_PAYMENT_TYPE = _register(
         1088,
-        "cash_register",
         Action.CORRECT,
-        Text("Невідомий тип оплати %s", "Unknown payment type %s"),
-        caller=Text(
-            "Надішліть у type оплати код з опису інтерфейсу, наприклад 0 для готівки або 2 для картки.",
-            "Send a code of the interface description as the payment's type, say 0 for cash or 2 for a card.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Невідомий тип оплати %s",
+        "Unknown payment type %s",
+        "Надішліть у type оплати код з опису інтерфейсу, наприклад 0 для готівки або 2 для картки.",
+        "Send a code of the interface description as the payment's type, say 0 for cash or 2 for a card.",
+        *_FIX_PROGRAM,
     )
-    FORBIDDEN_CHARACTER = _Line(
+    FORBIDDEN_CHARACTER = _register(
         1089,
-        "cash_register",
         Action.CORRECT,
-        Text("Позиція %d, поле %s: заборонений символ", "Row %d, member %s: a forbidden character"),
-        caller=Text(
-            "Вилучіть із цього поля керівні символи, зокрема залишки від сканера, і надішліть чек знову.",
-            "Remove control characters, scanner leftovers among them, and send the receipt again.",
-        ),
-        cashier=Text(
-            "Зчитайте код товару ще раз або введіть його вручну.",
-            "Scan the item's code again or type it in.",
-        ),
+        "Позиція %d, поле %s: заборонений символ",
+        "Row %d, member %s: a forbidden character",
+        "Вилучіть із цього поля керівні символи, зокрема залишки від сканера, і надішліть чек знову.",
+        "Remove control characters, scanner leftovers among them, and send the receipt again.",
+        "Зчитайте код товару ще раз або введіть його вручну.",
+        "Scan the item's code again or type it in.",
     )
-    NOT_CALCULABLE = _Line(
+    NOT_CALCULABLE = _register(
         1090,
-        "cash_register",
         Action.CORRECT,
-        Text("Не вдалося обчислити %s", "%s cannot be calculated"),
-        caller=Text(
-            "Перевірте ціни, кількості, знижки та оплати, з яких складається ця величина.",
-            "Check the prices, quantities, discounts and payments that this value is made from.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Не вдалося обчислити %s",
+        "%s cannot be calculated",
+        "Перевірте ціни, кількості, знижки та оплати, з яких складається ця величина.",
+        "Check the prices, quantities, discounts and payments that this value is made from.",
+        *_FIX_PROGRAM,
     )
-    EMPTY_ROWS = _Line(
+    EMPTY_ROWS = _register(
         1097,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Список товарів порожній, а сума до сплати є",
-            "The list of items is empty but there is a sum to pay",
-        ),
-        caller=Text(
-            "Додайте товари у fiscal.receipt.rows або надішліть fiscal.receipt.sum 0.",
-            "Add the items to fiscal.receipt.rows, or send fiscal.receipt.sum 0.",
-        ),
-        cashier=Text("Додайте в чек товари.", "Add items to the receipt."),
+        "Список товарів порожній, а сума до сплати є",
+        "The list of items is empty but there is a sum to pay",
+        "Додайте товари у fiscal.receipt.rows або надішліть fiscal.receipt.sum 0.",
+        "Add the items to fiscal.receipt.rows, or send fiscal.receipt.sum 0.",
+        "Додайте в чек товари.",
+        "Add items to the receipt.",
     )
-    MISSING_OBJECT = _Line(
+    MISSING_OBJECT = _register(
         1098,
-        "cash_register",
         Action.CORRECT,
-        Text("Об’єкт %s у запиті відсутній або порожній", "The object %s of the request is missing or empty"),
-        caller=Text(
-            "Додайте в запит названий об’єкт із полями, яких потребує це завдання.",
-            "Add the named object to the request, with the members that this task needs.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Об’єкт %s у запиті відсутній або порожній",
+        "The object %s of the request is missing or empty",
+        "Додайте в запит названий об’єкт із полями, яких потребує це завдання.",
+        "Add the named object to the request, with the members that this task needs.",
+        *_FIX_PROGRAM,
     )
-    RECEIPT_SUM_DIFFERS = _Line(
+    RECEIPT_SUM_DIFFERS = _register(
         1101,
-        "cash_register",
         Action.CORRECT,
-        Text("Сума чека відрізняється від суми рядків", "The receipt sum differs from the sum of its rows"),
-        caller=Text(
-            "Надішліть у fiscal.receipt.sum суму рядків після їхніх знижок, до знижки на чек і заокруглення.",
-            "Send in fiscal.receipt.sum the rows after their discounts, before receipt disc and rounding.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Сума чека відрізняється від суми рядків",
+        "The receipt sum differs from the sum of its rows",
+        "Надішліть у fiscal.receipt.sum суму рядків після їхніх знижок, до знижки на чек і заокруглення.",
+        "Send in fiscal.receipt.sum the rows after their discounts, before receipt disc and rounding.",
+        *_FIX_PROGRAM,
     )
-    PAYS_DIFFER = _Line(
+    PAYS_DIFFER = _register(
         1102,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Сума чека зі знижкою на чек відрізняється від суми оплат",
-            "The receipt sum after the receipt discount differs from the total of the payments",
-        ),
-        caller=Text(
-            "Сума fiscal.receipt.pays має дорівнювати сумі чека sum мінус disc плюс round.",
-            "Make fiscal.receipt.pays add up to the receipt's sum minus disc plus round.",
-        ),
-        cashier=Text(
-            "Перевірте, чи оплати разом дають суму чека, і повторіть.",
-            "Check that the payments together make the sum of the receipt, and try again.",
-        ),
+        "Сума чека зі знижкою на чек відрізняється від суми оплат",
+        "The receipt sum after the receipt discount differs from the total of the payments",
+        "Сума fiscal.receipt.pays має дорівнювати сумі чека sum мінус disc плюс round.",
+        "Make fiscal.receipt.pays add up to the receipt's sum minus disc plus round.",
+        "Перевірте, чи оплати разом дають суму чека, і повторіть.",
+        "Check that the payments together make the sum of the receipt, and try again.",
     )
-    NAME_EMPTY = _Line(
+    NAME_EMPTY = _register(
         1103,
-        "cash_register",
         Action.CORRECT,
-        Text("Назва товару порожня", "The name of an item is empty"),
-        caller=Text(
-            "Заповніть name у кожному рядку fiscal.receipt.rows.",
-            "Fill in name in every row of fiscal.receipt.rows.",
-        ),
-        cashier=Text(
-            "У чеку є товар без назви, виправте його картку.",
-            "There is an item without a name in the receipt, correct its record.",
-        ),
+        "Назва товару порожня",
+        "The name of an item is empty",
+        "Заповніть name у кожному рядку fiscal.receipt.rows.",
+        "Fill in name in every row of fiscal.receipt.rows.",
+        "У чеку є товар без назви, виправте його картку.",
+        "There is an item without a name in the receipt, correct its record.",
     )
-    ROW_SUM_DIFFERS = _Line(
+    ROW_SUM_DIFFERS = _register(
         1107,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Ціна на кількість дорівнює нулю або відрізняється від суми рядка більш ніж на 1",
-            "Price times quantity is zero or differs from the sum of the row by more than 1",
-        ),
-        caller=Text(
-            "Перевірте price, cnt і cost рядка або не надсилайте cost, тоді його обчислить сервіс.",
-            "Check price, cnt and cost of the row, or leave cost out and the service calculates it.",
-        ),
-        cashier=Text(
-            "Перевірте ціну й кількість товарів у чеку.",
-            "Check the price and quantity of the items in the receipt.",
-        ),
+        "Ціна на кількість дорівнює нулю або відрізняється від суми рядка більш ніж на 1",
+        "Price times quantity is zero or differs from the sum of the row by more than 1",
+        "Перевірте price, cnt і cost рядка або не надсилайте cost, тоді його обчислить сервіс.",
+        "Check price, cnt and cost of the row, or leave cost out and the service calculates it.",
+        "Перевірте ціну й кількість товарів у чеку.",
+        "Check the price and quantity of the items in the receipt.",
     )
-    DISCOUNT_TOO_LARGE = _Line(
+    DISCOUNT_TOO_LARGE = _register(
         1108,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Знижка дорівнює сумі рядка, найменша ціна після знижки 0,01",
-            "The discount equals the sum of the row, the lowest price after a discount is 0.01",
-        ),
-        caller=Text(
-            "Зменште disc, щоб від рядка лишалося щонайменше 0.01.",
-            "Lower disc so that at least 0.01 of the row remains.",
-        ),
-        cashier=Text(
-            "Зменште знижку: товар має коштувати щонайменше одну копійку.",
-            "Lower the discount: an item must cost at least one kopeck.",
-        ),
+        "Знижка дорівнює сумі рядка, найменша ціна після знижки 0,01",
+        "The discount equals the sum of the row, the lowest price after a discount is 0.01",
+        "Зменште disc, щоб від рядка лишалося щонайменше 0.01.",
+        "Lower disc so that at least 0.01 of the row remains.",
+        "Зменште знижку: товар має коштувати щонайменше одну копійку.",
+        "Lower the discount: an item must cost at least one kopeck.",
     )
-    ZERO_PAYMENT = _Line(
+    ZERO_PAYMENT = _register(
         1109,
-        "cash_register",
         Action.CORRECT,
-        Text("Сума для типу оплати %s дорівнює 0", "The sum for payment type %s is 0"),
-        caller=Text(
-            "Вилучіть цю оплату з fiscal.receipt.pays або вкажіть її суму.",
-            "Take this payment out of fiscal.receipt.pays or give it a sum.",
-        ),
-        cashier=Text(
-            "Введіть суму оплати або приберіть порожній спосіб оплати.",
-            "Enter the sum of the payment or remove the empty one.",
-        ),
+        "Сума для типу оплати %s дорівнює 0",
+        "The sum for payment type %s is 0",
+        "Вилучіть цю оплату з fiscal.receipt.pays або вкажіть її суму.",
+        "Take this payment out of fiscal.receipt.pays or give it a sum.",
+        "Введіть суму оплати або приберіть порожній спосіб оплати.",
+        "Enter the sum of the payment or remove the empty one.",
     )
-    CODE_NOT_ENABLED = _Line(
+    CODE_NOT_ENABLED = _register(
         1110,
-        "cash_register",
         Action.CORRECT,
-        Text("Код %s не ввімкнено в налаштуваннях каси", "Code %s is not enabled in the register's settings"),
-        caller=Text(
-            "Увімкніть цей тип оплати чи податкову групу в налаштуваннях каси або надішліть інший код.",
-            "Enable this payment type or tax group in the register's settings, or send another code.",
-        ),
-        cashier=Text(
-            "Виберіть інший спосіб оплати або покличте того, хто налаштовує касу.",
-            "Choose another way of payment, or call the person who sets up the register.",
-        ),
+        "Код %s не ввімкнено в налаштуваннях каси",
+        "Code %s is not enabled in the register's settings",
+        "Увімкніть цей тип оплати чи податкову групу в налаштуваннях каси або надішліть інший код.",
+        "Enable this payment type or tax group in the register's settings, or send another code.",
+        "Виберіть інший спосіб оплати або покличте того, хто налаштовує касу.",
+        "Choose another way of payment, or call the person who sets up the register.",
     )
-    CODE_SOLD_IN_OTHER_GROUP = _Line(
+    CODE_SOLD_IN_OTHER_GROUP = _register(
         1111,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Код товару %s після останнього Z-звіту вже продано в іншій податковій групі %s (%s)",
-            "Item code %s was sold after the last Z-report in another tax group, %s (%s)",
-        ),
-        caller=Text(
-            "Надішліть інший code або ту саму taxgrp, чи зробіть завдання 11 і 0, після яких код вільний.",
-            "Send another code or the same taxgrp, or run tasks 11 and 0, after which the code is free.",
-        ),
-        cashier=Text(
-            "Виправте податкову групу товару або зробіть Z-звіт і відкрийте касу знову.",
-            "Correct the item's tax group, or make a Z-report and open the register again.",
-        ),
+        "Код товару %s після останнього Z-звіту вже продано в іншій податковій групі %s (%s)",
+        "Item code %s was sold after the last Z-report in another tax group, %s (%s)",
+        "Надішліть інший code або ту саму taxgrp, чи зробіть завдання 11 і 0, після яких код вільний.",
+        "Send another code or the same taxgrp, or run tasks 11 and 0, after which the code is free.",
+        "Виправте податкову групу товару або зробіть Z-звіт і відкрийте касу знову.",
+        "Correct the item's tax group, or make a Z-report and open the register again.",
     )
-    ROUNDING_OUT_OF_RANGE = _Line(
+    ROUNDING_OUT_OF_RANGE = _register(
         1112,
-        "cash_register",
         Action.CORRECT,
-        Text("Заокруглення має бути від -0,99 до 0,99", "The rounding must be from -0.99 to 0.99"),
-        caller=Text(
-            "Виправте fiscal.receipt.round або надішліть autoround, тоді заокруглення обчислить сервіс.",
-            "Correct fiscal.receipt.round, or send autoround and let the service calculate the rounding.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Заокруглення має бути від -0,99 до 0,99",
+        "The rounding must be from -0.99 to 0.99",
+        "Виправте fiscal.receipt.round або надішліть autoround, тоді заокруглення обчислить сервіс.",
+        "Correct fiscal.receipt.round, or send autoround and let the service calculate the rounding.",
+        *_FIX_PROGRAM,
     )
-    ROUNDING_NOT_ENABLED = _Line(
+    ROUNDING_NOT_ENABLED = _register(
         1115,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Заокруглення не ввімкнено в типах оплати каси",
-            "Rounding is not enabled among the register's payment types",
-        ),
-        caller=Text(
-            "Увімкніть заокруглення в налаштуваннях каси або надішліть чек без round.",
-            "Enable rounding in the register's settings, or send the receipt without round.",
-        ),
-        cashier=_CALL_ADMINISTRATOR,
+        "Заокруглення не ввімкнено в типах оплати каси",
+        "Rounding is not enabled among the register's payment types",
+        "Увімкніть заокруглення в налаштуваннях каси або надішліть чек без round.",
+        "Enable rounding in the register's settings, or send the receipt without round.",
+        *_CALL_ADMINISTRATOR,
     )
-    CASH_WITHDRAWAL_NEEDS_CARD = _Line(
+    CASH_WITHDRAWAL_NEEDS_CARD = _register(
         1119,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Чек видачі готівки не можна оплатити готівкою, потрібна картка",
-            "A cash withdrawal cannot be paid in cash, a card is needed",
-        ),
-        caller=Text(
-            "Надішліть у fiscal.cash.type завдання 14 код картки, 2.",
-            "Send the code of a card, 2, as fiscal.cash.type of task 14.",
-        ),
-        cashier=Text(
-            "Видавайте готівку лише з картки покупця.",
-            "Pay cash out only against the customer's card.",
-        ),
+        "Чек видачі готівки не можна оплатити готівкою, потрібна картка",
+        "A cash withdrawal cannot be paid in cash, a card is needed",
+        "Надішліть у fiscal.cash.type завдання 14 код картки, 2.",
+        "Send the code of a card, 2, as fiscal.cash.type of task 14.",
+        "Видавайте готівку лише з картки покупця.",
+        "Pay cash out only against the customer's card.",
     )
-    COMMISSION_NEGATIVE = _Line(
+    COMMISSION_NEGATIVE = _register(
         1120,
-        "cash_register",
         Action.CORRECT,
-        Text(
-            "Комісія в чеку видачі готівки не може бути меншою за 0",
-            "The commission of a cash withdrawal cannot be below 0",
-        ),
-        caller=Text(
-            "Надішліть у fiscal.cash.commission нуль або додатну суму.",
-            "Send zero or a positive amount as fiscal.cash.commission.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Комісія в чеку видачі готівки не може бути меншою за 0",
+        "The commission of a cash withdrawal cannot be below 0",
+        "Надішліть у fiscal.cash.commission нуль або додатну суму.",
+        "Send zero or a positive amount as fiscal.cash.commission.",
+        *_FIX_PROGRAM,
     )
-    ROUND_WITH_AUTOROUND = _Line(
+    ROUND_WITH_AUTOROUND = _register(
         1157,
-        "cash_register",
         Action.CORRECT,
-        Text("Разом з autoround не можна задавати round", "Do not give round together with autoround"),
-        caller=Text(
-            "Приберіть fiscal.receipt.round або надішліть у ньому 0, коли autoround увімкнено.",
-            "Leave fiscal.receipt.round out, or send 0 in it, while autoround is on.",
-        ),
-        cashier=_FIX_PROGRAM,
+        "Разом з autoround не можна задавати round",
+        "Do not give round together with autoround",
+        "Приберіть fiscal.receipt.round або надішліть у ньому 0, коли autoround увімкнено.",
+        "Leave fiscal.receipt.round out, or send 0 in it, while autoround is on.",
+        *_FIX_PROGRAM,
     )
 
     # Terminals: tasks and the line.
 
-    UNKNOWN_TERMINAL_PROTOCOL = _Line(
+    UNKNOWN_TERMINAL_PROTOCOL = _terminal(
         303,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Не знайдено протокол термінала за назвою пристрою, перевірте dev_name",
-            "No terminal protocol is found for this device name, check dev_name",
-        ),
-        caller=Text(
-            "Надішліть у dev_name назву термінала з налаштувань сервісу.",
-            "Send the name of a terminal from the service's settings as dev_name.",
-        ),
-        cashier=Text(
-            "У програмі вибрано термінал, якого немає, покличте адміністратора.",
-            "The program names a terminal that does not exist, call the administrator.",
-        ),
+        "Не знайдено протокол термінала за назвою пристрою, перевірте dev_name",
+        "No terminal protocol is found for this device name, check dev_name",
+        "Надішліть у dev_name назву термінала з налаштувань сервісу.",
+        "Send the name of a terminal from the service's settings as dev_name.",
+        "У програмі вибрано термінал, якого немає, покличте адміністратора.",
+        "The program names a terminal that does not exist, call the administrator.",
     )
-    UNKNOWN_PAY_TASK = _Line(
+    UNKNOWN_PAY_TASK = _terminal(
         317,
-        "terminal",
         Action.CORRECT,
-        Text("Завдання pay.task %d не підтримується", "The task pay.task %d is not supported"),
-        caller=Text(
-            "Надішліть у pay.task номер з опису інтерфейсу.",
-            "Send a number from the interface description in pay.task.",
-        ),
-        cashier=Text(
-            "Сервіс не знає цієї дії, покличте адміністратора облікової програми.",
-            "The service does not know this action, call the administrator of the accounting program.",
-        ),
+        "Завдання pay.task %d не підтримується",
+        "The task pay.task %d is not supported",
+        "Надішліть у pay.task номер з опису інтерфейсу.",
+        "Send a number from the interface description in pay.task.",
+        "Сервіс не знає цієї дії, покличте адміністратора облікової програми.",
+        "The service does not know this action, call the administrator of the accounting program.",
     )
-    TERMINAL_SILENT = _Line(
+    TERMINAL_SILENT = _terminal(
         411,
-        "terminal",
         Action.COLLISION,
-        Text(
-            "Термінал отримав запит, але не відповів за %d мс",
-            "The terminal took the request but gave no answer in %d ms",
-        ),
-        caller=Text(
-            "З’ясуйте підсумок: той самий transaction_id із transaction_search 2 або pay.task 17.",
-            "Learn the outcome: the same transaction_id with transaction_search 2, or pay.task 17.",
-        ),
-        cashier=Text(
-            "Подивіться на екран і сліп термінала, перш ніж брати гроші вдруге.",
-            "Look at the terminal's screen and slip before you take the money again.",
-        ),
+        "Термінал отримав запит, але не відповів за %d мс",
+        "The terminal took the request but gave no answer in %d ms",
+        "З’ясуйте підсумок: той самий transaction_id із transaction_search 2 або pay.task 17.",
+        "Learn the outcome: the same transaction_id with transaction_search 2, or pay.task 17.",
+        "Подивіться на екран і сліп термінала, перш ніж брати гроші вдруге.",
+        "Look at the terminal's screen and slip before you take the money again.",
     )
-    COM_PORT_UNAVAILABLE = _Line(
+    COM_PORT_UNAVAILABLE = _terminal(
         1126,
-        "terminal",
         Action.REPEAT,
-        Text(
-            "Не вдалося відкрити COM-порт, він відсутній або зайнятий",
-            "The COM port cannot be opened, it is absent or busy",
-        ),
-        caller=Text(
-            "Перевірте порт у налаштуваннях термінала і чи не тримає його інша програма, тоді повторіть.",
-            "Check the port in the terminal's settings and that no other program holds it, then repeat.",
-        ),
-        cashier=_TERMINAL_LINE,
+        "Не вдалося відкрити COM-порт, він відсутній або зайнятий",
+        "The COM port cannot be opened, it is absent or busy",
+        "Перевірте порт у налаштуваннях термінала і чи не тримає його інша програма, тоді повторіть.",
+        "Check the port in the terminal's settings and that no other program holds it, then repeat.",
+        *_TERMINAL_LINE,
     )
-    COM_PORT_ERROR = _Line(
+    COM_PORT_ERROR = _terminal(
         5010,
-        "terminal",
         Action.REPEAT,
-        Text("Помилка відкриття COM-порту", "Error opening the COM port"),
-        caller=_LINE_SETTINGS,
-        cashier=_TERMINAL_LINE,
+        "Помилка відкриття COM-порту",
+        "Error opening the COM port",
+        *_LINE_SETTINGS,
+        *_TERMINAL_LINE,
     )
-    COM_PORT_NOT_OPEN = _Line(
+    COM_PORT_NOT_OPEN = _terminal(
         5011,
-        "terminal",
         Action.REPEAT,
-        Text(
-            "COM-порт не відкрито, спершу його треба відкрити",
-            "The COM port is not open, it must be opened first",
-        ),
-        caller=_LINE_SETTINGS,
-        cashier=_TERMINAL_LINE,
+        "COM-порт не відкрито, спершу його треба відкрити",
+        "The COM port is not open, it must be opened first",
+        *_LINE_SETTINGS,
+        *_TERMINAL_LINE,
     )
-    TERMINAL_CONNECT = _Line(
+    TERMINAL_CONNECT = _terminal(
         5012,
-        "terminal",
         Action.REPEAT,
-        Text("Помилка з’єднання з терміналом", "Error connecting with the terminal"),
-        caller=_LINE_SETTINGS,
-        cashier=_TERMINAL_LINE,
+        "Помилка з’єднання з терміналом",
+        "Error connecting with the terminal",
+        *_LINE_SETTINGS,
+        *_TERMINAL_LINE,
     )
-    TRANSACTION_NOT_FOUND = _Line(
+    TRANSACTION_NOT_FOUND = _terminal(
         5013,
-        "terminal",
         Action.CORRECT,
-        Text("Транзакцію з таким id не знайдено", "There is no transaction with this id"),
-        caller=Text(
-            "Перевірте transaction_id, а щоб тоді виконати операцію, надішліть transaction_search 2.",
-            "Check transaction_id, and send transaction_search 2 to have the operation run in that case.",
-        ),
-        cashier=Text(
-            "Такої операції на терміналі не було, оплату можна провести.",
-            "There was no such operation on the terminal, you may take the payment.",
-        ),
+        "Транзакцію з таким id не знайдено",
+        "There is no transaction with this id",
+        "Перевірте transaction_id, а щоб тоді виконати операцію, надішліть transaction_search 2.",
+        "Check transaction_id, and send transaction_search 2 to have the operation run in that case.",
+        "Такої операції на терміналі не було, оплату можна провести.",
+        "There was no such operation on the terminal, you may take the payment.",
     )
-    REQUEST_NOT_TAKEN = _Line(
+    REQUEST_NOT_TAKEN = _terminal(
         5014,
-        "terminal",
         Action.REPEAT,
-        Text(
-            "Помилка зв’язку, останній запит не пройшов, повторіть його",
-            "Communication error, the last request did not pass, repeat it",
-        ),
-        caller=_NEW_ID,
-        cashier=Text(
-            "Термінал запиту не прийняв, проведіть операцію ще раз.",
-            "The terminal did not take the request, run the operation again.",
-        ),
+        "Помилка зв’язку, останній запит не пройшов, повторіть його",
+        "Communication error, the last request did not pass, repeat it",
+        *_NEW_ID,
+        "Термінал запиту не прийняв, проведіть операцію ще раз.",
+        "The terminal did not take the request, run the operation again.",
     )
-    TERMINAL_UNREACHABLE = _Line(
+    TERMINAL_UNREACHABLE = _terminal(
         5028,
-        "terminal",
         Action.REPEAT,
-        Text("Немає з’єднання з терміналом через %s (%s)", "Cannot connect to the terminal over %s (%s)"),
-        caller=_LINE_SETTINGS,
-        cashier=_TERMINAL_LINE,
+        "Немає з’єднання з терміналом через %s (%s)",
+        "Cannot connect to the terminal over %s (%s)",
+        *_LINE_SETTINGS,
+        *_TERMINAL_LINE,
     )
-    TASK_NOT_SUPPORTED = _Line(
+    TASK_NOT_SUPPORTED = _terminal(
         5029,
-        "terminal",
         Action.CORRECT,
-        Text("Термінал не підтримує завдання %s", "The terminal does not support task %s"),
-        caller=Text(
-            "Не пропонуйте цього завдання для такого термінала: що вміє протокол, каже список драйверів.",
-            "Do not offer this task for such a terminal: the list of drivers tells what its protocol can do.",
-        ),
-        cashier=Text(
-            "Цей термінал не вміє такої операції, виберіть іншу.",
-            "This terminal cannot do that, choose another operation.",
-        ),
+        "Термінал не підтримує завдання %s",
+        "The terminal does not support task %s",
+        "Не пропонуйте цього завдання для такого термінала: що вміє протокол, каже список драйверів.",
+        "Do not offer this task for such a terminal: the list of drivers tells what its protocol can do.",
+        "Цей термінал не вміє такої операції, виберіть іншу.",
+        "This terminal cannot do that, choose another operation.",
     )
-    TERMINAL_ADDRESS_UNREACHABLE = _Line(
+    TERMINAL_ADDRESS_UNREACHABLE = _terminal(
         5067,
-        "terminal",
         Action.REPEAT,
-        Text(
-            "Помилка з’єднання з адресою, термінал недоступний",
-            "Connection error, no terminal at this address",
-        ),
-        caller=_LINE_SETTINGS,
-        cashier=_TERMINAL_LINE,
+        "Помилка з’єднання з адресою, термінал недоступний",
+        "Connection error, no terminal at this address",
+        *_LINE_SETTINGS,
+        *_TERMINAL_LINE,
     )
-    HANDSHAKE_SILENT = _Line(
+    HANDSHAKE_SILENT = _terminal(
         5068,
-        "terminal",
         Action.REPEAT,
-        Text(
-            "З’єднання є, але термінал не відповів на перевірку зв’язку",
-            "Connected, but the terminal did not answer the connection check",
-        ),
-        caller=Text(
-            "Перевірте, чи не тримає термінал інша програма і чи той вибрано протокол, тоді повторіть.",
-            "Check that no other program holds the terminal and that the protocol is right, then repeat.",
-        ),
-        cashier=Text(
-            "Зачекайте, доки термінал покаже головний екран, і проведіть оплату ще раз.",
-            "Wait until the terminal shows its main screen and run the payment again.",
-        ),
+        "З’єднання є, але термінал не відповів на перевірку зв’язку",
+        "Connected, but the terminal did not answer the connection check",
+        "Перевірте, чи не тримає термінал інша програма і чи той вибрано протокол, тоді повторіть.",
+        "Check that no other program holds the terminal and that the protocol is right, then repeat.",
+        "Зачекайте, доки термінал покаже головний екран, і проведіть оплату ще раз.",
+        "Wait until the terminal shows its main screen and run the payment again.",
     )
 
     # Terminals: what the terminal answered.
 
-    TERMINAL_ERROR = _Line(
+    TERMINAL_ERROR = _terminal(
         5000,
-        "terminal",
         Action.CORRECT,
-        Text("Помилка термінала: %s", "Terminal error: %s"),
-        caller=Text(
-            "Усуньте причину, названу в тексті, і надішліть операцію з новим transaction_id.",
-            "Remove the cause that the text names and send the operation with a new transaction_id.",
-        ),
-        cashier=Text(
-            "Прочитайте текст на терміналі, дайте йому завершити попередню операцію і спробуйте ще раз.",
-            "Read the terminal's text, let it finish any previous operation and try again.",
-        ),
+        "Помилка термінала: %s",
+        "Terminal error: %s",
+        "Усуньте причину, названу в тексті, і надішліть операцію з новим transaction_id.",
+        "Remove the cause that the text names and send the operation with a new transaction_id.",
+        "Прочитайте текст на терміналі, дайте йому завершити попередню операцію і спробуйте ще раз.",
+        "Read the terminal's text, let it finish any previous operation and try again.",
     )
-    CANCELLED_BY_USER = _Line(
+    CANCELLED_BY_USER = _terminal(
         5001,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Операцію скасовано користувачем на терміналі",
-            "The operation was cancelled by the user on the terminal",
-        ),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Покупець або касир скасував оплату, запитайте, чим платитимуть.",
-            "The payment was cancelled on the terminal, ask how the customer wants to pay.",
-        ),
+        "Операцію скасовано користувачем на терміналі",
+        "The operation was cancelled by the user on the terminal",
+        *_NOT_PAID,
+        "Покупець або касир скасував оплату, запитайте, чим платитимуть.",
+        "The payment was cancelled on the terminal, ask how the customer wants to pay.",
     )
-    EMV_DECLINED = _Line(
+    EMV_DECLINED = _terminal(
         5002,
-        "terminal",
         Action.CORRECT,
-        Text("Картку відхилено (EMV)", "The card was declined (EMV)"),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Попросіть вставити картку чипом, а якщо не вийде, запропонуйте іншу картку або готівку.",
-            "Ask to insert the card by its chip, and if that fails, offer another card or cash.",
-        ),
+        "Картку відхилено (EMV)",
+        "The card was declined (EMV)",
+        *_NOT_PAID,
+        "Попросіть вставити картку чипом, а якщо не вийде, запропонуйте іншу картку або готівку.",
+        "Ask to insert the card by its chip, and if that fails, offer another card or cash.",
     )
-    TERMINAL_JOURNAL_FULL = _Line(
+    TERMINAL_JOURNAL_FULL = _terminal(
         5003,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Журнал транзакцій термінала заповнено, зробіть звірку підсумків",
-            "The terminal's transaction log is full, make the general report",
-        ),
-        caller=Text(
-            "Виконайте pay.task 11, потім надішліть операцію з новим transaction_id.",
-            "Run pay.task 11, then send the operation with a new transaction_id.",
-        ),
-        cashier=Text(
-            "Зробіть на терміналі звірку підсумків і проведіть оплату ще раз.",
-            "Make the general report on the terminal and run the payment again.",
-        ),
+        "Журнал транзакцій термінала заповнено, зробіть звірку підсумків",
+        "The terminal's transaction log is full, make the general report",
+        "Виконайте pay.task 11, потім надішліть операцію з новим transaction_id.",
+        "Run pay.task 11, then send the operation with a new transaction_id.",
+        "Зробіть на терміналі звірку підсумків і проведіть оплату ще раз.",
+        "Make the general report on the terminal and run the payment again.",
     )
-    NO_BANK_CONNECTION = _Line(
+    NO_BANK_CONNECTION = _terminal(
         5004,
-        "terminal",
         Action.REPEAT,
-        Text("Термінал не має зв’язку з банком", "The terminal has no connection to the bank"),
-        caller=_NEW_ID,
-        cashier=Text(
-            "Перевірте мережу або SIM-картку термінала й проведіть оплату ще раз.",
-            "Check the terminal's network or SIM card and run the payment again.",
-        ),
+        "Термінал не має зв’язку з банком",
+        "The terminal has no connection to the bank",
+        *_NEW_ID,
+        "Перевірте мережу або SIM-картку термінала й проведіть оплату ще раз.",
+        "Check the terminal's network or SIM card and run the payment again.",
     )
-    NO_PAPER = _Line(
+    NO_PAPER = _terminal(
         5005,
-        "terminal",
         Action.CORRECT,
-        Text("У принтері термінала немає паперу", "There is no paper in the terminal's printer"),
-        caller=Text(
-            "Коли папір вставлено, надішліть операцію з новим transaction_id.",
-            "Send the operation with a new transaction_id once paper is in.",
-        ),
-        cashier=Text(
-            "Вставте папір у термінал і проведіть оплату ще раз.",
-            "Put paper into the terminal and run the payment again.",
-        ),
+        "У принтері термінала немає паперу",
+        "There is no paper in the terminal's printer",
+        "Коли папір вставлено, надішліть операцію з новим transaction_id.",
+        "Send the operation with a new transaction_id once paper is in.",
+        "Вставте папір у термінал і проведіть оплату ще раз.",
+        "Put paper into the terminal and run the payment again.",
     )
-    TERMINAL_KEYS_WRONG = _Line(
+    TERMINAL_KEYS_WRONG = _terminal(
         5006,
-        "terminal",
         Action.CORRECT,
-        Text("Помилка криптографічних ключів термінала", "Error of the terminal's cryptographic keys"),
-        caller=Text(
-            "Припиніть оплати на цьому терміналі, доки банк не завантажить у нього ключі.",
-            "Stop payments on this terminal until the bank has loaded its keys.",
-        ),
-        cashier=_CALL_BANK,
+        "Помилка криптографічних ключів термінала",
+        "Error of the terminal's cryptographic keys",
+        "Припиніть оплати на цьому терміналі, доки банк не завантажить у нього ключі.",
+        "Stop payments on this terminal until the bank has loaded its keys.",
+        *_CALL_BANK,
     )
-    CARD_READER_MISSING = _Line(
+    CARD_READER_MISSING = _terminal(
         5007,
-        "terminal",
         Action.CORRECT,
-        Text("Зчитувач карток не під’єднано", "The card reader is not connected"),
-        caller=Text(
-            "Коли зчитувач під’єднано, надішліть операцію з новим transaction_id.",
-            "Send the operation with a new transaction_id once the reader is connected.",
-        ),
-        cashier=Text(
-            "Під’єднайте зчитувач або клавіатуру термінала й перезапустіть його.",
-            "Connect the terminal's reader or PIN pad and restart it.",
-        ),
+        "Зчитувач карток не під’єднано",
+        "The card reader is not connected",
+        "Коли зчитувач під’єднано, надішліть операцію з новим transaction_id.",
+        "Send the operation with a new transaction_id once the reader is connected.",
+        "Під’єднайте зчитувач або клавіатуру термінала й перезапустіть його.",
+        "Connect the terminal's reader or PIN pad and restart it.",
     )
-    TRANSACTION_COMPLETE = _Line(
+    TRANSACTION_COMPLETE = _terminal(
         5008,
-        "terminal",
         Action.CORRECT,
-        Text("Транзакцію вже завершено", "The transaction is complete already"),
-        caller=Text(
-            "Не надсилайте операцію знову, прочитайте її підсумок через pay.task 17.",
-            "Do not send the operation again, read its outcome with pay.task 17.",
-        ),
-        cashier=Text(
-            "Операцію вже проведено, знайдіть її сліп і не беріть гроші вдруге.",
-            "The operation has been run, find its slip and do not take the money again.",
-        ),
+        "Транзакцію вже завершено",
+        "The transaction is complete already",
+        "Не надсилайте операцію знову, прочитайте її підсумок через pay.task 17.",
+        "Do not send the operation again, read its outcome with pay.task 17.",
+        "Операцію вже проведено, знайдіть її сліп і не беріть гроші вдруге.",
+        "The operation has been run, find its slip and do not take the money again.",
     )
-    UNHANDLED_CODE = _Line(
+    UNHANDLED_CODE = _terminal(
         5009,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Невідомий код відповіді %s від термінала або банку",
-            "Unknown response code %s from terminal or bank",
-        ),
-        caller=Text(
-            "Перевірте операцію через pay.task 17 і передайте код службі підтримки.",
-            "Check the operation with pay.task 17 and give the code to support.",
-        ),
-        cashier=Text(
-            "Перевірте сліп термінала: якщо операцію не схвалено, запропонуйте іншу картку або готівку.",
-            "Check the terminal's slip: if the operation was not approved, offer another card or cash.",
-        ),
+        "Невідомий код відповіді %s від термінала або банку",
+        "Unknown response code %s from terminal or bank",
+        "Перевірте операцію через pay.task 17 і передайте код службі підтримки.",
+        "Check the operation with pay.task 17 and give the code to support.",
+        "Перевірте сліп термінала: якщо операцію не схвалено, запропонуйте іншу картку або готівку.",
+        "Check the terminal's slip: if the operation was not approved, offer another card or cash.",
     )
-    TERMINAL_BUSY = _Line(
+    TERMINAL_BUSY = _terminal(
         5022,
-        "terminal",
         Action.REPEAT,
-        Text("Термінал зайнятий попередньою операцією", "The terminal is busy with a previous operation"),
-        caller=Text(
-            "Зачекайте кілька секунд і надішліть операцію з новим transaction_id, по одній за раз.",
-            "Wait some seconds and send the operation with a new transaction_id, one at a time.",
-        ),
-        cashier=Text(
-            "Дайте терміналу завершити попередню операцію і проведіть оплату ще раз.",
-            "Let the terminal finish its previous operation and run the payment again.",
-        ),
+        "Термінал зайнятий попередньою операцією",
+        "The terminal is busy with a previous operation",
+        "Зачекайте кілька секунд і надішліть операцію з новим transaction_id, по одній за раз.",
+        "Wait some seconds and send the operation with a new transaction_id, one at a time.",
+        "Дайте терміналу завершити попередню операцію і проведіть оплату ще раз.",
+        "Let the terminal finish its previous operation and run the payment again.",
     )
-    OPERATION_CANCELLED = _Line(
+    OPERATION_CANCELLED = _terminal(
         5023,
-        "terminal",
         Action.CORRECT,
-        Text("Операцію скасовано", "The operation was cancelled"),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Операцію не проведено, запитайте покупця, чи пробувати ще раз.",
-            "Nothing was carried out, ask the customer whether to try again.",
-        ),
+        "Операцію скасовано",
+        "The operation was cancelled",
+        *_NOT_PAID,
+        "Операцію не проведено, запитайте покупця, чи пробувати ще раз.",
+        "Nothing was carried out, ask the customer whether to try again.",
     )
-    SETTLEMENT_REQUIRED = _Line(
+    SETTLEMENT_REQUIRED = _terminal(
         5026,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Потрібна звірка підсумків, від першої транзакції минуло забагато часу",
-            "A general report is required, too much time has passed since the first transaction",
-        ),
-        caller=Text(
-            "Виконайте pay.task 11, потім надішліть операцію з новим transaction_id.",
-            "Run pay.task 11, then send the operation with a new transaction_id.",
-        ),
-        cashier=Text(
-            "Зробіть на терміналі звірку підсумків і проведіть оплату ще раз.",
-            "Make the general report on the terminal and run the payment again.",
-        ),
+        "Потрібна звірка підсумків, від першої транзакції минуло забагато часу",
+        "A general report is required, too much time has passed since the first transaction",
+        "Виконайте pay.task 11, потім надішліть операцію з новим transaction_id.",
+        "Run pay.task 11, then send the operation with a new transaction_id.",
+        "Зробіть на терміналі звірку підсумків і проведіть оплату ще раз.",
+        "Make the general report on the terminal and run the payment again.",
     )
-    OPERATION_NOT_FOUND = _Line(
+    OPERATION_NOT_FOUND = _terminal(
         5027,
-        "terminal",
         Action.CORRECT,
-        Text(
-            "Операцію не знайдено, cancelid неправильний або звірку підсумків уже зроблено",
-            "The operation is not found, cancelid is wrong or the general report has been made",
-        ),
-        caller=Text(
-            "Перевірте cancelid, а після звірки підсумків робіть повернення, pay.task 2 з refundid.",
-            "Check cancelid, and after a general report make a refund instead, pay.task 2 with refundid.",
-        ),
-        cashier=Text(
-            "Скасувати вже не можна, зробіть повернення на картку.",
-            "It can no longer be cancelled, make a refund to the card.",
-        ),
+        "Операцію не знайдено, cancelid неправильний або звірку підсумків уже зроблено",
+        "The operation is not found, cancelid is wrong or the general report has been made",
+        "Перевірте cancelid, а після звірки підсумків робіть повернення, pay.task 2 з refundid.",
+        "Check cancelid, and after a general report make a refund instead, pay.task 2 with refundid.",
+        "Скасувати вже не можна, зробіть повернення на картку.",
+        "It can no longer be cancelled, make a refund to the card.",
     )
-    CONFIRMATION_ACTIVE = _Line(
+    CONFIRMATION_ACTIVE = _terminal(
         5073,
-        "terminal",
         Action.CORRECT,
-        Text("Запит на підтвердження вже діє", "A request for confirmation is already active"),
-        caller=Text(
-            "Спершу завершіть його через pay.task 7 з oper_action 1 або 0.",
-            "First finish it with pay.task 7 and oper_action 1 or 0.",
-        ),
-        cashier=Text("Підтвердьте або скасуйте попередню оплату.", "Confirm or cancel the previous payment."),
+        "Запит на підтвердження вже діє",
+        "A request for confirmation is already active",
+        "Спершу завершіть його через pay.task 7 з oper_action 1 або 0.",
+        "First finish it with pay.task 7 and oper_action 1 or 0.",
+        "Підтвердьте або скасуйте попередню оплату.",
+        "Confirm or cancel the previous payment.",
     )
-    NOTHING_TO_CONFIRM = _Line(
+    NOTHING_TO_CONFIRM = _terminal(
         5074,
-        "terminal",
         Action.CORRECT,
-        Text("Немає запиту, який можна завершити", "There is no request to finish"),
-        caller=Text(
-            "Почніть спочатку з pay.task 6: час підтвердження сплив або його вже завершено.",
-            "Begin anew with pay.task 6: the time to confirm has run out or it is finished already.",
-        ),
-        cashier=Text("Почніть оплату спочатку.", "Begin the payment anew."),
+        "Немає запиту, який можна завершити",
+        "There is no request to finish",
+        "Почніть спочатку з pay.task 6: час підтвердження сплив або його вже завершено.",
+        "Begin anew with pay.task 6: the time to confirm has run out or it is finished already.",
+        "Почніть оплату спочатку.",
+        "Begin the payment anew.",
     )
 
     # Terminals: what the bank answered.
 
-    BANK_REFUSED = _Line(
+    BANK_REFUSED = _terminal(
         5015,
-        "terminal",
         Action.CORRECT,
-        Text("Банк відмовив без пояснення", "The bank refused without a reason"),
-        caller=_NOT_PAID,
-        cashier=_ANOTHER_CARD,
+        "Банк відмовив без пояснення",
+        "The bank refused without a reason",
+        *_NOT_PAID,
+        *_ANOTHER_CARD,
     )
-    BANK_AMOUNT_NOT_ALLOWED = _Line(
+    BANK_AMOUNT_NOT_ALLOWED = _terminal(
         5016,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: сума операції недопустима", "Bank: this amount is not allowed"),
-        caller=Text(
-            "Перевірте pay.sum: сума має бути додатною і в межах, дозволених терміналу.",
-            "Check pay.sum: it must be positive and within what the terminal is allowed.",
-        ),
-        cashier=Text(
-            "Перевірте суму, а якщо вона правильна, запропонуйте іншу картку або готівку.",
-            "Check the amount, and if it is right, offer another card or cash.",
-        ),
+        "Банк: сума операції недопустима",
+        "Bank: this amount is not allowed",
+        "Перевірте pay.sum: сума має бути додатною і в межах, дозволених терміналу.",
+        "Check pay.sum: it must be positive and within what the terminal is allowed.",
+        "Перевірте суму, а якщо вона правильна, запропонуйте іншу картку або готівку.",
+        "Check the amount, and if it is right, offer another card or cash.",
     )
-    BANK_WRONG_CARD = _Line(
+    BANK_WRONG_CARD = _terminal(
         5017,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: неправильний номер картки", "Bank: wrong card number"),
-        caller=_NOT_PAID,
-        cashier=_ANOTHER_CARD,
+        "Банк: неправильний номер картки",
+        "Bank: wrong card number",
+        *_NOT_PAID,
+        *_ANOTHER_CARD,
     )
-    INSUFFICIENT_FUNDS = _Line(
+    INSUFFICIENT_FUNDS = _terminal(
         5018,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: недостатньо коштів", "Bank: insufficient funds"),
-        caller=_NOT_PAID,
-        cashier=_ANOTHER_CARD,
+        "Банк: недостатньо коштів",
+        "Bank: insufficient funds",
+        *_NOT_PAID,
+        *_ANOTHER_CARD,
     )
-    WRONG_PIN = _Line(
+    WRONG_PIN = _terminal(
         5019,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: неправильний PIN-код", "Bank: wrong PIN"),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Попросіть покупця ввести PIN-код уважно або взяти іншу картку.",
-            "Ask the customer to enter the PIN with care or to take another card.",
-        ),
+        "Банк: неправильний PIN-код",
+        "Bank: wrong PIN",
+        *_NOT_PAID,
+        "Попросіть покупця ввести PIN-код уважно або взяти іншу картку.",
+        "Ask the customer to enter the PIN with care or to take another card.",
     )
-    BANK_LIMIT_EXCEEDED = _Line(
+    BANK_LIMIT_EXCEEDED = _terminal(
         5020,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: перевищено ліміт операцій", "Bank: transaction limit exceeded"),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Покупець може підняти ліміт у застосунку банку або взяти іншу картку чи готівку.",
-            "The customer may raise the limit in the bank's app, or take another card or cash.",
-        ),
+        "Банк: перевищено ліміт операцій",
+        "Bank: transaction limit exceeded",
+        *_NOT_PAID,
+        "Покупець може підняти ліміт у застосунку банку або взяти іншу картку чи готівку.",
+        "The customer may raise the limit in the bank's app, or take another card or cash.",
     )
-    BANK_DOWN = _Line(
+    BANK_DOWN = _terminal(
         5021,
-        "terminal",
         Action.REPEAT,
-        Text("Банк: система не працює, повторіть пізніше", "Bank: the system is down, try again later"),
-        caller=_NEW_ID,
-        cashier=Text(
-            "Зачекайте кілька хвилин і проведіть оплату ще раз або запропонуйте готівку.",
-            "Wait some minutes and run the payment again, or offer cash.",
-        ),
+        "Банк: система не працює, повторіть пізніше",
+        "Bank: the system is down, try again later",
+        *_NEW_ID,
+        "Зачекайте кілька хвилин і проведіть оплату ще раз або запропонуйте готівку.",
+        "Wait some minutes and run the payment again, or offer cash.",
     )
-    BANK_MESSAGE = _Line(
+    BANK_MESSAGE = _terminal(
         5024,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: %s (статус %s, код %s)", "Bank: %s (status %s, code %s)"),
-        caller=_NOT_PAID,
-        cashier=Text(
-            "Прочитайте покупцеві відповідь банку й запропонуйте іншу картку або готівку.",
-            "Read the bank's answer to the customer and offer another card or cash.",
-        ),
+        "Банк: %s (статус %s, код %s)",
+        "Bank: %s (status %s, code %s)",
+        *_NOT_PAID,
+        "Прочитайте покупцеві відповідь банку й запропонуйте іншу картку або готівку.",
+        "Read the bank's answer to the customer and offer another card or cash.",
     )
-    WRONG_RRN = _Line(
+    WRONG_RRN = _terminal(
         5025,
-        "terminal",
         Action.CORRECT,
-        Text("Банк: неправильний RRN для повернення", "Bank: wrong RRN for a refund"),
-        caller=Text(
-            "Надішліть у refundid значення RRN з відповіді на первинну оплату.",
-            "Send in refundid the RRN of the answer to the original payment.",
-        ),
-        cashier=Text(
-            "Знайдіть сліп первинної оплати та зробіть повернення за його RRN.",
-            "Find the slip of the original payment and make the refund by its RRN.",
-        ),
+        "Банк: неправильний RRN для повернення",
+        "Bank: wrong RRN for a refund",
+        "Надішліть у refundid значення RRN з відповіді на первинну оплату.",
+        "Send in refundid the RRN of the answer to the original payment.",
+        "Знайдіть сліп первинної оплати та зробіть повернення за його RRN.",
+        "Find the slip of the original payment and make the refund by its RRN.",
     )
 
     # Printers.
 
-    PRINTER_CONNECT = _Line(
+    PRINTER_CONNECT = _printer(
         100,
-        "printer",
         Action.REPEAT,
-        Text(
-            "Пристрій друку не відповів на спробу з’єднання",
-            "No connection to the printer, it did not answer in time",
-        ),
-        caller=Text(
-            "Перевірте адресу й порт у налаштуваннях принтера і повторіть той самий запит із тим самим tag.",
-            "Check the address and port in the printer's settings and repeat the request with the same tag.",
-        ),
-        cashier=Text(
-            "Перевірте, чи принтер увімкнено і чи під’єднано його до мережі, та надрукуйте ще раз.",
-            "Check that the printer is on and connected to the network, and print again.",
-        ),
+        "Пристрій друку не відповів на спробу з’єднання",
+        "No connection to the printer, it did not answer in time",
+        "Перевірте адресу й порт у налаштуваннях принтера і повторіть той самий запит із тим самим tag.",
+        "Check the address and port in the printer's settings and repeat the request with the same tag.",
+        "Перевірте, чи принтер увімкнено і чи під’єднано його до мережі, та надрукуйте ще раз.",
+        "Check that the printer is on and connected to the network, and print again.",
     )
 
     # Warnings: they come with a success, in the list of warnings.
 
-    SHIFT_OLD = _Line(
+    SHIFT_OLD = _warning(
         3003,
-        "warning",
         Action.DONE,
-        Text(
-            "Касу відкрито понад 24 години, зробіть Z-звіт",
-            "The register has been open for more than 24 hours, make a Z-report",
-        ),
-        caller=Text(
-            "Покажіть касирові нагадування і надішліть fiscal.task 11 за першої нагоди.",
-            "Remind the cashier and send fiscal.task 11 at the next occasion.",
-        ),
-        cashier=Text(
-            "Зробіть Z-звіт і відкрийте касу знову.",
-            "Make a Z-report and open the register again.",
-        ),
+        "Касу відкрито понад 24 години, зробіть Z-звіт",
+        "The register has been open for more than 24 hours, make a Z-report",
+        "Покажіть касирові нагадування і надішліть fiscal.task 11 за першої нагоди.",
+        "Remind the cashier and send fiscal.task 11 at the next occasion.",
+        "Зробіть Z-звіт і відкрийте касу знову.",
+        "Make a Z-report and open the register again.",
     )
 
 
@@ -2052,11 +1495,11 @@ class Refused(Exception):
     ) -> None:
         """Refuse with ``res``.
 
-        ``details`` go into the places of the text. ``action`` is for whoever knows the outcome better than
-        the catalogue does, ``aq_errortxt`` for the words of the bank, ``note`` for numbers that help to find
-        the mistake.
+        ``details`` go into the places of the text, a `Text` in the language that is asked for. ``action`` is for a
+        caller that knows the outcome better than the catalogue does, ``aq_errortxt`` for the text of the bank,
+        ``note`` for numbers that help to find the mistake.
         """
-        # What `Exception` keeps is what pickle calls us with on the other side of a process.
+        # In another process pickle calls this constructor with the arguments of `Exception`.
         super().__init__(res, *details)
         self.res = res
         self.details = details
@@ -2065,8 +1508,9 @@ class Refused(Exception):
         self.note = note
 
     def errortxt(self, language: str = "uk") -> str:
-        """Put the text together; never raises, for it runs where a second failure would hide the first."""
-        text = _filled(self.res.text.for_language(language), self.details)
+        """The whole text; never raises, because a second failure would hide the first one."""
+        details = [one.for_language(language) if isinstance(one, Text) else one for one in self.details]
+        text = _filled(self.res.text.for_language(language), details)
         return ": ".join(part for part in (text, self.note) if part)
 
     def __str__(self) -> str:
@@ -2077,7 +1521,7 @@ _PLACE = re.compile("%[sd]")
 
 
 def _filled(template: str, details: Sequence[object]) -> str:
-    """Put ``details`` into the places of ``template``; spare ones follow, a place without one gets a dash."""
+    """``template`` with ``details`` in its places; further details follow, a place without one gets a dash."""
     waiting = iter(details)
     text = _PLACE.sub(lambda place: _shown(place[0], next(waiting, "-")), template)
     spare = ", ".join(_shown("%s", detail) for detail in waiting)
@@ -2085,7 +1529,7 @@ def _filled(template: str, details: Sequence[object]) -> str:
 
 
 def _shown(place: str, detail: object) -> str:
-    """Write ``detail`` as ``place`` asks, else as text, else at least what kind of thing it is."""
+    """``detail`` in the format of ``place``, else as text, else the name of its type."""
     for form in (place, "%s"):
         with suppress(Exception):
             # In a tuple, because a detail that is itself a tuple would count as several.

@@ -1,8 +1,7 @@
-"""Secrets in the database: sealed with a key that lies beside it in a file of its owner's.
+"""Secrets in the database, sealed with a key in a file beside it that only the service's user may read.
 
-Whoever gets a copy of the database alone, from a backup or a disk that was thrown away, reads no secret in it.
-AES-256-GCM with a nonce of its own for each text; the place that a text belongs to is sealed with it, so that it
-cannot be moved to another one.
+A copy of the database alone, from a backup or a discarded disk, shows no secret. AES-256-GCM with a nonce for each
+text; the place of a text is authenticated with it, so that it cannot be moved.
 """
 
 from __future__ import annotations
@@ -14,10 +13,14 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twisted.logger import Logger
 
 from dmtwisted.system.files import replace
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_FILE = "secret.key"
 """The file of the key, in the state folder."""
@@ -27,13 +30,13 @@ _VERSION = "s1"
 
 
 class SecretsError(Exception):
-    """A secret cannot be sealed or read; the text is one line for whoever runs the service."""
+    """A secret cannot be sealed or read; the text is one line for the operator."""
 
 
 class Secrets:
-    """Seals and reads secrets; the key is made when the first one is sealed.
+    """Seals and reads secrets; the key is created for the first one.
 
-    :param folder: where the key file lies; `None` keeps the key in memory, for stores that forget as well.
+    :param folder: the folder of the key file; `None` keeps the key in memory, like the store.
     """
 
     log = Logger()
@@ -43,40 +46,37 @@ class Secrets:
         self._key: bytes | None = None
 
     def seal(self, text: str, place: str) -> str:
-        """``text`` as it may be kept at ``place``: ASCII, another one each time.
+        """``text`` sealed for ``place``: ASCII, different each time.
 
-        :raises SecretsError: when the key file cannot be read or made.
+        :raises SecretsError: when the key file cannot be read or created.
         """
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         key = self._read_key() or self._make_key()
         nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = nonce + AESGCM(key).encrypt(nonce, text.encode(), place.encode())
+        cipher, _ = _cipher(key)
+        sealed = nonce + cipher.encrypt(nonce, text.encode(), place.encode())
         return f"{_VERSION}.{_name_of(key)}.{base64.urlsafe_b64encode(sealed).decode()}"
 
     def read(self, sealed: str, place: str) -> str:
         """The text that was sealed for ``place``.
 
-        :raises SecretsError: when the key is missing or another one, or the text was changed or moved.
+        :raises SecretsError: when the key is missing or is another one, or the text was changed or moved.
         """
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         key = self._read_key()
         if key is None:
             raise SecretsError(f"the key of the secrets, {self._file or KEY_FILE}, is missing; restore it")
         version, _, rest = sealed.partition(".")
         name, _, body = rest.partition(".")
         if version != _VERSION:
-            raise SecretsError(f"{place}: this is no sealed secret, or one of a later version")
+            raise SecretsError(f"{place}: this is not a sealed secret, or one of a later version")
         if name != _name_of(key):
             raise SecretsError(f"{place}: sealed with another key than {self._file or KEY_FILE}")
+        cipher, changed = _cipher(key)
         try:
             raw = base64.b64decode(body.encode(), b"-_", validate=True)
             if base64.urlsafe_b64encode(raw).decode() != body:
                 raise ValueError("spelled as nothing that was sealed here")
-            return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
-        except (binascii.Error, ValueError, InvalidTag):
+            return cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
+        except (binascii.Error, ValueError, changed):
             raise SecretsError(f"{place}: this secret is damaged") from None
 
     def _read_key(self) -> bytes | None:
@@ -93,9 +93,9 @@ class Secrets:
 
     @staticmethod
     def check_file(file: Path) -> None:
-        """See that ``file`` holds a key; nothing about it is changed.
+        """Check that ``file`` has a key, without changing anything.
 
-        :raises SecretsError: when it does not, or cannot be read.
+        :raises SecretsError: when it has none, or cannot be read.
         """
         try:
             _key_in(file)
@@ -103,9 +103,9 @@ class Secrets:
             raise SecretsError(f"{file}: cannot be read ({error})") from None
 
     def _close_to_others(self, file: Path) -> None:
-        """A restored file is often open to all: better closed late than a shop that does not open."""
+        # A restored file is often readable for all; refusing it would keep the shop closed.
         if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-            self.log.warn("{file} could be read by others; closed to them now", file=str(file))
+            self.log.warn("{file} could be read by others; now it cannot", file=str(file))
             file.chmod(0o600)
 
     def _make_key(self) -> bytes:
@@ -119,10 +119,19 @@ class Secrets:
         return key
 
 
-def _key_in(file: Path) -> bytes:
-    """The key that ``file`` holds.
+def _cipher(key: bytes) -> tuple[AESGCM, type[Exception]]:
+    """The cipher, and its error for a text that was changed or moved."""
+    # Lazy: the library takes several MB, and a service without secrets does without it.
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    :raises SecretsError: when it holds none.
+    return AESGCM(key), InvalidTag
+
+
+def _key_in(file: Path) -> bytes:
+    """The key in ``file``.
+
+    :raises SecretsError: when it has none.
     :raises OSError: when it cannot be read.
     """
     try:
@@ -137,7 +146,7 @@ def _key_in(file: Path) -> bytes:
 
 
 def write_private(file: Path, content: bytes) -> None:
-    """Write ``file`` whole or not at all, readable by its owner alone, and through to the disk.
+    """Write ``file`` completely or not at all, readable by its owner only, and synced to the disk.
 
     :raises OSError: when that fails.
     """
@@ -161,5 +170,5 @@ def write_private(file: Path, content: bytes) -> None:
 
 
 def _name_of(key: bytes) -> str:
-    """Eight digits that tell keys apart and nothing about them."""
+    """Eight digits that differ between keys and reveal nothing about them."""
     return hashlib.sha256(b"name of the key" + key).hexdigest()[:8]

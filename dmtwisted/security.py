@@ -1,4 +1,4 @@
-"""What must not be shown: card numbers, and values whose name says that they are secret."""
+"""Masks for card numbers and for values with secret names."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import accumulate
 from typing import Any
 
 HIDDEN = "***"
-"""What stands in place of a secret."""
+"""In place of a secret."""
 
 KEPT_FIRST, KEPT_LAST = 6, 4
-"""The digits of a card number that may be shown: the issuer's and the last four."""
+"""The digits of a card number that may be shown: the issuer's and the last ones."""
 
 _CARD_LENGTHS = range(13, 20)
 """Digits of a card number in free text; with 12, an RRN would be taken for a card number."""
 
 _SYMBOL = re.compile(r"[0-9*Xx•]")
-# The most that a mask of others may show; a mask of six and four has fewer than 12 digits anyway.
+# A mask of another program may show eight digits and four; a mask of six and four has less than 12 digits anyway.
 _MASKED = re.compile(r"[0-9]{8}[*Xx•]+[0-9]{4}")
-# A look that costs little and misses no card number; what it finds is often none.
+# A cheap first check that finds every card number, and much else.
 _LONG = re.compile(r"[0-9][0-9 -]{11}[0-9]")
-# Groups of a card number have at least three digits: dates and bytes in hex, "30 31 32", are none.
+# Groups of a card number have at least three digits, unlike dates and bytes in hex ("30 31 32").
 _RUN = re.compile(r"[0-9]{3,}(?:[ -][0-9]{3,})*")
 _MOST_GROUPS = 6
 _SEPARATOR = re.compile(r"[ -]")
@@ -36,7 +36,7 @@ _SECRET = re.compile(
 def mask_pan(text: str) -> str:
     """A card number with its first six and last four digits, the rest as ``*``, without spaces and dashes.
 
-    What is masked already, and what has fewer than 12 digits and so is no card number, stays as it is.
+    A masked number, and a text with fewer than 12 digits, stay as they are.
     """
     bare = _SEPARATOR.sub("", text)
     if sum("0" <= character <= "9" for character in bare) < 12 or _MASKED.fullmatch(bare):
@@ -49,14 +49,14 @@ def mask_pan(text: str) -> str:
 
 
 def mask_cards(text: str) -> str:
-    """``text`` with the card numbers in it masked: 13 to 19 digits with a right check digit."""
+    """``text`` with its card numbers masked: 13 to 19 digits with a valid check digit."""
     if _LONG.search(text) is None:
         return text
     return _RUN.sub(_mask_run, text)
 
 
 def _mask_run(run: re.Match[str]) -> str:
-    """Groups of digits with what may be a card number masked, wherever among them it begins and ends."""
+    """Groups of digits with every possible card number among them masked."""
     groups = _SEPARATOR.split(run[0])
     digits = "".join(groups)
     bounds = [0, *accumulate(map(len, groups))]
@@ -72,19 +72,19 @@ def _mask_run(run: re.Match[str]) -> str:
 
 
 def luhn(digits: str) -> bool:
-    """Whether the check digit at the end of a card number is right (ISO/IEC 7812)."""
+    """Whether the check digit of a card number is valid (ISO/IEC 7812)."""
     total = sum(map(int, digits[-1::-2])) + sum(_DOUBLED[int(digit)] for digit in digits[-2::-2])
     return total % 10 == 0
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Whether a member of this name holds a secret, as ``usr_pass``, ``x-api-key`` and ``DMUIToken`` do."""
+    """Whether a member of this name is a secret, such as ``usr_pass``, ``x-api-key`` and ``DMUIToken``."""
     return _SECRET.fullmatch(name) is not None
 
 
 def mask_secrets(value: Any) -> Any:
-    """A copy of a JSON-like ``value`` in which members with secret names read ``***``, at every depth."""
+    """A copy of a JSON-like ``value`` with ``***`` for members with secret names, at every depth."""
     if isinstance(value, dict):
         return {name: HIDDEN if _names_secret(name) else mask_secrets(member) for name, member in value.items()}
     if value.__class__ is list:

@@ -1,4 +1,4 @@
-"""What a person changes while the service runs: kept in the store, typed, changed by the member (http-api 6.2)."""
+"""Settings that a person changes while the service runs (docs/reference/http-interface.md#service-settings)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.secrets import Secrets
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
@@ -19,7 +19,7 @@ Line = Annotated[str, Meta(max_length=1000)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of the service, by the names that clients of the interface know."""
+    """The settings of the service, with the names of the interface."""
 
     supmail: Annotated[Line, Meta(description="Mail address of whoever helps")] = ""
     logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
@@ -43,19 +43,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OTHER_SPELLINGS = {"extaccess": "extAccess"}
-"""Members that clients write otherwise than they read them (http-api 6.3)."""
+"""Members whose name in a request differs from the one in an answer."""
 
 SECRET = "token"
 LONGEST_SECRET = 1000
 
 _KEEPS_WHEN_EMPTY = frozenset({SECRET, "logdays", "packdays", "paydays", "pf_charcount", "pf_charwidth"})
-"""Members that an empty text leaves as they are: numbers, and the secret, which pages never get to send back."""
+"""Members that an empty text does not change: numbers, and the secret, which pages do not get."""
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class ServiceSettings:
-    """The settings as they are now, and the way to change them."""
+    """The current settings, and their changes."""
 
     def __init__(self, store: IStore, secrets: Secrets) -> None:
         self._row = SettingRow(store, "service", Settings, Settings())
@@ -70,11 +70,11 @@ class ServiceSettings:
 
     @property
     def now(self) -> Settings:
-        """The settings; ``token`` is sealed in them."""
+        """The settings, with ``token`` sealed."""
         return self._row.value
 
     async def kept(self) -> Settings:
-        """The settings as the store has them now, whoever changed them.
+        """The settings in the store, which another process may have changed.
 
         :raises StoreFailed: when they cannot be read.
         """
@@ -82,27 +82,26 @@ class ServiceSettings:
 
     @property
     def token(self) -> str:
-        """The token in the clear, empty when there is none.
+        """The token in clear, empty when there is none.
 
         :raises SecretsError: when the key of the secrets is missing.
         """
         return self._secrets.read(self.now.token, SECRET) if self.now.token else ""
 
     def check(self, changes: Mapping[str, Any]) -> Settings:
-        """The settings as ``changes`` would make them; the token is in the clear there.
+        """The settings after ``changes``, with the token in clear.
 
-        :raises BadSettings: with the name of the member that does not fit.
+        :raises BadSettings: with the name of the invalid member.
         """
         return _changed(self.now, _read(changes))
 
     async def change(self, changes: Mapping[str, Any]) -> Settings:
-        """Take over the members of ``changes`` that are settings; what is not named stays as it was.
+        """Change the members of ``changes`` that are settings; the others stay as they are.
 
-        Numbers may be spelled as text and booleans as ``"1"`` or ``1``; `None`, and ``""`` for a number, is not
-        named; names that nobody knows are passed over (http-api 0.3.12 to 0.3.14). ``pf_del_custom`` true takes
-        the shop's own form away.
+        Numbers may be texts and booleans ``"1"`` or ``1``; `None`, and ``""`` for a number, counts as absent; unknown
+        names are ignored. ``pf_del_custom`` true removes the shop's own form.
 
-        :raises BadSettings: with the name of the member that does not fit; then nothing is changed.
+        :raises BadSettings: with the name of the invalid member; then nothing is changed.
         :raises SecretsError: when the token cannot be sealed.
         :raises StoreFailed: when the store does not confirm it.
         """
@@ -114,7 +113,7 @@ class ServiceSettings:
 
 
 def _read(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that are to be changed, by our own names."""
+    """The members to change, with the names of `Settings`."""
     read: dict[str, Any] = {}
     for given, value in changes.items():
         name = OTHER_SPELLINGS.get(given, given)
@@ -128,7 +127,7 @@ def _read(changes: Mapping[str, Any]) -> dict[str, Any]:
     if _true(changes.get("pf_del_custom")):
         read["pf_custom"] = ""
     elif not read.get("pf_custom", "?"):
-        # Clients send it empty with every change; only the line above takes a form away.
+        # Clients send it empty with every change; only ``pf_del_custom`` removes the form.
         del read["pf_custom"]
     return read
 
@@ -142,7 +141,7 @@ def _changed(settings: Settings, read: Mapping[str, Any]) -> Settings:
     for name, value in members.items():
         default = getattr(_DEFAULTS, name)
         if isinstance(default, bool) and isinstance(value, str):
-            # An empty one is what some clients write for no.
+            # Some clients send an empty text for false.
             members[name] = _BOOLEANS.get(value.strip().lower() or "0", value)
         elif isinstance(default, str) and not isinstance(value, str):
             raise BadSettings(name, "a text is expected")

@@ -1,6 +1,6 @@
-"""What is counted on the way of every task: how many, how they ended, how long they took and waited.
+"""Counters of tasks: how many, how they ended, how long they took and waited.
 
-Two look-ups and four additions for a task; everything else that `/metrics` tells is asked when somebody looks
+They cost two look-ups and four additions per task. All other figures of `/metrics` are collected on request
 (`dmtwisted.metrics`).
 """
 
@@ -15,14 +15,14 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 KINDS = {TYPE_FISCAL: "fiscal", TYPE_LOOKUP: "lookup", TYPE_PAY: "pay", TYPE_DOC: "doc"}
 BATCH, OTHER = "pkg", "other"
-"""Kinds of tasks, as they are told."""
+"""Kinds of tasks, as labels."""
 
 MOST_TASK, MOST_SERIES = 99, 2000
-"""The greatest number of a task that is told, and how many combinations are kept apart: callers choose both."""
+"""Limits of task numbers and of combinations that are counted separately, because callers choose both."""
 
 
 class Durations:
-    """How often something took how long."""
+    """A histogram of durations."""
 
     __slots__ = ("classes", "total")
 
@@ -31,7 +31,7 @@ class Durations:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """It took so many seconds."""
+        """Count a duration."""
         self.classes[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
@@ -41,14 +41,14 @@ class Tally:
 
     def __init__(self) -> None:
         self.tasks: dict[tuple[str, int, int], int] = {}
-        """How many tasks by kind, number and result; -1 stands for a number that is no task's."""
+        """How many tasks by kind, number and result; -1 stands for an unknown number."""
         self.took: dict[str, Durations] = {}
         """How long tasks took, by kind."""
         self.waited: dict[str, Durations] = {}
         """How long tasks waited for their turn, by the kind of the device."""
 
     def ended(self, type: int, batch: bool, task: int, res: int, seconds: float) -> None:
-        """A task was answered with ``res`` after so many seconds."""
+        """A task was answered with ``res``."""
         kind = BATCH if batch else KINDS.get(type, OTHER)
         key = kind, task, res
         known = self.tasks.get(key)
@@ -61,7 +61,7 @@ class Tally:
         took.add(seconds)
 
     def _new(self, key: tuple[str, int, int]) -> tuple[int, tuple[str, int, int]]:
-        """A combination that was not there before; of too many the rest are counted together."""
+        """A new combination; beyond the limit all of them are counted together."""
         kind, task, res = key
         if not 0 <= task <= MOST_TASK:
             key = kind, -1, res
@@ -70,7 +70,7 @@ class Tally:
         return self.tasks.get(key, 0), key
 
     def turn(self, kind: str, seconds: float) -> None:
-        """A task at a device of that kind got its turn after so many seconds."""
+        """A task got its turn at a device of ``kind``."""
         waited = self.waited.get(kind)
         if waited is None:
             waited = self.waited[kind] = Durations()

@@ -1,7 +1,6 @@
 """One task at a time for each device (specification 1.9).
 
-A register refuses whoever comes while it works; printers and terminals let others wait in the order in which
-they came, for a while. Patience is the only difference, so there is one mechanism.
+A busy register refuses the next task at once; printers and terminals let tasks wait for a while, in their order.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ MINI_QUEUE = 15.0
 
 
 class Turns:
-    """Whose turn it is at one device.
+    """The turns of tasks at one device.
 
     :param patience: seconds that a task may wait for its turn; 0 refuses at once.
-    :param own: sees to it that the device is this service's, where others share it; refuses when it is not.
+    :param own: takes the device over where several services share it; refuses when another service owns it.
     """
 
     def __init__(
@@ -36,28 +35,28 @@ class Turns:
         return self._lock.locked
 
     def turn(self) -> DeferredLock:
-        """The device is the caller's alone inside of ``async with turns.turn()``, however long that takes to come.
+        """Within ``async with turns.turn()`` no other task has the device; the turn may take long to come.
 
-        For what is no task: only task endpoints answer 1105 (specification 1.9).
+        For work that is not a task: only task endpoints answer 1105 (specification 1.9).
         """
-        # The lock as it is. Around it, a generator could be collected before the coroutine that stands inside of it,
-        # and closing that coroutine would then end in "generator didn't stop after athrow()".
+        # The lock itself: a generator around it could be collected before the coroutine inside, and closing that
+        # coroutine would then end in "generator didn't stop after athrow()".
         return self._lock
 
     def owned(self) -> DeferredLock | _Owned:
-        """As `turn`, and the device is this service's, where others share it.
+        """As `turn`, and this service owns the device.
 
-        :raises Refused: 1105, on the way in, when another service has it.
+        :raises Refused: 1105, on entry, when another service owns it.
         """
         return self._lock if self._own is None else _Owned(self._lock, self._own)
 
     async def take(self) -> None:
-        """Begin the turn of a task; whoever took it gives it back.
+        """Begin the turn of a task; the caller gives it back.
 
-        :raises Refused: 1105 when the device is busy and stays so for the whole patience, or another service has it.
+        :raises Refused: 1105 when the device stays busy for the whole patience, or another service owns it.
         """
         if not self._lock.locked:
-            # Ours at once: there is nothing to wait for, and this is on the way of every sale.
+            # Without waiting for a Deferred: every sale comes here.
             self._lock.acquire()
         elif not self._patience:
             raise Refused(Res.DEVICE_BUSY)
@@ -74,12 +73,12 @@ class Turns:
                 raise
 
     def give_back(self) -> None:
-        """End the turn; the one who has waited longest is next."""
+        """End the turn; the task that has waited longest is next."""
         self._lock.release()
 
 
 class _Owned:
-    """A turn at a device that has to be ours."""
+    """A turn at a device that this service has to own."""
 
     def __init__(self, lock: DeferredLock, own: Callable[[], Awaitable[None]]) -> None:
         self._lock, self._own = lock, own

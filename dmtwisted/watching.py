@@ -1,8 +1,8 @@
-"""How the devices stand, looked at while somebody wants to know, and told when it is not as it was before.
+"""Changes in the state of devices, published as events while there is a listener.
 
-Devices do not call out by themselves: a printer's late verdict, a register that went offline, a terminal that waits
-for a card show in their state. So while somebody listens every device is looked at now and then, and at once when one
-of its tasks has ended. When nobody listens nothing is looked at.
+Devices send no events: a printer's late result, a register that went offline and a terminal that waits for a card
+show in their state only. So while there is a listener the state of every device is read from time to time, and at
+once after each of its tasks.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER
+from dmtwisted.devices.devices import Device, Devices, TerminalDevice
+from dmtwisted.devices.driver import PRINTER, REGISTER
 from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.terminals.interface import TerminalProgress
+from dmtwisted.terminals.service import TerminalService
 
 PAUSE = 3.0
-"""Seconds between two looks at every device: each look asks the store about printers and terminals."""
+"""Seconds between two readings of every device; each one queries the store for printers and terminals."""
 
 
 async def state_of(device: Device) -> dict[str, Any]:
-    """How ``device`` stands, and whether a task is under way.
+    """The state of ``device``, and whether a task is running.
 
-    :raises StoreFailed: when the store cannot tell.
+    :raises StoreFailed: when the store cannot be read.
     """
     return {"busy": device.turns.busy, **await device.built.state()}
 
 
 class Watching:
-    """Looks at the devices between `start` and `stop`, and publishes what is new."""
+    """Reads the state of devices between `start` and `stop`, and publishes changes."""
 
     log = Logger()
 
@@ -44,19 +46,19 @@ class Watching:
         self._known: dict[str, bytes] = {}
         self._jobs: dict[str, object] = {}
         self._offline: dict[str, bool] = {}
-        self._progress: dict[str, tuple[Any, Callable[[], None]]] = {}
+        self._progress: dict[str, tuple[TerminalService, Callable[[], None]]] = {}
         self._next: IDelayedCall | None = None
         self._watching = False
 
     def start(self) -> None:
-        """Look on from now on; what is found first is nothing new."""
+        """Begin; the first state of a device is not a change."""
         if not self._watching:
             self._watching = True
             self._events.listen(self._heard)
             self._sweep(first=True)
 
     def stop(self) -> None:
-        """Look on no more."""
+        """End."""
         if not self._watching:
             return
         self._watching = False
@@ -75,7 +77,7 @@ class Watching:
         if event.kind in ("task_begun", "task_ended"):
             for device in self._devices:
                 if device.name == event.data["device"]:
-                    # Whoever told of it may still hold the device's turn: it is looked at in a moment.
+                    # The task may still hold the device's turn, so the state is read a moment later.
                     self._clock.callLater(0, self._look, device.row.dev_id)
 
     def _sweep(self, first: bool = False) -> None:
@@ -97,7 +99,7 @@ class Watching:
     def _look(self, dev_id: str, first: bool = False) -> None:
         if self._watching:
             Deferred.fromCoroutine(self._looked(dev_id, first)).addErrback(
-                lambda failure: self.log.failure("a device could not be looked at", failure)
+                lambda failure: self.log.failure("the state of a device could not be read", failure)
             )
 
     async def _looked(self, dev_id: str, first: bool) -> None:
@@ -106,9 +108,8 @@ class Watching:
             self._follow(device)
             state = await state_of(device)
         except (Refused, StoreFailed):
-            # It is gone, or the store is; the next look tells.
+            # The device or the store is gone; the next reading finds out.
             return
-        told = {"device": device.name, "dev_id": dev_id, "kind": device.kind, "state": state}
         encoded = msgspec.json.encode([device.name, state])
         before = self._known.get(dev_id)
         if not self._watching or encoded == before:
@@ -120,23 +121,23 @@ class Watching:
         self._offline[dev_id] = offline
         if first:
             return
-        self._events.publish("device", **told)
+        self._events.publish("device", device=device.name, dev_id=dev_id, kind=device.kind, state=state)
         if device.kind == PRINTER and job != had and job is not None:
             self._events.publish("job", device=device.name, dev_id=dev_id, job=job)
         if device.kind == REGISTER and offline != was:
             self._events.publish("offline", device=device.name, dev_id=dev_id, offline=offline)
 
     def _follow(self, device: Device) -> None:
-        """Hear of the progress of a terminal; a device that was set up anew is another one to listen to."""
-        built, followed = device.built, self._progress.get(device.row.dev_id)
-        watch = getattr(built, "watch", None)
-        if watch is None or (followed is not None and followed[0] is built):
+        """Follow the progress of a terminal; a device that was built again has another service to follow."""
+        followed = self._progress.get(device.row.dev_id)
+        if not isinstance(device, TerminalDevice) or (followed is not None and followed[0] is device.built):
             return
         if followed is not None:
             followed[1]()
-        self._progress[device.row.dev_id] = built, watch(partial(self._progressed, device.row.dev_id))
+        unwatch = device.built.watch(partial(self._progressed, device.row.dev_id))
+        self._progress[device.row.dev_id] = device.built, unwatch
 
-    def _progressed(self, dev_id: str, progress: Any) -> None:
+    def _progressed(self, dev_id: str, progress: TerminalProgress) -> None:
         try:
             name = self._devices.by_id(dev_id).name
         except Refused:

@@ -209,7 +209,7 @@ class BatchCase(SynchronousTestCase):
 
     def settle_pay(self, row: OperationRow, approved: bool) -> None:
         """A person says how an operation of the terminal ended."""
-        service = self.shop.core.devices.by_name("pos").built
+        service = self.shop.built("pos")
         self.wait(Deferred.fromCoroutine(service.settle(row, approved)))
 
     def settle(self, n: int) -> Refused | None:

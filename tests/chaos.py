@@ -32,8 +32,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.mortal import Mortal
 from dmtwisted.conformance.nexo_stand import POI, nexo_driver
 from dmtwisted.conformance.stands import STANDS
-from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import TERMINAL, Driver, Surroundings
+from dmtwisted.devices.devices import Devices, TerminalDevice, usable
+from dmtwisted.devices.driver import TERMINAL, Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Res
 from dmtwisted.store.sqlite.memory import MemoryStore
@@ -273,8 +273,7 @@ class CounterDesk:
     @property
     def service(self) -> TerminalService:
         """The terminal's service, as it is now."""
-        built: TerminalService = self.devices.by_name("pos").built
-        return built
+        return usable(self.devices.by_name("pos"), TerminalDevice).built
 
     def asked(self, label: str, kopecks: int) -> Deferred[bytes]:
         """The answer that is due for a payment, as a till sends it: again and again under one label."""

@@ -16,7 +16,8 @@ from twisted.logger import globalLogBeginner
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, encode, key_of
 from dmtwisted.conformance.stands import STANDS
 from dmtwisted.conformance.suite import MODULES, Report, checks_of, report, stands_of
-from dmtwisted.devices.drivers import Driver, find_drivers
+from dmtwisted.devices.driver import Driver
+from dmtwisted.devices.drivers import find_drivers
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "dmtwisted" / "conformance" / "levels.json"

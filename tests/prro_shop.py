@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.core import Core
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.registers.drivers.prro import driver
 from protocols.fiscal.client import Exchange
 from protocols.fiscal.crypto.authority import Authority, Identity

@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import Config, ServiceConfig
 from dmtwisted.core import Core
+from dmtwisted.devices.devices import Unusable, UnusableDevice
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 
@@ -97,6 +98,16 @@ class Shop:
         """One more training register."""
         adding = self.core.devices.add(name, "register", "training", {})
         self._case.successResultOf(Deferred.fromCoroutine(adding))
+
+    def built(self, device: str = "test") -> Any:
+        """What the driver of a device built, for tests that look inside."""
+        return self.core.devices.by_name(device).built
+
+    def make_unusable(self, device: str, why: str) -> None:
+        """Put a device into the state of one that could not be built."""
+        devices = self.core.devices
+        was = devices.by_name(device)
+        devices._keep(UnusableDevice(was.row, was.driver, was.turns, was.settings, Unusable(why)))
 
     def settings(self, device: str = "test", **changes: Any) -> None:
         """Change settings of a device."""

@@ -20,7 +20,7 @@ from dmtwisted.access.passwords import LONGEST, Passwords
 from dmtwisted.access.throttle import ALL, EACH, Throttle
 from dmtwisted.clock import ServiceClock
 from dmtwisted.config import ConfigError, ServerConfig, load
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.hardened import BadList, Circle
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed

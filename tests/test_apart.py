@@ -10,7 +10,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from dmtwisted.clock import ServiceClock
 from dmtwisted.registers.key_opening import WORK, Opened, Upload, work
 from dmtwisted.system.apart import apart
 from tests.prro_shop import container, keys
@@ -84,7 +83,7 @@ class KeyOpeningTests(SynchronousTestCase):
     def test_tests_do_it_at_once(self) -> None:
         """A reactor without processes does the work itself."""
         upload = msgspec.json.encode(Upload(b"no key", "", []))
-        told = self.successResultOf(Deferred.fromCoroutine(ServiceClock(Clock()).apart(WORK, upload, 1)))
+        told = self.successResultOf(Deferred.fromCoroutine(apart(Clock(), WORK, upload, 1)))
         assert told is not None
         self.assertTrue(msgspec.json.decode(told, type=Opened).why)
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from twisted.internet.defer import Deferred
 
+from dmtwisted import backups
 from dmtwisted.backups import BackupProgress, Backups, Order
 from dmtwisted.config import BACKUPS as FOLDER
 from dmtwisted.store.carry.archive import FORMAT, Manifest, read_manifest, write_archive
@@ -133,11 +134,11 @@ class MakingTests(BackupCase):
         self.ended: Deferred[bytes | None] = Deferred()
         self.heard: Any = None
 
-        def apart(work: str, given: bytes, patience: float, told: Any = None) -> Deferred[bytes | None]:
-            self.heard = told
+        def apart(reactor: Any, work: str, given: bytes, wait: float, heard: Any) -> Deferred[bytes | None]:
+            self.heard = heard
             return self.ended
 
-        self.patch(self.shop.core.clock, "apart", apart)
+        self.patch(backups, "apart", apart)
 
     def test_progress(self) -> None:
         """How far it is goes out as events, noise does not; a second one meanwhile is refused."""

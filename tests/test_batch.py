@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from tests.batch_desk import Answer, BatchCase, sale
 from tests.shop import sale as cash_receipt

@@ -227,7 +227,7 @@ class FiscalFaultTests(BatchCase):
         self.assertAnswer(answer, 0)
         self.assertTrue(answer["info"]["isoffline"])
         self.assertEqual(self.sell("away")["task_status"], 2)
-        self.wait(Deferred.fromCoroutine(self.shop.core.devices.by_name("test").built.go_online("uk")))
+        self.wait(Deferred.fromCoroutine(self.shop.built().go_online("uk")))
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_answer_lost(self) -> None:

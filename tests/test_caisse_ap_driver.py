@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.base import LOOK
 from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, _verdict

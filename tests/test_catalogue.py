@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import QueueWay
 from dmtwisted.registers import totals
@@ -260,6 +261,7 @@ def at_the_printer(**rule: Any) -> Scene:
 def unknown_queue(shop: Shop) -> Told:
     """The printer is a queue that the system does not have."""
     device = shop.core.devices.by_name("prn")
+    assert isinstance(device, PrinterDevice)
     device.built.close()
     queue = Queue(UnknownQueue("kitchen"), LineLost(""))
     way = QueueWay(PROFILES["generic-80"], queue)
@@ -566,7 +568,7 @@ def stopped(shop: Shop) -> Told:
     """Somebody wishes that a payment stops while the card is waited for."""
     due = shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
     shop.clock.pump([0.1] * 4)
-    wish = Deferred.fromCoroutine(shop.core.devices.by_name("pos").built.interrupt())
+    wish = Deferred.fromCoroutine(shop.built("pos").interrupt())
     answer = in_time(shop, due)
     assert wish.called
     return answer

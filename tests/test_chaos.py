@@ -9,7 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import TERMINAL, Surroundings, find_drivers
+from dmtwisted.devices.driver import TERMINAL, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver

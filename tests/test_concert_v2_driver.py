@@ -8,7 +8,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.base import LOOK

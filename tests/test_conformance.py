@@ -28,7 +28,8 @@ from dmtwisted.conformance.suite import (
     stands_at,
     stands_of,
 )
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver, find_drivers
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Driver
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.printing.interface import Delivering
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import LineWay

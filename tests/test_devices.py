@@ -17,7 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices import drivers
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import KINDS, BadSettings, Driver, Surroundings, find_drivers
+from dmtwisted.devices.driver import KINDS, BadSettings, Driver, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused
@@ -57,6 +58,16 @@ class Plain:
     def close(self) -> None:
         """Count."""
         self.closed += 1
+
+
+def _built(device: Device) -> Any:
+    """What the driver of ``device`` built, which is a `Plain`."""
+    return device.built
+
+
+def _settings(device: Device) -> Any:
+    """The settings of ``device``, which are `PlainSettings`."""
+    return device.settings
 
 
 class _WithDevices(SynchronousTestCase):
@@ -136,7 +147,7 @@ class AddTests(_WithDevices):
             self.assertEqual(str(UUID(device.row.dev_id)), device.row.dev_id)
             self.assertEqual((device.kind, device.row.driver), (kind, "plain"))
             self.assertEqual(device.settings, PlainSettings("Каса", 1, (Line("a", 9100),)))
-            self.assertIs(device.built.settings, device.settings)
+            self.assertIs(_built(device).settings, device.settings)
         self.assertEqual(len({device.row.dev_id for device in self.devices}), 4)
 
     @promises("2.1.device.3")
@@ -233,7 +244,7 @@ class OpenTests(_WithDevices):
         self.devices.close()
         self.devices = self.house()
         self.assertEqual([device.row for device in self.devices], before)
-        self.assertEqual([device.settings.title for device in self.devices], list(KINDS))
+        self.assertEqual([_settings(device).title for device in self.devices], list(KINDS))
 
     def test_order(self) -> None:
         """Devices are told in the order in which they were made."""
@@ -279,8 +290,8 @@ class UnusableTests(_WithDevices):
         self.assertIsNone(self.done(device.built.resolve()))
         asked = TaskRequest(device=name, type=1, tag="t", source="")
         for doing in (
-            *(device.built.perform(asked, "uk"), device.built.look_up(asked), device.built.check()),
-            *(device.built.go_offline("uk"), device.built.go_online("uk")),
+            *(device.built.perform(asked, "uk"), _built(device).look_up(asked), device.built.check()),
+            *(_built(device).go_offline("uk"), _built(device).go_online("uk")),
         ):
             failed = self.failureResultOf(Deferred.fromCoroutine(doing), Refused)
             assert isinstance(failed.value, Refused)
@@ -380,12 +391,12 @@ class ChangeTests(_WithDevices):
         self.assertEqual(self.refused(self.devices.change(second.row.dev_id, "a", {"copies": 5})), 2002)
         self.assertIs(self.devices.by_name("a"), first)
         self.assertIs(self.devices.by_name("b"), second)
-        self.assertEqual((second.settings.copies, [built.closed for built in self.built]), (2, [0, 0]))
+        self.assertEqual((_settings(second).copies, [built.closed for built in self.built]), (2, [0, 0]))
         self.assertFalse(second.turns.busy)
 
     def test_same_name(self) -> None:
         """A device may be given the name that it has."""
-        self.assertEqual(self.change(self.add("a"), "a", copies=2).settings.copies, 2)
+        self.assertEqual(_settings(self.change(self.add("a"), "a", copies=2)).copies, 2)
 
     def test_bad(self) -> None:
         """A setting or a name that does not fit is refused with its path, and the device stays as it was."""
@@ -395,7 +406,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual(self.bad(self.devices.change(device.row.dev_id, None, {"copy": 1})), "settings.copy")
         self.assertEqual(self.bad(self.devices.change(device.row.dev_id, "", {})), "device")
         self.assertIs(self.devices.by_name("a"), device)
-        self.assertEqual((self.stored(), device.built.closed), (before, 0))
+        self.assertEqual((self.stored(), _built(device).closed), (before, 0))
 
     def test_store_fails(self) -> None:
         """A change that could not be stored leaves the device as it was, and free."""
@@ -405,7 +416,7 @@ class ChangeTests(_WithDevices):
         self.failureResultOf(doing, StoreFailed)
         self.store.broken = False
         self.assertIs(self.devices.by_name("a"), device)
-        self.assertEqual((device.settings.copies, device.built.closed, device.turns.busy), (2, 0, False))
+        self.assertEqual((_settings(device).copies, _built(device).closed, device.turns.busy), (2, 0, False))
         self.change(device, "b", copies=3)
 
     @promises("1.9e.1.2")
@@ -418,9 +429,9 @@ class ChangeTests(_WithDevices):
             self.clock.advance(1000)
             self.assertNoResult(changing)
             self.assertIs(self.devices.by_name(kind), device)
-            self.assertEqual((device.settings.copies, device.built.closed), (1, 0))
+            self.assertEqual((_settings(device).copies, _built(device).closed), (1, 0))
             device.turns.give_back()
-            self.assertEqual(self.successResultOf(changing).settings.copies, 2)
+            self.assertEqual(_settings(self.successResultOf(changing)).copies, 2)
 
     def test_unknown(self) -> None:
         """A device that there is not is neither changed nor removed: 1091."""
@@ -474,7 +485,7 @@ class RemoveTests(_WithDevices):
         self.add("a")
         device = self.add("b")
         self.done(self.devices.remove(device.row.dev_id))
-        self.assertEqual((self.names(), device.built.closed), (["a"], 1))
+        self.assertEqual((self.names(), _built(device).closed), (["a"], 1))
         self.assertRaises(Refused, self.devices.by_name, "b")
         self.assertRaises(Refused, self.devices.by_id, device.row.dev_id)
         self.devices = self.house()
@@ -495,7 +506,7 @@ class RemoveTests(_WithDevices):
         self.failureResultOf(Deferred.fromCoroutine(self.devices.remove(device.row.dev_id)), StoreFailed)
         self.store.broken = False
         self.assertIs(self.devices.by_name("a"), device)
-        self.assertEqual((device.built.closed, device.turns.busy), (0, False))
+        self.assertEqual((_built(device).closed, device.turns.busy), (0, False))
 
 
 class HistoryTests(SynchronousTestCase):
@@ -523,7 +534,7 @@ class HistoryTests(SynchronousTestCase):
             self.assertIn(("test", "register", "training"), made)
             self.assertIn(("prn", "printer", "training"), made)
             self.assertIn(("pos", "terminal", "training"), made)
-            linked = fresh.core.devices.by_name("test").settings.batch
+            linked = _settings(fresh.core.devices.by_name("test")).batch
             self.assertEqual((linked.terminal, linked.printer), ("pos", "prn"))
             self.assertEqual(len(made), len({name for name, _, _ in made}))
             fresh.crash()
@@ -618,7 +629,7 @@ class DriverTests(SynchronousTestCase):
         for kind in ("printer", "terminal"):
             (package / f"{kind}_x.py").write_text(
                 "import msgspec\n"
-                "from dmtwisted.devices.drivers import Driver\n"
+                "from dmtwisted.devices.driver import Driver\n"
                 "class Settings(msgspec.Struct):\n    host: str\n"
                 f"DRIVER = Driver(kind={kind!r}, name='x', title='X', settings=Settings, build=None)\n"
             )

@@ -10,7 +10,7 @@ from uuid import UUID
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res

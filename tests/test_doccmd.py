@@ -21,7 +21,6 @@ from dmtwisted.documents.doccmd import (
     MOST_CODES,
     MOST_ELEMENTS,
     as_data_uri,
-    parse_doccmd,
     read_doccmd,
     read_lines,
     write_doccmd,
@@ -255,9 +254,9 @@ class RefusalTests(Refusals):
             self.assertEqual(len(form), len(commands))
 
     def test_not_json(self) -> None:
-        """A text that is no JSON is refused as such."""
-        for text in ("[", "[{'cmd': 'cut'}]", b"\xff", "[1e999999999]"):
-            refused = self.assertRaises(Refused, parse_doccmd, text)
+        """A document is the array itself; a text is refused, whatever is in it."""
+        for text in ("[", "[{'cmd': 'cut'}]", '[{"cmd": "cut"}]', b"\xff", "[1e999999999]"):
+            refused = self.assertRaises(Refused, read_doccmd, text)
             self.assertIn("doccmd", str(refused.details[0]))
 
 
@@ -429,12 +428,12 @@ class WrittenTests(SynchronousTestCase):
         self.assertTrue(uri.startswith(prefix))
         raw = b64decode(uri.removeprefix(prefix), validate=True)
         self.assertEqual(json.loads(raw.decode())[0], {"cmd": "text", "text": form[0].text, **HEAD})  # type: ignore[union-attr]
-        self.assertEqual(parse_doccmd(raw), form)
+        self.assertEqual(read_doccmd(json.loads(raw)), form)
 
     @given(anything)
     def test_there_and_back(self, form: list[Element]) -> None:
         """Every form, written as JSON and read again, is the same form."""
-        self.assertEqual(parse_doccmd(json.dumps(write_doccmd(form))), form)
+        self.assertEqual(read_doccmd(json.loads(json.dumps(write_doccmd(form)))), form)
 
 
 HEAD: dict[str, Any] = {"align": "center", "bold": True}

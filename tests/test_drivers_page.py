@@ -14,7 +14,8 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted.conformance.desk import Stand
 from dmtwisted.conformance.suite import Report, report, stands_of
-from dmtwisted.devices.drivers import TERMINAL, find_drivers
+from dmtwisted.devices.driver import TERMINAL
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.interface import Approved, Declined, NeverStarted
 from protocols.errors import WireError

@@ -9,7 +9,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.ecr17.driver import _host_time
 from dmtwisted.terminals.ecr17.settings import DRIVER

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import ServerConfig
-from dmtwisted.metrics import METRICS, Page, names
+from dmtwisted.metrics import METRICS, Page
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, MOST_SERIES, Durations, Tally
 from tests.prro_shop import PrroShop
@@ -37,6 +38,12 @@ def samples(text: bytes) -> dict[str, float]:
         assert key not in found, key
         found[key] = float(match[3])
     return found
+
+
+def names() -> Iterable[str]:
+    """Every name that a line can begin with."""
+    for name, (kind, _) in METRICS.items():
+        yield from (f"{name}{ending}" for ending in ("_bucket", "_sum", "_count")) if kind == "histogram" else (name,)
 
 
 class MetricsTests(WebCase):
@@ -219,7 +226,7 @@ class TallyTests(SynchronousTestCase):
         for seconds in (0.0, BOUNDS[0], 0.3, 9999.0):
             durations.add(seconds)
         page = Page()
-        page.tell_durations("dmtwisted_task_seconds", durations, {"kind": "pay"})
+        page.add_durations("dmtwisted_task_seconds", durations, {"kind": "pay"})
         told = samples(bytes(page))
         self.assertEqual(told['dmtwisted_task_seconds_bucket{kind="pay",le="0.001"}'], 2)
         self.assertEqual(told['dmtwisted_task_seconds_bucket{kind="pay",le="0.5"}'], 3)

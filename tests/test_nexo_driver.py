@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.nexo_stand import NO_CERTIFICATE, POI
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.interface import Declined, Order, Task
 from dmtwisted.terminals.journal import operation_of

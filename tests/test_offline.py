@@ -188,7 +188,7 @@ class GoOnlineTests(OfflineCase):
                 made = self.make_offline(230)
                 rules = [{"on": "any", "then": "accept"}] * package + [{"on": "any", "then": then}]
                 self.shop.scenario(*rules)
-                register = self.shop.core.devices.by_name("test").built
+                register = self.shop.built()
                 done = Deferred.fromCoroutine(register.go_online("uk"))
                 self.shop.clock.advance(8)
                 self.failureResultOf(done, Refused)

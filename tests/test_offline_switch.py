@@ -57,7 +57,7 @@ class SwitchCase(SynchronousTestCase):
         state = self.state()
         for name, value in members.items():
             setattr(state, name, value)
-        books = self.shop.core.devices.by_name("test").built._books
+        books = self.shop.built()._books
         books.state, books.stored = state, totals.encode(state)
 
     def is_online(self) -> bool:
@@ -66,7 +66,7 @@ class SwitchCase(SynchronousTestCase):
 
     def go(self, way: str) -> int:
         """Ask the register to go offline or online: 0, or the code of the refusal."""
-        register = self.shop.core.devices.by_name("test").built
+        register = self.shop.built()
         return went(Deferred.fromCoroutine(getattr(register, f"go_{way}")("uk")))
 
     def numbers(self) -> list[str]:
@@ -168,7 +168,7 @@ class SwitchTests(SwitchCase):
 
     def test_told(self) -> None:
         """The register's state has the time since when it is offline, and that it went by itself."""
-        register = self.shop.core.devices.by_name("test").built
+        register = self.shop.built()
         self.shop.scenario(AWAY)
         self.shop.sell()
         told = self.successResultOf(Deferred.fromCoroutine(register.state()))
@@ -235,7 +235,7 @@ class PowerCutTests(SwitchCase):
 
     def come_home(self) -> Any:
         """Why the register does not come home."""
-        going = Deferred.fromCoroutine(self.shop.core.devices.by_name("test").built.go_online("uk"))
+        going = Deferred.fromCoroutine(self.shop.built().go_online("uk"))
         came: list[Any] = []
         going.addErrback(lambda reason: reason.value).addBoth(came.append)
         return came[0]
@@ -293,7 +293,7 @@ class HomecomingTests(SwitchCase):
         served = busy = 0
         # The first try is a minute after it was seen to be away.
         self.shop.clock.pump([1] * 60)
-        while self.shop.core.devices.by_name("test").built.away:
+        while self.shop.built().away:
             answer = self.shop.sell(1)
             served += answer["res"] == 0
             busy += answer["res"] == Res.DEVICE_BUSY.code
@@ -332,7 +332,7 @@ class HomecomingTests(SwitchCase):
         self.away()
         self.shop.scenario({"on": "any", "then": "refuse", "code": "1042", "times": 0})
         self.shop.clock.pump([1] * 62)
-        register = self.shop.core.devices.by_name("test").built
+        register = self.shop.built()
         told = self.successResultOf(Deferred.fromCoroutine(register.state()))
         self.assertIn("blocked", told["offline_error"])
         self.shop.scenario()

@@ -7,7 +7,6 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from dmtwisted.devices.devices import Unusable
 from dmtwisted.printing.service import DELIVERY
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import MINI_QUEUE
@@ -174,7 +173,7 @@ class FailedTests(PaperCase):
         self.rule("lost_after")
         answer = self.sold(headers=ENGLISH)
         self.assertPrinted(answer, 0, 430)
-        self.assertIn("nobody knows whether it was printed", answer["warnings"][0]["wtxt"])
+        self.assertIn("it is unknown whether it was printed", answer["warnings"][0]["wtxt"])
 
     def test_busy(self) -> None:
         """A printer that stays busy: warning 1105 after the mini-queue, and the receipt was made long before."""
@@ -200,7 +199,7 @@ class FailedTests(PaperCase):
 
     def test_unusable(self) -> None:
         """A printer that cannot be built: warning 430 with the reason."""
-        self.shop.core.devices.by_name("prn").built = Unusable("no such port")
+        self.shop.make_unusable("prn", "no such port")
         answer = self.sold()
         self.assertPrinted(answer, 0, 430)
         self.assertIn("no such port", answer["warnings"][0]["wtxt"])
@@ -372,7 +371,7 @@ class SpareTests(PaperCase):
         turns = self.shop.core.devices.by_name("prn").turns
         turns.turn().acquire()
         self.assertPrinted(self.answer(self.selling(), MINI_QUEUE + 1), 1, 1105)
-        self.shop.core.devices.by_name("prn").built = Unusable("no such port")
+        self.shop.make_unusable("prn", "no such port")
         turns.give_back()
         self.assertPrinted(self.sold(), 1, 430)
         self.assertEqual(self.papers("spare"), 3)
@@ -427,7 +426,6 @@ class SpareTests(PaperCase):
     def test_time(self) -> None:
         """Two printers that do not answer take twice the time of one, and no more."""
         for name in ("prn", "spare"):
-            device = self.shop.core.devices.by_name(name)
-            way = device.built._way
+            way = self.shop.built(name)._way
             self.patch(way, "_endpoint", InProcessEndpoint(Played(), self.shop.clock))
         self.assertPrinted(self.answer(self.selling(), 2 * DELIVERY + 0.2), 0, 100, 100)

@@ -10,7 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Unusable
-from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
+from dmtwisted.devices.driver import BadSettings, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.printing.drivers import escpos, star, training
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import PrinterSettings, profile_of, way_of

@@ -20,12 +20,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from dmtwisted.devices.devices import Unusable
+from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.documents.model import Element, Feed, Line, Pair, Qr
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import form_of, job_of
+from dmtwisted.printing.result import _WORDS, Fate, PrintResult, reason_text
 from dmtwisted.printing.service import DELIVERY, PrinterService
-from dmtwisted.printing.told import _WORDS, Told, why
 from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
@@ -167,6 +167,7 @@ class PrintCase(WebCase):
     def install(self, way: IPrinterWay) -> None:
         """Put another way behind `prn`."""
         device = self.shop.core.devices.by_name("prn")
+        assert isinstance(device, PrinterDevice)
         device.built.close()
         core = self.shop.core
         device.built = PrinterService(device.row.n, device.name, core.store, way, core.clock)
@@ -486,7 +487,7 @@ class DeliveryTests(PrintCase):
     def test_accepted(self) -> None:
         """A printer that tells nothing: accepted, when every byte has been taken."""
         self.device("clone", profile="zjiang-80")
-        self.shop.core.devices.by_name("clone").built.printer._mute = True
+        self.shop.built("clone").printer._mute = True
         answer = self.print(lines(3), "clone")
         self.assertEqual((answer["info"]["isprint"], answer["info"]["state"]), (1, "accepted"))
         self.assertIn("рядок 3", self.paper("clone"))
@@ -558,7 +559,7 @@ class DeliveryTests(PrintCase):
                 self.say(b"\xff" * 5000)
 
         self.wire(InProcessEndpoint(Played(Talker), self.shop.clock))
-        self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "не тією мовою")
+        self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "незрозумілі відповіді")
         self.assertNothingWaits()
 
     def test_unplugged_between_two_jobs(self) -> None:
@@ -573,7 +574,9 @@ class DeliveryTests(PrintCase):
         for then in ("lost_before", "lost_after"):
             self.rule(then)
             answer = self.print(lines(1), headers=ENGLISH)
-            self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed: the line broke")
+            self.assertRefused(
+                answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: the connection was lost"
+            )
             self.assertEqual(self.jobs()[0]["state"], "unknown")
             self.assertEqual(self.job(), ("unknown", "обірвалося з’єднання"))
         self.assertEqual(self.paper().count("рядок"), 1)
@@ -669,7 +672,7 @@ class LateTests(PrintCase):
     def test_paper_came_back(self) -> None:
         """The paper ends in the middle: the caller hears it, and with new paper the rest comes out, once."""
         answer = self.short_roll()
-        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed: out of paper")
+        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: out of paper")
         self.assertEqual((self.jobs()[0]["state"], self.job()), ("unknown", ("unknown", "закінчився папір")))
         self.run_for(20)
         self.printer.load_paper()
@@ -969,11 +972,10 @@ class ReprintTests(PrintCase):
         """A printer that cannot be built: 409 with the reason; one that is gone: 404."""
         n = self.print(lines(1))["info"]["job"]
         device = self.shop.core.devices.by_name("prn")
-        built = device.built
-        device.built = Unusable("no such port")
+        self.shop.make_unusable("prn", "no such port")
         answer = self.reprint(n)
         self.assertEqual((answer.status, answer.json["res"]), (409, 430))
-        device.built = built
+        self.shop.core.devices._keep(device)
         self.request("DELETE", f"{DEVICES}/{device.row.dev_id}")
         self.assertEqual(self.reprint(n).status, 404)
 
@@ -1219,7 +1221,7 @@ class QueueTests(PrintCase):
         """A job of which the queue lost sight: unknown, res_action 2; its own words stay in the log."""
         self.queue(Verdict(Outcome.UNKNOWN, "the shift of paper"))
         answer = self.print(lines(1), headers=ENGLISH)
-        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "nobody knows whether it was printed")
+        self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed")
         self.assertNotIn("shift", answer["errortxt"])
 
     def test_never_ends(self) -> None:
@@ -1267,11 +1269,14 @@ class WordsTests(SynchronousTestCase):
 
     def texts(self, reason: str) -> list[str]:
         """All that can be said of a reason, in both languages."""
-        told: Sequence[Told] = [Told(1, "not_printed", reason), Told(1, "unknown", reason)]
+        told: Sequence[PrintResult] = [PrintResult(1, "not_printed", reason), PrintResult(1, "unknown", reason)]
         return [
             text.lower()
             for language in ("uk", "en")
-            for text in (why(reason, language), *(each.refused().errortxt(language) for each in told))
+            for text in (
+                reason_text(reason).for_language(language),
+                *(each.refused().errortxt(language) for each in told),
+            )
         ]
 
     def test_stems(self) -> None:
@@ -1280,7 +1285,7 @@ class WordsTests(SynchronousTestCase):
             for text in self.texts(reason):
                 found = {stem for stem in STEMS if stem in text}
                 self.assertLessEqual(found, {"папір", "paper"} if reason == "paper" else set(), text)
-        for warning in Told(1, "printed", "", 3, ("too-wide", "no-drawer", "hat"), False).warnings("en"):
+        for warning in PrintResult(1, "printed", "", 3, ("too-wide", "no-drawer", "hat"), False).warnings("en"):
             self.assertEqual([stem for stem in STEMS if stem in warning.wtxt], [])
 
     def test_causes(self) -> None:
@@ -1292,7 +1297,7 @@ class WordsTests(SynchronousTestCase):
 
     def test_actions(self) -> None:
         """res_action: 2 when nobody knows, 1 where a repeat can help, 3 where a person has to do something."""
-        cases = [
+        cases: list[tuple[Fate, str, int, int]] = [
             ("unknown", "lost", 430, 2),
             ("unknown", "cancelled", 430, 2),
             ("unknown", "unreachable", 430, 2),
@@ -1305,5 +1310,5 @@ class WordsTests(SynchronousTestCase):
             ("not_printed", "no_queue", 1016, 3),
         ]
         for fate, reason, code, action in cases:
-            refused = Told(1, fate, reason).refused()  # type: ignore[arg-type]
+            refused = PrintResult(1, fate, reason).refused()
             self.assertEqual((refused.res.code, int(refused.action)), (code, action), (fate, reason))

@@ -15,7 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from dmtwisted.clock import KYIV
-from dmtwisted.devices.drivers import BadSettings, Surroundings, find_drivers
+from dmtwisted.devices.driver import BadSettings, Surroundings
+from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel

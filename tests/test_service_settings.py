@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from twisted.internet.defer import Deferred
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings, Settings
 from dmtwisted.store.sqlite.memory import MemoryStore

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted import __version__
 from dmtwisted.config import ServerConfig
+from dmtwisted.devices.devices import register_settings
 from tests.specification import promises
 from tests.test_sessions import DRIVERS, PASSWORD, SETTINGS, AccessCase
 from web.site import Door
@@ -100,7 +101,7 @@ class SettingsTests(AccessCase):
         """Print forms that are set for all go to every register, the next one too; the rest stays."""
         self.shop.settings(shopname="Кава", pf_image=True)
         self.assertEqual(self.change(pf_astext="1", pf_charcount="32"), DONE)
-        settings = self.shop.core.devices.by_name("test").settings
+        settings = register_settings(self.shop.core.devices.by_name("test"))
         self.assertEqual((settings.pf_text, settings.pf_charcount), (True, 32))
         self.assertEqual((settings.pf_image, settings.shopname), (True, "Кава"))
         self.open_shift()
@@ -111,13 +112,13 @@ class SettingsTests(AccessCase):
     def test_custom_form(self) -> None:
         """A form of the shop's own goes to every register; one that cannot be read changes nothing."""
         self.assertEqual(self.change(pf_custom="%center Дякуємо!\n%receipt"), DONE)
-        self.assertIn("Дякуємо", self.shop.core.devices.by_name("test").settings.template)
+        self.assertIn("Дякуємо", register_settings(self.shop.core.devices.by_name("test")).template)
         self.assertIn("pf_custom", self.refusal({"pf_custom": "{{ broken", "logdays": 9}))
-        self.assertIn("Дякуємо", self.shop.core.devices.by_name("test").settings.template)
+        self.assertIn("Дякуємо", register_settings(self.shop.core.devices.by_name("test")).template)
         self.assertEqual(self.change(pf_custom=""), DONE)
         self.assertTrue(self.settings()["pf_is_custom"])
         self.assertEqual(self.change(pf_del_custom=True, pf_custom=""), DONE)
-        self.assertEqual(self.shop.core.devices.by_name("test").settings.template, "")
+        self.assertEqual(register_settings(self.shop.core.devices.by_name("test")).template, "")
 
     def test_log(self) -> None:
         """Neither passwords nor tokens nor keys come into the log, debug included."""

@@ -17,7 +17,7 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.commands import signer as command
 from dmtwisted.commands.signer import Agent, NotStarted, SignerOptions, signer_in, start, token_in
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.agent_key import ASK_AGAIN_S, AgentKey
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.register import to_agent

@@ -191,8 +191,8 @@ class DiagnosticsTests(SupportCase):
         self.shop.store.broken = True
         files = self.bundle()
         self.shop.store.broken = False
-        self.assertIn(b"it cannot be told", files["database.json"])
-        self.assertIn(b"it cannot be told", files["unfinished.json"])
+        self.assertIn(b"it cannot be read", files["database.json"])
+        self.assertIn(b"it cannot be read", files["unfinished.json"])
         self.assertIn(b"there is no driver gone", files["devices.json"])
 
 

@@ -15,6 +15,7 @@ from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.saga import Step, saga_of
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.core import Core
+from dmtwisted.devices.devices import PrinterDevice, TerminalDevice, usable
 from dmtwisted.documents.model import Line
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.results import Refused, Res
@@ -211,7 +212,7 @@ class UnfinishedTests(_TakeoverCase, TestCase):
         [row] = await self.rows(second, PAYMENT)
         async with second.devices.by_name("pos").turns.owned():
             # A person who looked at the slip.
-            await second.devices.by_name("pos").built.settle(row, False)
+            await usable(second.devices.by_name("pos"), TerminalDevice).built.settle(row, False)
         await self.end(second)
         await self.back(wire, store, pos.row.n)
         # As the page of devices asks, outside of any task.
@@ -225,7 +226,7 @@ class UnfinishedTests(_TakeoverCase, TestCase):
         printer = first.devices.by_name("prn")
         patched = self.patch(store, "conclude", self.away)
         async with printer.turns.owned():
-            self.assertFalse((await printer.built.print([Line("Кава")])).stored)
+            self.assertFalse((await usable(printer, PrinterDevice).built.print([Line("Кава")])).stored)
         patched.restore()
         await self.end(first)
         await self.takes(second, "prn")

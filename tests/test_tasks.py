@@ -656,7 +656,7 @@ class RootTests(_Day):
         answer = self.execute(sale("t"), headers=[("X-Request-Id", "bug-1")])
         self.assertEqual([answer[name] for name in ("res", "res_action", "tag", "info")], [1016, 3, "t", {}])
         self.assertNotIn("a bug", answer["errortxt"])
-        self.assertIn("[bug-1] a fault of ours", log.getvalue())
+        self.assertIn("[bug-1] an internal error", log.getvalue())
         self.assertIn("RuntimeError: a bug", log.getvalue())
         self.assertEqual([failure.type for failure in self.flushLoggedErrors()], [RuntimeError])
         self.assertEqual(self.execute({"device": "test", "tag": "t"})["res"], 1058)

@@ -6,7 +6,6 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from dmtwisted.devices.devices import Unusable
 from tests.shop import Shop
 from tests.specification import promises
 from tests.terminal_matrix import shows
@@ -127,8 +126,7 @@ class ServiceMethodTests(PosWebCase):
 
     def test_unusable(self) -> None:
         """A terminal that cannot be used says why: 430."""
-        device = self.shop.core.devices.by_name("pos")
-        device.built = Unusable("its settings do not fit")
+        self.shop.make_unusable("pos", "its settings do not fit")
         answer = self.ask("bankping")
         self.assertEqual((answer["res"], "settings do not fit" in answer["errortxt"]), (430, True))
 

@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import BadSettings, Surroundings
+from dmtwisted.devices.driver import BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow

@@ -14,7 +14,7 @@ from dmtwisted.access.tls_orders import Order, Told, ordered
 from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from web.answers import json_answer, not_found, plain_answer
 from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form

@@ -13,9 +13,10 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
+from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from protocols.simulators.ledger import Entry
@@ -158,21 +159,21 @@ class DeviceApi:
     async def tax_objects(self, request: IRequest, dev_id: str) -> bytes:
         """The outlets and registers that the tax service lists for the owner of a register's key."""
         built = self._devices.by_id(dev_id).built
-        if not hasattr(built, "tax_objects"):
+        if not isinstance(built, TaxServiceRegister):
             raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
         return json_answer(request, 200, Outlets(await built.tax_objects()))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:
         """Put a register offline: it numbers its documents itself."""
-        return await lasting(self._change_mode(request, dev_id, "go_offline"))
+        return await lasting(self._change_mode(request, dev_id, offline=True))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-online", methods=["POST"])
     async def go_online(self, request: IRequest, dev_id: str) -> bytes:
         """Send the offline documents of a register, and put it online."""
-        return await lasting(self._change_mode(request, dev_id, "go_online"))
+        return await lasting(self._change_mode(request, dev_id, offline=False))
 
-    async def _change_mode(self, request: IRequest, dev_id: str, way: str) -> bytes:
+    async def _change_mode(self, request: IRequest, dev_id: str, offline: bool) -> bytes:
         async with self._devices.by_id(dev_id).turns.owned():
             device = self._devices.by_id(dev_id)
             if device.kind != REGISTER:
@@ -180,7 +181,8 @@ class DeviceApi:
             state = await device.built.state()
             if state.get("docno") == 0 and "error" not in state:
                 raise Refused(Res.REGISTER_NOT_IN_USE, dev_id)
-            await getattr(device.built, way)(language_of(request, self.default_language))
+            change = device.built.go_offline if offline else device.built.go_online
+            await change(language_of(request, self.default_language))
         return json_answer(request, 200, ModeChanged(0, "", *msgspec.structs.astuple(await _record(device))))
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])

@@ -9,7 +9,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.clock import span
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 
 PAGE_SIZE, LARGEST_PAGE = 50, 1000
 

@@ -12,12 +12,12 @@ from twisted.web.iweb import IRequest
 from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
 from dmtwisted.clock import stamp17
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, TERMINAL, BadSettings
-from dmtwisted.papers import DEFAULT_PRINTER, Papers, service_of
+from dmtwisted.devices.devices import Device, Devices, PrinterDevice, TerminalDevice, usable
+from dmtwisted.devices.driver import PRINTER, TERMINAL, BadSettings
+from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
-from dmtwisted.printing.told import Fate, Told, why
+from dmtwisted.printing.result import Fate, PrintResult, reason_text
 from dmtwisted.registers.bookkeeping import KIND as RECEIPT
 from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
@@ -143,9 +143,9 @@ class JournalApi:
         row = await self._row(n, JOB)
         device = self._device(row, PRINTER)
 
-        async def again() -> Told:
+        async def again() -> PrintResult:
             async with device.turns.owned():
-                return await (await service_of(self._device(row, PRINTER))).reprint(n)
+                return await usable(self._device(row, PRINTER), PrinterDevice).built.reprint(n)
 
         return await self._printed(request, await lasting(again()))
 
@@ -178,12 +178,13 @@ class JournalApi:
 
         async def settled() -> None:
             async with device.turns.owned():
-                await self._device(row, TERMINAL).built.settle(await self._row(n, "pay"), asked.outcome == "approved")
+                terminal = usable(self._device(row, TERMINAL), TerminalDevice).built
+                await terminal.settle(await self._row(n, "pay"), asked.outcome == "approved")
 
         await lasting(settled())
         return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))
 
-    async def _printed(self, request: IRequest, job: Told) -> bytes:
+    async def _printed(self, request: IRequest, job: PrintResult) -> bytes:
         """The record of a job that is on paper.
 
         :raises Refused: when it is not.
@@ -242,7 +243,7 @@ class JournalApi:
             res=row.res,
             advice=_advice(row, language) or msgspec.UNSET,
             fate=job.fate or "unknown",
-            reason=job.reason and why(job.reason, language),
+            reason=job.reason and reason_text(job.reason).for_language(language),
             paper=job.paper,
             replaces=job.replaces or None,
         )

@@ -9,8 +9,9 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.core import Core
-from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.devices import Devices, RegisterDevice
+from dmtwisted.devices.driver import BadSettings
+from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
 from web.answers import Done
 from web.management import answer_errors, lasting, read_object
@@ -48,7 +49,7 @@ class KeyApi:
 
     async def _load(self, request: IRequest) -> msgspec.Struct:
         device = register_of(self._core, request)
-        if not hasattr(device.built, "load_key"):
+        if not isinstance(device.built, TaxServiceRegister):
             raise Refused(Res.REGISTER_ID_NOT_FOUND, device.row.dev_id)
         return KeyLoaded(signinfo=await _load(device.row.dev_id, self._core.devices, _upload(request)))
 
@@ -66,8 +67,11 @@ async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
             raise
         raise Refused(Res.KEY_IN_USE, device.name) from None
     try:
-        built = devices.by_id(dev_id).built
-        state = await built.state()
+        now = devices.by_id(dev_id)
+        if not isinstance(now, RegisterDevice) or not isinstance(now.built, TaxServiceRegister):
+            raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id)
+        built = now.built
+        state: dict[str, Any] = await built.state()
         if state.get("online_status") and not state.get("shift_status") and (state.get("key_days_left") or 0) > 0:
             # The old key has to send what was made offline; only then it may be replaced.
             raise Refused(Res.REGISTER_OFFLINE, dev_id)

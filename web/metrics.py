@@ -8,7 +8,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from dmtwisted.core import Core
-from dmtwisted.metrics import TYPE, told
+from dmtwisted.metrics import TYPE, render
 from web.answers import answer_later, not_allowed
 
 FRESH = 2.0
@@ -41,7 +41,7 @@ class MetricsPage(Resource):
         mine: Deferred[bytes] = Deferred()
         self._waiting.append(mine)
         if len(self._waiting) == 1:
-            Deferred.fromCoroutine(told(self._core)).addBoth(self._made_now)
+            Deferred.fromCoroutine(render(self._core)).addBoth(self._made_now)
         return await mine
 
     def _made_now(self, made: bytes | Failure) -> None:

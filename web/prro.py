@@ -17,7 +17,8 @@ from twisted.web.iweb import IRequest
 from dmtwisted.clock import stamp14
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, BadSettings, Driver
+from dmtwisted.devices.driver import REGISTER, BadSettings, Driver
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import SecretsError
 from dmtwisted.service_settings import LONGEST_SECRET
@@ -126,7 +127,7 @@ async def row_of(core: Core, device: Device) -> DashboardRow:
     """The dashboard's row of a register (docs/reference/http-interface.md#dashboard)."""
     now = core.clock.now()
     try:
-        state = await device.built.state()
+        state: dict[str, Any] = await device.built.state()
     except StoreFailed as error:
         state = {"error": str(error)}
     is_open = bool(state.get("shift_status"))
@@ -176,7 +177,8 @@ class PrroApi:
         return await answer_in_body(request, self.default_language, self._groups(request))
 
     async def _groups(self, request: IRequest) -> msgspec.Struct:
-        groups = getattr(register_of(self._core, request).settings, "tax_groups", ())
+        settings = register_of(self._core, request).settings
+        groups = settings.tax_groups if isinstance(settings, RegisterSettings) else ()
         found = [GroupRecord(group.code, group.name, group.letter) for group in groups if group.enabled]
         return Groups(fis_groups=found)
 
@@ -185,11 +187,10 @@ class PrroApi:
         for name in device.driver.secrets:
             settings.pop(name, None)
         defaults = self._core.settings.now
-        forms = PrintForms(
-            int(getattr(device.settings, "pf_charcount", defaults.pf_charcount)),
-            defaults.pf_charwidth,
-            *(bool(getattr(device.settings, own, False)) for own in ("pf_text", "pf_image", "pf_pdf")),
-        )
+        own = device.settings
+        if not isinstance(own, RegisterSettings):
+            own = RegisterSettings(pf_charcount=defaults.pf_charcount)
+        forms = PrintForms(own.pf_charcount, defaults.pf_charwidth, own.pf_text, own.pf_image, own.pf_pdf)
         row = msgspec.structs.astuple(await row_of(self._core, device))
         made: msgspec.Struct = RegisterRow(0, "", *row, device.row.driver, forms, settings)
         return made

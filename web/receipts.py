@@ -15,7 +15,7 @@ from twisted.web.iweb import IRequest
 from dmtwisted.answers import Number, amount
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER, BadSettings
+from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.documents import documents
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore

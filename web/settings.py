@@ -16,7 +16,8 @@ from dmtwisted.access.login import LoginChange
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import REGISTER, BadSettings
+from dmtwisted.devices.driver import REGISTER, BadSettings
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.service_settings import Settings
 from web.answers import Done, json_answer
 from web.management import answer_errors, lasting, read_object
@@ -115,7 +116,7 @@ class SettingsApi:
         return [
             device
             for device in self._core.devices
-            if device.kind == REGISTER and hasattr(device.settings, "pf_charcount")
+            if device.kind == REGISTER and isinstance(device.settings, RegisterSettings)
         ]
 
     @app.route("/dm/main/api/v1/dashboard", methods=["GET"])

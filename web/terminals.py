@@ -7,8 +7,6 @@ The service methods are ``GET`` with ``dev_name`` and answer in the shape of a t
 
 from __future__ import annotations
 
-from typing import Any
-
 from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -18,8 +16,8 @@ from twisted.web.server import Request
 
 from dmtwisted.answers import EXECUTED, Answer, refusal, render
 from dmtwisted.clock import ServiceClock, stamp17
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.devices import Device, Devices, TerminalDevice, usable
+from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
@@ -88,7 +86,7 @@ class ServiceMethod(Resource):
 
     async def _ask(self, name: str) -> bytes:
         device = self._devices.by_name(name)
-        terminal = await terminal_of(device)
+        terminal = terminal_of(device)
         if self._name == STATUS:
             return self._answer(device, terminal.status())
         if self._name == LAST:
@@ -99,40 +97,35 @@ class ServiceMethod(Resource):
         if device.turns.busy:
             raise Refused(Res.TERMINAL_BUSY)
         async with device.turns.owned():
-            return self._answer(device, await (await self._again(device)).serve(self._name))
+            return self._answer(device, await self._again(device).serve(self._name))
 
     async def _last(self, device: Device) -> bytes:
         """The last operation. If its outcome is unknown, the terminal is queried first, unless it is busy."""
-        if not (await self._again(device)).at_work:
+        if not self._again(device).at_work:
             async with device.turns.owned():
                 try:
-                    await (await self._again(device)).resolve()
+                    await self._again(device).resolve()
                 except Refused as refused:
                     self.log.info("{device}: {why}", device=device.name, why=str(refused))
-        return await (await self._again(device)).last()
+        return await self._again(device).last()
 
-    async def _again(self, device: Device) -> TerminalService:
-        """The terminal as it is now: it may have been changed meanwhile."""
-        return await terminal_of(self._devices.by_id(device.row.dev_id))
+    def _again(self, device: Device) -> TerminalService:
+        """The terminal as it is now: it may have been changed in the meantime."""
+        return terminal_of(self._devices.by_id(device.row.dev_id))
 
     def _answer(self, device: Device, info: dict[str, object]) -> bytes:
         dt = stamp17(self._clock.now())
         return render(Answer(device=device.name, task_status=EXECUTED, type=TYPE_PAY, task=NO_TASK, dt=dt, info=info))
 
 
-async def terminal_of(device: Device) -> TerminalService:
+def terminal_of(device: Device) -> TerminalService:
     """The service of a terminal.
 
     :raises Refused: 303 when it is another kind of device, 430 when it cannot be used.
     """
     if device.kind != TERMINAL:
         raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, device.row.driver, device.name)
-    built: Any = device.built
-    if not isinstance(built, TerminalService):
-        # The stand-in for a device that cannot be built knows the reason.
-        await built.check()
-        raise Refused(Res.DEVICE_ERROR, device.name)
-    return built
+    return usable(device, TerminalDevice).built
 
 
 class Interrupted(Done, kw_only=True):
@@ -156,6 +149,6 @@ class InterruptApi:
         device = self._devices.by_id(dev_id)
         if device.kind != TERMINAL:
             raise Refused(Res.UNKNOWN_DEVICE, note="only terminals have operations to interrupt")
-        terminal = await terminal_of(device)
+        terminal = terminal_of(device)
         await lasting(terminal.interrupt())
         return json_answer(request, 200, Interrupted(state=terminal.progress.state))

@@ -11,7 +11,7 @@ from twisted.web.iweb import IRequest
 from werkzeug.formparser import FormDataParser
 from werkzeug.http import parse_options_header
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 

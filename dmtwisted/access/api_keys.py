@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
 

@@ -13,7 +13,7 @@ from dmtwisted.access.login_sessions import Sessions
 from dmtwisted.access.passwords import LONGEST, Passwords
 from dmtwisted.access.throttle import Throttle
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
 

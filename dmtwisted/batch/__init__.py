@@ -1,1 +1,1 @@
-"""Batch mode: the card, the receipt and the paper as one act (specification 4.6, http-api 5, docs/batch.md)."""
+"""Batch mode: card payment, receipt and paper as one operation (specification 4.6, docs/batch.md)."""

@@ -1,11 +1,9 @@
-"""The terminal's side of a saga: a terminal known by its number, asked in its turn, and what its journal says."""
+"""The terminal's side of a saga: payments in the terminal's turn, and the terminal's journal."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.devices import Device, Devices, TerminalDevice, usable
+from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State
@@ -14,11 +12,11 @@ from dmtwisted.terminals.journal import KIND, operation_of
 from dmtwisted.terminals.service import Caller, TerminalService
 
 LOOKED_THROUGH = 500
-"""Operations of a terminal among which a payment that shall be taken back has to be."""
+"""A payment can be taken back only if it is among so many of the terminal's latest operations."""
 
 
 class Bank:
-    """The terminals, for whoever began something on one and must find that very one again."""
+    """The terminals of sagas, found again by their numbers."""
 
     def __init__(self, devices: Devices, store: IStore) -> None:
         self._devices, self._store = devices, store
@@ -26,7 +24,7 @@ class Bank:
     def named(self, name: str) -> Device:
         """The terminal that the settings name.
 
-        :raises Refused: 1091 with the name when there is none, 430 when it cannot be used.
+        :raises Refused: 1091 with the name when it does not exist or is not a terminal.
         """
         try:
             device = self._devices.by_name(name)
@@ -37,16 +35,16 @@ class Bank:
         return device
 
     async def ask(self, terminal_n: int, order: Order, caller: Caller) -> Verdict:
-        """Let a terminal do something, when its turn comes.
+        """Send an order to a terminal, in its turn.
 
-        :raises Refused: with ``res_action`` 2 when nobody knows what became of it; else nothing happened.
+        :raises Refused: with ``res_action`` 2 when the outcome is unknown; else nothing happened.
         """
         device = self._numbered(terminal_n)
         if device is None:
             raise Refused(Res.UNKNOWN_DEVICE, note=caller.device)
         await device.turns.take()
         try:
-            service = await self._service(device)
+            service = self._service(device)
             if order.task not in service.driver.capabilities:
                 raise Refused(Res.TASK_NOT_SUPPORTED, order.task)
             _, verdict = await service.pay(order, caller)
@@ -57,17 +55,17 @@ class Bank:
     async def outcome(self, terminal_n: int, label: str) -> Verdict | None:
         """How the operation with this label ended; `None` when it never began.
 
-        A terminal that was deleted, or that cannot be used any more, has left a journal.
+        The journal answers for a terminal that was deleted or cannot be used any more.
 
         :raises Refused: with ``res_action`` 2 when that is not certain now.
         """
         device = self._numbered(terminal_n)
-        if device is None or not isinstance(device.built, TerminalService):
+        if not isinstance(device, TerminalDevice):
             return await self._from_journal(terminal_n, label)
         try:
             await device.turns.take()
             try:
-                return await (await self._service(device)).outcome(label)
+                return await self._service(device).outcome(label)
             finally:
                 device.turns.give_back()
         except Refused as refused:
@@ -83,15 +81,15 @@ class Bank:
         return operation.record.verdict
 
     async def approved_late(self, terminal_n: int, label: str) -> bool:
-        """Whether an operation that was given up turned out to be approved afterwards (terminals.md 3, rule 18)."""
+        """Whether an operation that was given up was approved afterwards (docs/reference/terminals.md#rule-18)."""
         row = await self._store.latest(terminal_n, KIND, label)
         return row is not None and isinstance(operation_of(row).record.verdict, Approved)
 
     async def may_cancel(self, terminal_n: int, label: str, paid: Approved) -> bool:
         """Whether a cancel would mean this operation and no other.
 
-        Numbers of receipts begin anew with every batch of the terminal: after a settlement the number of this one is,
-        or will be, somebody else's (rule 14).
+        A terminal numbers its receipts from the start again after each settlement, so another operation may have the
+        same number then (docs/reference/terminals.md#rule-14).
         """
         if not paid.cancelid:
             return False
@@ -108,17 +106,13 @@ class Bank:
     def _numbered(self, n: int) -> Device | None:
         return next((device for device in self._devices if device.row.n == n), None)
 
-    async def _service(self, device: Device) -> TerminalService:
-        """The terminal as it is now: whoever waited for its turn may have waited for a change."""
-        built: Any = self._devices.by_id(device.row.dev_id).built
-        if not isinstance(built, TerminalService):
-            await built.check()
-            raise Refused(Res.UNKNOWN_DEVICE, note=device.name)
-        return built
+    def _service(self, device: Device) -> TerminalService:
+        """The terminal as it is now: it may have been changed while its turn was waited for."""
+        return usable(self._devices.by_id(device.row.dev_id), TerminalDevice).built
 
 
 def open_still(refused: Refused) -> Refused:
-    """``refused`` as it is told while money may lie at the terminal: the same tag goes on from here."""
+    """``refused`` while the terminal may have money: a repeat of the same tag goes on from here."""
     return Refused(
         refused.res,
         *refused.details,

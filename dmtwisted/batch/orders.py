@@ -1,4 +1,4 @@
-"""What batch mode makes of a request: an order for the terminal, and a receipt with the card's data (http-api 5)."""
+"""The parts of a request in batch mode: an order for the terminal, and a receipt with the card's data."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dmtwisted.terminals.interface import Approved, Order, Task
 
 
 def fingerprint(request: TaskRequest) -> bytes:
-    """What tells a repeat of a request from another one under the same tag."""
+    """Equal for a repeat of a request, different for another request with the same tag."""
     return msgspec.msgpack.encode((request.fiscal, request.pay))
 
 
 def asks_only(request: TaskRequest, first: TaskRequest) -> bool:
-    """Whether ``request`` only wants to hear what became of ``first``, which has its tag (http-api 2.20)."""
+    """Whether ``request`` only asks for the result of ``first``, which has the same tag."""
     fiscal = request.fiscal
     return fiscal is None or (fiscal.task in (None, first.task) and not (fiscal.receipt or fiscal.cash))
 
 
 def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
-    """What the terminal is asked for: a payment, or what ``pay`` of a return says.
+    """The order for the terminal: a payment, or what ``pay`` of a return says.
 
     :param amount: kopecks.
-    :param merchant: the merchant of the settings, for requests that name none.
-    :raises Refused: 1098 for a return without ``pay`` or without what it takes back, 2000 for one that is neither
-        refund nor cancel.
+    :param merchant: the merchant of the settings, for a request without one.
+    :raises Refused: 1098 for a return without ``pay`` or without the payment that it takes back, 2000 for one that is
+        neither refund nor cancel.
     """
     if request.task == SALE:
         return Order(task=Task.PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
@@ -53,13 +53,13 @@ def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
 
 
 def cancel_order(order: Order, paid: Approved) -> Order:
-    """What takes back a payment, or a refund."""
+    """The order that takes back a payment or a refund."""
     uid, merchant = str(uuid4()), order.merchant
     return Order(Task.CANCEL, uid, cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.sum, merchant=merchant)
 
 
 def with_payment(request: TaskRequest, settings: BatchSettings, amount: int) -> TaskRequest:
-    """``request`` with one payment by card over ``amount`` kopecks when it is a sale that names no payment."""
+    """``request``, if it is a sale without payments, with one payment by card over ``amount`` kopecks."""
     fiscal = request.fiscal
     if fiscal is None or fiscal.receipt is None or fiscal.receipt.pays or request.task != SALE or not amount:
         return request
@@ -68,7 +68,7 @@ def with_payment(request: TaskRequest, settings: BatchSettings, amount: int) -> 
 
 
 def lacks_payment(request: TaskRequest, settings: BatchSettings) -> bool:
-    """Whether ``request`` is a sale of something that leaves it to the terminal how it is paid."""
+    """Whether ``request`` is a sale without payments, so that all of it is paid by card."""
     fiscal = request.fiscal
     if fiscal is None or fiscal.receipt is None or request.task != SALE:
         return False
@@ -76,11 +76,11 @@ def lacks_payment(request: TaskRequest, settings: BatchSettings) -> bool:
 
 
 def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> TaskRequest:
-    """``request`` with the card's data in each payment by terminal; what it did not tell stays as it is."""
+    """``request`` with the card's data in each payment by terminal; data that the terminal did not send stay."""
     fiscal = request.fiscal
     assert fiscal is not None and fiscal.receipt is not None
     types = {str(pay_type) for pay_type in settings.pay_types}
-    told = {
+    data = {
         "paysys": paid.paysys,
         "rrn": paid.rrn,
         "cardmask": paid.cardmask,
@@ -88,7 +88,7 @@ def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> 
         "bank_name": paid.bank,
         "auth_code": paid.auth_code,
     }
-    card = {name: value for name, value in told.items() if value}
+    card = {name: value for name, value in data.items() if value}
     pays = tuple(msgspec.structs.replace(pay, **card) if pay.type in types else pay for pay in fiscal.receipt.pays)
     whole = _with_receipt(request, msgspec.structs.replace(fiscal.receipt, pays=pays))
     return msgspec.structs.replace(whole, paid=True)

@@ -1,7 +1,7 @@
-"""What the journal holds of a saga, and which sagas stand open.
+"""Sagas in the journal, and which of them are open.
 
-A saga keeps the request as it came and the settings as they were: whatever is changed while it stands open, it comes
-to the end that it set out for.
+A saga keeps the request and the settings with which it began, so that a change of settings in between does not alter
+it.
 """
 
 from __future__ import annotations
@@ -23,44 +23,43 @@ from dmtwisted.terminals.interface import Approved, Order
 KIND = "pkg"
 """The kind of a saga in the journal; it belongs to the register, and its key is the till's tag."""
 
-
 GIVEN_UP = 200
-"""Sagas without a receipt that are looked through at start for a payment that was approved late."""
+"""Sagas without a receipt that are checked at the start for a payment that was approved late."""
 
 
 class Step(StrEnum):
-    """How far a saga came."""
+    """The last durable step of a saga."""
 
     PAYING = "paying"
-    """The payment has a name; the terminal may have been asked for it."""
+    """The payment has a label; it may have been sent to the terminal."""
     PAID = "paid"
-    """The terminal did its part; whether there is a receipt only the register knows."""
+    """The terminal is done; the register knows whether there is a receipt."""
     TAKING_BACK = "taking_back"
-    """There will be no receipt, and the cancel of the payment has a name."""
+    """There will be no receipt; the cancel of the payment may have a label."""
     SETTLED = "settled"
     """A person closed it."""
 
 
 class Saga(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of one sale or return with a card."""
+    """One sale or return with a card, as the journal has it."""
 
     body: bytes
-    """The request as it came."""
+    """The body of the request."""
     language: str
     settings: BatchSettings
     """The register's settings of batch mode when it began."""
     terminal_n: int
-    """The terminal by its number, which nothing else ever gets: names may pass to another device."""
+    """The terminal's number, which is unique; a name may be given to another device."""
     order: Order
-    """What the terminal is asked for."""
+    """The order for the terminal."""
     label: str
-    """The name of the payment in the terminal's journal."""
+    """The payment in the terminal's journal."""
     step: Step = Step.PAYING
     paid: Approved | None = None
     back: str = ""
-    """The name of the cancel in the terminal's journal."""
+    """The cancel in the terminal's journal."""
     why: str = ""
-    """What keeps it from its end, or why there is no receipt: for people, in Ukrainian."""
+    """Why it is open, or why there is no receipt: for people, in Ukrainian."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -68,17 +67,17 @@ _decode = msgspec.json.Decoder(Saga).decode
 
 
 def saga_of(row: OperationRow) -> Saga:
-    """The saga that a row of the journal tells of."""
+    """The saga of a row of the journal."""
     return _decode(row.request)
 
 
 def request_of(saga: Saga, tag: str) -> TaskRequest:
-    """The request that a saga carries out, under its ``tag``: the service may have given it one."""
+    """The request of a saga with its ``tag``, which the service may have generated."""
     return msgspec.structs.replace(read_task(read_json(saga.body), batch=True), tag=tag)
 
 
 def taking_back(saga: Saga, refused: Refused) -> Saga:
-    """``saga`` on its way back, with the first reason for it."""
+    """``saga`` while its payment is taken back, with the first reason."""
     why = saga.why if saga.step is Step.TAKING_BACK else _words(refused)
     return msgspec.structs.replace(saga, step=Step.TAKING_BACK, back="", why=why)
 
@@ -90,19 +89,19 @@ def _words(refused: Refused) -> str:
 class Sagas:
     """The sagas of all registers. Every verb raises `StoreFailed` when the store did not confirm it.
 
-    :param tell: is told of each saga that stays open, for whoever looks on (`Events.publish`).
+    :param publish: publishes an event for each saga that stays open (`Events.publish`).
     """
 
     log = Logger()
 
-    def __init__(self, store: IStore, clock: ServiceClock, tell: Callable[..., None]) -> None:
-        self._store, self._clock, self._tell = store, clock, tell
+    def __init__(self, store: IStore, clock: ServiceClock, publish: Callable[..., None]) -> None:
+        self._store, self._clock, self._publish = store, clock, publish
         self._loaded = False
-        # Register and tag of each saga that may be open, with the terminal that it began on.
+        # Register and tag of each saga that may be open, with its terminal.
         self._open: dict[tuple[int, str], int] = {}
 
     async def load(self) -> None:
-        """Learn of the sagas that an earlier life of the service left open; only the first time costs anything."""
+        """Read the sagas that are open since before the start; only the first call queries the store."""
         if self._loaded:
             return
         for row in await self._store.unresolved(None):
@@ -111,7 +110,7 @@ class Sagas:
         self._loaded = True
 
     async def learn(self, register_n: int) -> None:
-        """Learn of the sagas of a register that another service had until now: what it left open goes on here."""
+        """Read the open sagas of a register that was taken over from another service."""
         rows = await self._store.unresolved(register_n)
         self._open = {known: n for known, n in self._open.items() if known[0] != register_n}
         for row in rows:
@@ -122,12 +121,12 @@ class Sagas:
         try:
             return saga_of(row).terminal_n
         except msgspec.MsgspecError:
-            # It still stands in the list, and whoever asks for it hears that something is wrong.
+            # It stays in the list, and its tag is refused.
             self.log.failure("the journal's operation {n} cannot be read", n=row.n)
             return 0
 
     def may_hold(self, register_n: int, tag: str) -> bool:
-        """Whether a saga with this tag may stand open; costs nothing, for it is on the way of every sale."""
+        """Whether a saga with this tag may be open; without the store, because every sale comes here."""
         return not self._loaded or (register_n, tag) in self._open
 
     def open_of(self, register_n: int) -> bool:
@@ -150,13 +149,13 @@ class Sagas:
             return None
         row = await self._store.latest(register_n, KIND, tag)
         if row is None or row.state not in (State.INTENDED, State.UNKNOWN):
-            # A write that was not confirmed had happened after all, or the very first one had not.
+            # An unconfirmed write happened after all, or the first write did not.
             del self._open[register_n, tag]
             return None
         return row.n, saga_of(row)
 
     async def last_refused(self, register_n: int, tag: str) -> tuple[int, Saga] | None:
-        """The latest saga with this tag when it ended without a receipt."""
+        """The latest saga with this tag, if it ended without a receipt."""
         row = await self._store.latest(register_n, KIND, tag)
         return (row.n, saga_of(row)) if row is not None and row.state is State.REFUSED else None
 
@@ -173,12 +172,12 @@ class Sagas:
         return found
 
     async def finished(self, register_n: int, tag: str) -> Saga | None:
-        """The saga that brought about the receipt with this tag; `None` when there was none."""
+        """The saga that made the receipt with this tag; `None` when there was none."""
         row = await self._store.find(register_n, KIND, tag)
         return None if row is None else saga_of(row)
 
     async def begin(self, register_n: int, task: int, tag: str, saga: Saga) -> int:
-        """Keep a saga before its effect; returns its number in the journal.
+        """Store a saga before its effect; returns its number in the journal.
 
         :raises Refused: 1074 when the tag has one already.
         """
@@ -191,13 +190,13 @@ class Sagas:
         return reserved.n
 
     async def note(self, n: int, saga: Saga) -> None:
-        """Keep how far a saga came."""
+        """Store the step of a saga."""
         await self._store.note(n, _encode(saga))
 
     async def end(
         self, register_n: int, tag: str, n: int, saga: Saga, state: State, refused: Refused | None = None
     ) -> None:
-        """Keep how a saga ended, or with `State.UNKNOWN` that it stays open and why."""
+        """Store how a saga ended, or with `State.UNKNOWN` that it stays open and why."""
         if refused is not None and saga.step is not Step.TAKING_BACK:
             saga = msgspec.structs.replace(saga, why=_words(refused))
         if state is State.UNKNOWN:
@@ -216,6 +215,6 @@ class Sagas:
             )
         )
         if state is State.UNKNOWN:
-            self._tell("unfinished", operation=n, tag=tag, why=saga.why)
+            self._publish("unfinished", operation=n, tag=tag, why=saga.why)
         else:
             self._open.pop((register_n, tag), None)

@@ -1,24 +1,23 @@
-"""Runs sagas: the card is charged, the receipt made, and neither without the other (specification 4.6, http-api 5).
+"""Runs sagas: the card is charged and the receipt is made, or neither (specification 4.6, docs/batch.md).
 
-The saga of a sale or return, and what happens if the power goes after each step:
+The steps of a sale or return, and what happens if the power fails after each of them:
 
-1. the receipt is drawn up and thrown away again: a till's mistake is told before anybody holds a card;
-2. the saga is stored, with the request as it came and the name of its payment: after a restart the terminal's journal
-   knows of no such payment, and the saga is closed;
-3. the terminal is asked to pay, and its service stores that under the payment's name: after a restart the terminal is
-   asked what became of it;
-4. that it paid is stored: from here on the payment is fiscalised, taken back, or seen by a person;
-5. the register fiscalises, under the till's own tag, with the card's data in the payments;
-6. the saga is done. Printing comes after it and is no part of it.
+1. the receipt is calculated and dropped, so that a mistake of the till is reported before a card is read;
+2. the saga is stored with the request and the label of its payment. After a restart the terminal's journal has no
+   such payment, and the saga is closed;
+3. the terminal is asked to pay, and its service stores that under the label. After a restart the terminal is queried;
+4. the approval is stored in the saga: from here on the payment is fiscalised, taken back, or left to a person;
+5. the register makes the receipt under the till's own tag, with the card's data in the payments;
+6. the saga is done. Printing comes afterwards and is not a part of it.
 
-A receipt that is refused for good leads another way from step 4: that the payment is to be taken back is stored with
-the name of the cancel, then the terminal is asked to cancel, then the saga is closed without a receipt.
+If the register refuses the receipt for good, the label of a cancel is stored after step 4, then the terminal is asked
+to cancel, and the saga is closed without a receipt.
 
-Whoever comes with the tag of an open saga, at whichever door, lets it go on from its last durable step; so does the
-service when it starts, and then nothing is charged anew, for nobody holds a card. A saga ends in one of four ways:
-nothing happened; paid and fiscalised; paid and taken back; or it stands among the unfinished operations.
+A task with the tag of an open saga, at any endpoint, continues the saga from its last durable step. So does the start
+of the service, but then nothing is charged again, because there is no customer. A saga ends in one of four ways:
+nothing happened; paid and fiscalised; paid and taken back; or it is listed among the unfinished operations.
 
-Turns are taken in one order, register, terminal, printer, so that two sagas never wait for each other.
+Turns are taken in one order: register, terminal, printer. So two sagas never wait for each other.
 """
 
 from __future__ import annotations
@@ -45,9 +44,8 @@ from dmtwisted.batch.orders import (
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_back
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
-from dmtwisted.documents.documents import Receipt
+from dmtwisted.devices.devices import AnyRegister, Devices, RegisterDevice, register_settings
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
 from dmtwisted.registers.settings import BatchSettings
@@ -61,30 +59,30 @@ from dmtwisted.terminals.interface import Approved, Declined, Order, Task, Verdi
 from dmtwisted.terminals.service import Caller
 
 UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
-"""Where a person sees what the service could not end by itself."""
+"""Where a person sees the operations that the service could not finish."""
 
 T = TypeVar("T")
 
 
 class Batch:
-    """Batch mode of all registers. Whoever asks has counted the task among the running ones."""
+    """Batch mode of all registers. The caller counts the task as running."""
 
     log = Logger()
 
     def __init__(
-        self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers, tell: Callable[..., None]
+        self, devices: Devices, store: IStore, clock: ServiceClock, papers: Papers, publish: Callable[..., None]
     ) -> None:
         self._devices, self._store, self._clock, self._papers = devices, store, clock, papers
-        self._sagas = Sagas(store, clock, tell)
+        self._sagas = Sagas(store, clock, publish)
         self._bank = Bank(devices, store)
         devices.sharing.taken.append(self._sagas.learn)
 
-    # What the rooms above ask
+    # Requests and the start
 
     async def execute(self, request: TaskRequest, body: bytes, language: str) -> bytes:
         """The answer to a request to ``/dm/execute-pkg``.
 
-        :raises Refused: when it was not done.
+        :raises Refused: when the task was not done.
         """
         if request.type not in (TYPE_FISCAL, TYPE_LOOKUP):
             raise malformed("type", "batch mode takes 0 and 1")
@@ -95,6 +93,7 @@ class Batch:
         await turns.take()
         try:
             device = self._devices.by_id(device.row.dev_id)
+            assert device.kind == REGISTER
             settings = _settings_of(device)
             done = await self._in_turn(device, settings, request, body, language)
         finally:
@@ -105,15 +104,15 @@ class Batch:
         return await self._papers.print(done, settings.printer or DEFAULT_PRINTER, language)
 
     def concerns(self, register_n: int, tag: str) -> bool:
-        """Whether a request with this tag has to go through `carry_on` first, at whichever door it comes."""
+        """Whether a request with this tag has to go through `carry_on` first, at any endpoint."""
         return bool(tag) and self._sagas.may_hold(register_n, tag)
 
-    async def carry_on(self, device: Device, request: TaskRequest, language: str) -> Done | None:
-        """Let the open saga with the request's tag go on; its caller holds the register's turn.
+    async def carry_on(self, device: AnyRegister, request: TaskRequest, language: str) -> Done | None:
+        """Continue the open saga with the request's tag; the caller holds the register's turn.
 
-        :returns: the receipt; `None` when no such saga stands open, or none does any more and nothing was paid.
-        :raises Refused: 1080 when ``request`` says something else than the saga's own, else what keeps it from its
-            end, with ``res_action`` 2; or why there is no receipt, when the payment was taken back.
+        :returns: the receipt; `None` when there is no such saga, or when it was closed without a payment.
+        :raises Refused: 1080 when ``request`` differs from the saga's own; why it stays open, with ``res_action`` 2;
+            or why there is no receipt, when the payment was taken back.
         """
         held = await self._sagas.held(device.row.n, request.tag) if request.tag else None
         if held is None:
@@ -121,13 +120,13 @@ class Batch:
         return await self._certain(self._carry_on(device, request, language, *held))
 
     def warn(self, register_n: int, answer: bytes, language: str) -> bytes:
-        """``answer`` of a register, with a warning while one of its sagas stands open."""
+        """``answer`` of a register, with a warning while one of its sagas is open."""
         if not self._sagas.open_of(register_n):
             return answer
         return warned(answer, [Warning.of(Res.COLLISION_UNSOLVABLE, language, UNFINISHED)])
 
     async def resume(self) -> None:
-        """Go on with every saga that a break left open; what stays open is seen among the unfinished operations."""
+        """Continue every saga that a crash left open; what stays open is listed among the unfinished operations."""
         try:
             await self._sagas.load()
             await self._reopen()
@@ -142,28 +141,29 @@ class Batch:
                 async with device.turns.turn():
                     if not await self._devices.sharing.resume(register_n):
                         continue
-                    device = self._devices.by_id(device.row.dev_id)
-                    asking = TaskRequest(device=device.name, type=TYPE_LOOKUP, tag=tag, source="")
-                    await self.carry_on(device, asking, "uk")
+                    now = self._devices.by_id(device.row.dev_id)
+                    assert now.kind == REGISTER
+                    asking = TaskRequest(device=now.name, type=TYPE_LOOKUP, tag=tag, source="")
+                    await self.carry_on(now, asking, "uk")
             except (Refused, StoreFailed) as error:
                 self.log.warn("{device}: batch {tag}: {why}", device=device.name, tag=tag, why=str(error))
 
     async def _reopen(self) -> None:
-        """Stand up again for every payment that was given up and approved afterwards (terminals.md 3, rule 18)."""
+        """Open sagas again whose payment was given up and approved late (docs/reference/terminals.md#rule-18)."""
         for register_n, tag, n, saga in await self._sagas.given_up():
             if await self._bank.approved_late(saga.terminal_n, saga.label):
                 self.log.warn("batch {tag}: its payment was approved late", tag=tag)
                 try:
                     await self._sagas.end(register_n, tag, n, saga, State.UNKNOWN)
                 except ClaimedElsewhere:
-                    self.log.info("batch {tag} is another service's", tag=tag)
+                    self.log.info("batch {tag} belongs to another service", tag=tag)
 
     async def settle(self, n: int) -> None:
-        """Close an open saga whose money a person gave back, or of which a person knows that none was taken.
+        """Close an open saga after a person gave the money back, or knows that none was taken.
 
-        A receipt that there is all the same closes it as done.
+        If the register has the receipt, the saga is closed as done.
 
-        :raises Refused: 1091 for an unknown one, 5074 when it is not open, 1075 while the register cannot tell
+        :raises Refused: 1091 for an unknown saga, 5074 when it is not open, 1075 while the register cannot say
             whether there is a receipt.
         """
         found = await self._store.find_operations(OperationQuery(kinds=[KIND], n=n))
@@ -177,7 +177,7 @@ class Batch:
             async with device.turns.owned():
                 await self._settle(self._register(row.device_n), row.device_n, row.key, n)
 
-    async def _settle(self, device: Device | None, register_n: int, tag: str, n: int) -> None:
+    async def _settle(self, device: AnyRegister | None, register_n: int, tag: str, n: int) -> None:
         held = await self._sagas.held(register_n, tag)
         if held is None or held[0] != n:
             raise Refused(Res.NOTHING_TO_CONFIRM)
@@ -191,7 +191,7 @@ class Batch:
     # One request
 
     async def _in_turn(
-        self, device: Device, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
+        self, device: AnyRegister, settings: BatchSettings, request: TaskRequest, body: bytes, language: str
     ) -> Done:
         carried = await self.carry_on(device, request, language)
         if carried is not None:
@@ -201,8 +201,8 @@ class Batch:
         if request.tag and request.task in TAGGED:
             known = await self._known(device, request, language)
             if known is not None:
-                return await self._told_again(device, request, known, language)
-        if request.task in (SALE, RETURN) and settings.terminal:
+                return await self._repeated(device, request, known, language)
+        if request.task in (SALE, RETURN) and settings.terminal and isinstance(device, RegisterDevice):
             amount = await self._amount(device, settings, request)
             if amount:
                 return await self._charge(device, settings, request, amount, body, language)
@@ -211,8 +211,8 @@ class Batch:
             return await self._with_totals(settings, request, done, language)
         return done
 
-    async def _known(self, device: Device, request: TaskRequest, language: str) -> Done | None:
-        """What a tag that is fiscalised already answers: neither the card nor the register is asked again."""
+    async def _known(self, device: AnyRegister, request: TaskRequest, language: str) -> Done | None:
+        """The stored receipt of the request's tag; neither terminal nor register does anything for it."""
         try:
             return await print_forms.look_up(device, request, language, self._clock)
         except Refused as refused:
@@ -220,36 +220,42 @@ class Batch:
                 raise
             return None
 
-    async def _told_again(self, device: Device, request: TaskRequest, known: Done, language: str) -> Done:
+    async def _repeated(self, device: AnyRegister, request: TaskRequest, known: Done, language: str) -> Done:
         saga = await self._sagas.finished(device.row.n, request.tag)
         if saga is None:
-            # The register compares for itself what came to it as it is.
+            # The register itself compares a request that came to it unchanged.
             return await print_forms.perform(device, request, language, self._clock)
         return _known_to_differ(device, known, _differs(request, saga), language)
 
-    async def _amount(self, device: Device, settings: BatchSettings, request: TaskRequest) -> int:
-        """What the terminal is asked for, in kopecks, after the whole receipt was seen to be right (step 1).
+    async def _amount(self, device: RegisterDevice, settings: BatchSettings, request: TaskRequest) -> int:
+        """The kopecks to charge, after the whole receipt was checked (step 1).
 
-        :raises Refused: when the receipt may not be.
+        :raises Refused: when the receipt is not allowed.
         """
         if lacks_payment(request, settings):
             assert request.fiscal is not None and request.fiscal.receipt is not None
             asked = request.fiscal.receipt
             request = with_payment(request, settings, device.built.owed(asked) + asked.round)
-        receipt: Receipt = await device.built.rehearse(request)
+        receipt = await device.built.rehearse(request)
         return sum(pay.sum for pay in receipt.pays if pay.type in settings.pay_types)
 
     # The saga
 
     async def _charge(
-        self, device: Device, settings: BatchSettings, request: TaskRequest, amount: int, body: bytes, language: str
+        self,
+        device: AnyRegister,
+        settings: BatchSettings,
+        request: TaskRequest,
+        amount: int,
+        body: bytes,
+        language: str,
     ) -> Done:
         """Steps 2 to 6."""
         late = await self._sagas.last_refused(device.row.n, request.tag)
         if late is not None and late[1].step is Step.PAYING:
             n, saga = late
             if await self._bank.approved_late(saga.terminal_n, saga.label):
-                # Given up, and taken after all: the money is there, so it is not taken again.
+                # Given up, and approved after all: the money is there and is not taken again.
                 await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN)
                 carried = await self.carry_on(device, request, language)
                 if carried is not None:
@@ -262,7 +268,7 @@ class Batch:
         return await self._certain(self._pay(device, request, n, saga))
 
     async def _certain(self, steps: Coroutine[Any, Any, T]) -> T:
-        """What ``steps`` of a saga come to; a break among them is never told as if nothing had happened."""
+        """The result of ``steps``; a failure in between has ``res_action`` 2, because something may have happened."""
         try:
             return await steps
         except StoreFailed as error:
@@ -271,10 +277,12 @@ class Batch:
         except Refused:
             raise
         except Exception as error:
-            self.log.failure("a fault of ours in a batch")
+            self.log.failure("an internal error in a batch")
             raise Refused(Res.INTERNAL, type(error).__name__, action=Action.COLLISION) from error
 
-    async def _carry_on(self, device: Device, request: TaskRequest, language: str, n: int, saga: Saga) -> Done | None:
+    async def _carry_on(
+        self, device: AnyRegister, request: TaskRequest, language: str, n: int, saga: Saga
+    ) -> Done | None:
         differs = _differs(request, saga)
         try:
             known = await self._known(device, request, language)
@@ -289,8 +297,8 @@ class Batch:
             raise Refused(Res.COLLISION_DIFFERS)
         return await self._go_on(device, request_of(saga, request.tag), n, saga)
 
-    async def _go_on(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done | None:
-        """From the last durable step of a saga that stands open; `None` when nothing was paid and it is closed."""
+    async def _go_on(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done | None:
+        """From the last durable step of an open saga; `None` when it is closed because nothing was paid."""
         if saga.step is Step.PAYING:
             verdict = await self._bank.outcome(saga.terminal_n, saga.label)
             if isinstance(verdict, Approved):
@@ -308,7 +316,7 @@ class Batch:
             return await self._take_back(device, request, n, saga, cancelled)
         return await self._after_payment(device, request, n, saga)
 
-    async def _pay(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
+    async def _pay(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done:
         """Steps 3 and 4."""
         try:
             verdict = await self._bank.ask(saga.terminal_n, saga.order, self._caller(request, saga, saga.label))
@@ -318,14 +326,14 @@ class Batch:
             await self._sagas.end(device.row.n, request.tag, n, saga, state, refused)
             raise
         if isinstance(verdict, Declined):
-            # Nothing was paid, so the same tag may pay anew (design 10).
+            # Nothing was paid, so the same tag may pay again (docs/reference/http-interface.md#repeats).
             declined = verdict.refused()
             await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, declined)
             reached("batch.declined")
             raise declined
         return await self._paid(device, request, n, saga, verdict)
 
-    async def _paid(self, device: Device, request: TaskRequest, n: int, saga: Saga, verdict: Approved) -> Done:
+    async def _paid(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, verdict: Approved) -> Done:
         kept = masked(msgspec.structs.replace(verdict, slip=""))
         assert isinstance(kept, Approved)
         saga = msgspec.structs.replace(saga, step=Step.PAID, paid=kept)
@@ -333,12 +341,12 @@ class Batch:
         reached("batch.payment-noted")
         return await self._after_payment(device, request, n, saga)
 
-    async def _after_payment(self, device: Device, request: TaskRequest, n: int, saga: Saga) -> Done:
-        """Steps 5 and 6, or the way back."""
+    async def _after_payment(self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga) -> Done:
+        """Steps 5 and 6, or taking the payment back."""
         paid = saga.paid
         assert paid is not None
         if paid.sum and paid.sum != saga.order.sum:
-            # A receipt over another sum is not the till's receipt (terminals.md 3, rule 9).
+            # A receipt over another sum is not the till's receipt (docs/reference/terminals.md#rule-9).
             partly = Refused(Res.BANK_AMOUNT_NOT_ALLOWED, aq_errortxt=paid.partial)
             return await self._take_back(device, request, n, saga, partly)
         whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
@@ -356,13 +364,15 @@ class Batch:
         reached("batch.ended")
         return done
 
-    async def _take_back(self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused) -> Done:
-        """There will be no receipt: give the money back, and tell the till why."""
+    async def _take_back(
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, refused: Refused
+    ) -> Done:
+        """There will be no receipt: take the payment back, and refuse with the reason."""
         paid = saga.paid
         assert paid is not None
         saga = taking_back(saga, refused)
-        # What a return gave by a cancel no second cancel takes back; and a refund in place of a cancel that was not
-        # done could move the money twice (terminals.md 3, rule 16).
+        # A cancel cannot be cancelled; and a refund in place of a cancel that was not done could move the money twice
+        # (docs/reference/terminals.md#rule-16).
         if saga.order.task == Task.CANCEL or not await self._bank.may_cancel(saga.terminal_n, saga.label, paid):
             raise await self._stays_open(device, request, n, saga, refused)
         saga = msgspec.structs.replace(saga, back=str(uuid4()))
@@ -381,7 +391,7 @@ class Batch:
         return await self._taken_back(device, request, n, saga, verdict, refused)
 
     async def _taken_back(
-        self, device: Device, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
     ) -> Done:
         assert saga.paid is not None
         if undone.sum and saga.paid.sum and undone.sum != saga.paid.sum:
@@ -391,9 +401,9 @@ class Batch:
         raise refused
 
     async def _stays_open(
-        self, device: Device, request: TaskRequest, n: int, saga: Saga, refused: Refused
+        self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, refused: Refused
     ) -> Refused:
-        """Keep that a saga is not at its end; what its till hears of that."""
+        """Store that a saga stays open; the refusal for its till."""
         await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN, refused)
         reached("batch.stays-open")
         note = ": ".join(part for part in (refused.note, UNFINISHED) if part)
@@ -407,12 +417,12 @@ class Batch:
     # X and Z
 
     async def _with_totals(self, settings: BatchSettings, request: TaskRequest, done: Done, language: str) -> Done:
-        """The terminal's own report beside the register's; the register's answer stands whatever becomes of it."""
+        """The terminal's own report beside the register's, whose answer is valid in any case."""
         task = Task.TOTALS if request.task == X_REPORT else Task.SETTLEMENT
         try:
             terminal = self._bank.named(settings.terminal)
             if task == Task.SETTLEMENT and self._sagas.open_on(terminal.row.n):
-                # What is to be taken back can be cancelled only in the batch that it was taken in (rule 14).
+                # After a settlement its payment cannot be cancelled (docs/reference/terminals.md#rule-14).
                 raise Refused(Res.COLLISION_UNSOLVABLE, note=f"{settings.terminal}, {UNFINISHED}")
             order = Order(task=task, uid=str(uuid4()), merchant=settings.merchant)
             caller = Caller(settings.terminal, request.source, "", str(uuid4()), language)
@@ -424,32 +434,32 @@ class Batch:
         except StoreFailed as error:
             problem = Refused(Res.STORE_FAILED, note=str(error))
         except Exception as error:
-            # The report is made; a fault of ours beside it must not make it look failed.
-            self.log.failure("{terminal}: a fault of ours in its report", terminal=settings.terminal)
+            # The register's report is made; an internal error must not make it look failed.
+            self.log.failure("{terminal}: an internal error in its report", terminal=settings.terminal)
             problem = Refused(Res.INTERNAL, type(error).__name__)
         else:
             return done
         return done._replace(answer=warned(done.answer, [Warning(problem.res.code, problem.errortxt(language))]))
 
-    def _register(self, n: int) -> Device | None:
-        return next((device for device in self._devices if device.row.n == n), None)
+    def _register(self, n: int) -> AnyRegister | None:
+        return next((device for device in self._devices if device.kind == REGISTER and device.row.n == n), None)
 
 
-def _settings_of(device: Device) -> BatchSettings:
-    """The settings of a register; the usual ones for a register that cannot be used, which says so itself."""
-    return getattr(device.settings, "batch", None) or BatchSettings()
+def _settings_of(device: AnyRegister) -> BatchSettings:
+    """The settings of batch mode; the defaults for a register that cannot be used, which refuses its tasks."""
+    return register_settings(device).batch or BatchSettings()
 
 
 def _differs(request: TaskRequest, saga: Saga) -> bool:
-    """Whether ``request``, which has the saga's tag, asks for something else."""
+    """Whether ``request``, which has the saga's tag, is a different one."""
     first = request_of(saga, request.tag)
     return not asks_only(request, first) and fingerprint(request) != fingerprint(first)
 
 
-def _known_to_differ(device: Device, known: Done, differs: bool, language: str) -> Done:
-    """The earlier answer, with a warning when the request says something else (specification 7.2, 1051)."""
+def _known_to_differ(device: AnyRegister, known: Done, differs: bool, language: str) -> Done:
+    """The earlier answer, with a warning when the request is a different one (specification 7.2, 1051)."""
     if not differs:
         return known
-    if getattr(device.settings, "strict_tags", False):
+    if register_settings(device).strict_tags:
         raise Refused(Res.TAG_KNOWN)
     return known._replace(answer=warned(known.answer, [Warning.of(Res.TAG_KNOWN, language)]))

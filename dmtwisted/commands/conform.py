@@ -13,7 +13,8 @@ from twisted.python import usage
 
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
 from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
-from dmtwisted.devices.drivers import Driver, find_drivers
+from dmtwisted.devices.driver import Driver
+from dmtwisted.devices.drivers import find_drivers
 
 KINDS = tuple(MODULES)
 

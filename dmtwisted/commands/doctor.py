@@ -207,7 +207,8 @@ async def _try_devices(config: Config, found: list[Finding]) -> None:
 
     from dmtwisted.clock import ServiceClock
     from dmtwisted.devices.devices import Devices
-    from dmtwisted.devices.drivers import Surroundings, find_drivers
+    from dmtwisted.devices.driver import Surroundings
+    from dmtwisted.devices.drivers import find_drivers
     from dmtwisted.secrets import Secrets
     from dmtwisted.store.opening import store_of
 

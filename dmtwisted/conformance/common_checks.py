@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted.conformance.desk import NAME, Desk, expect, same
 from dmtwisted.conformance.suite import SAFE, check
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, BadSettings
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, BadSettings
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.results import Refused
 

@@ -24,7 +24,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.conformance.line import DeskReactor, World
 from dmtwisted.conformance.mortal import Mortal
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import Driver, Surroundings
+from dmtwisted.devices.driver import Driver, Surroundings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Refused
 from dmtwisted.secrets import Secrets

@@ -9,7 +9,7 @@ from uuid import uuid4
 from twisted.internet.defer import Deferred
 
 from dmtwisted.conformance.desk import Answer, Broken, Desk, Stand, expect, same
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL
 from dmtwisted.store.values import OperationRow
 
 APPROVED, REFUSED, UNKNOWN = "approved", "refused", "unknown"

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from dmtwisted.devices.drivers import Driver
+from dmtwisted.devices.driver import Driver
 
 SUITE: Final = 1
 """The version of the suite: goes up when a check is added or becomes stricter."""

@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.nexo.driver import NexoDriver

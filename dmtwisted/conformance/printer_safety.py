@@ -10,7 +10,7 @@ from dmtwisted.conformance.desk import Answer, NotHere, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, PrinterDesk, said
 from dmtwisted.conformance.levels import RECOVERS, SAFE
 from dmtwisted.conformance.suite import check
-from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.devices.driver import PRINTER
 from dmtwisted.documents.model import Cut, Line
 
 PAGE = "docs/reference/printers.md#outcomes"

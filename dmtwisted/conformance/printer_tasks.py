@@ -6,7 +6,7 @@ from dmtwisted.conformance.desk import expect, same
 from dmtwisted.conformance.desks import PrinterDesk
 from dmtwisted.conformance.levels import WHOLE
 from dmtwisted.conformance.suite import check
-from dmtwisted.devices.drivers import PRINTER
+from dmtwisted.devices.driver import PRINTER
 from protocols.simulators.paper import Cut, PrintedBarcode, PrintedImage, PrintedQr
 
 PAGE = "docs/reference/printers.md#document-language"

@@ -8,7 +8,7 @@ from typing import Any
 
 from dmtwisted.conformance.desk import MORNING, Desk, FarEnd
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.registers.prro.register import PrroRegister
 from dmtwisted.store.values import DeviceRow
 from protocols.fiscal.crypto.authority import Authority

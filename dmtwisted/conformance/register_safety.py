@@ -6,7 +6,7 @@ from dmtwisted.conformance.desk import expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, RegisterDesk, receipt, said
 from dmtwisted.conformance.levels import RECOVERS, SAFE
 from dmtwisted.conformance.suite import check
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 
 PAGE = "docs/integrating.md"
 PATH = "docs/architecture.md"

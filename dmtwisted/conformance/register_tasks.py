@@ -8,7 +8,7 @@ from dmtwisted.conformance.desk import same
 from dmtwisted.conformance.desks import RegisterDesk, receipt
 from dmtwisted.conformance.levels import WHOLE
 from dmtwisted.conformance.suite import check
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.driver import REGISTER
 
 PAGE = "docs/integrating.md"
 CASH = {"type": 0}

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from dmtwisted.conformance import nexo_stand, prro_stand
 from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd, Stand
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.drivers import Driver
+from dmtwisted.devices.driver import Driver
 from dmtwisted.printing.drivers.escpos import DRIVER as ESCPOS
 from dmtwisted.printing.drivers.star import DRIVER as STAR
 from dmtwisted.printing.drivers.training import DRIVER as TRAINING_PRINTER

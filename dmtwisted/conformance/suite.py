@@ -21,7 +21,7 @@ from dmtwisted.conformance.desk import Broken, Desk, NotHere, Stand
 from dmtwisted.conformance.desks import DESKS
 from dmtwisted.conformance.levels import RECOVERS, SAFE, WHOLE
 from dmtwisted.conformance.stands import STANDS
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL, Driver
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Driver
 
 __all__ = ["RECOVERS", "SAFE", "WHOLE", "check", "checks_of", "report", "stands_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dmtwisted.conformance.desk import OPERATION, Answer, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
 from dmtwisted.conformance.suite import RECOVERS, check
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 
 PAGE = "docs/reference/terminals.md"
 LINE = ("line",)

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from dmtwisted.conformance.desk import WAIT, Broken, NotHere, expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, UNKNOWN, TerminalDesk, said
 from dmtwisted.conformance.suite import SAFE, check
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.results import Refused
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, NAMES, PING, TASKS, Task
 from protocols.simulators.terminal import Card

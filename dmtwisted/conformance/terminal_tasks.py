@@ -7,7 +7,7 @@ from uuid import uuid4
 from dmtwisted.conformance.desk import expect, same
 from dmtwisted.conformance.desks import APPROVED, REFUSED, TerminalDesk, said
 from dmtwisted.conformance.suite import WHOLE, check
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 
 PAGE = "docs/reference/terminals.md"
 TASKS = PAGE + "#tasks"

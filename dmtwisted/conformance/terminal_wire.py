@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from dmtwisted.conformance.desk import WAIT, expect, same
 from dmtwisted.conformance.desks import APPROVED, TerminalDesk, said
 from dmtwisted.conformance.suite import SAFE, check
-from dmtwisted.devices.drivers import TERMINAL
+from dmtwisted.devices.driver import TERMINAL
 
 PAGE = "docs/reference/terminals.md"
 LINE = ("line",)

@@ -1,32 +1,48 @@
-"""The devices of the service: found by name on the way of every task, kept in the store, built by their drivers."""
+"""The devices of the service: found by name for each task, kept in the store, built by their drivers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
 from twisted.logger import Logger
 
-from dmtwisted.devices.drivers import KINDS, REGISTER, BadSettings, Driver, Surroundings
+from dmtwisted.devices.driver import (
+    KINDS,
+    OTHER,
+    PRINTER,
+    REGISTER,
+    TERMINAL,
+    BadSettings,
+    Driver,
+    Kind,
+    Surroundings,
+)
 from dmtwisted.devices.sealing import SettingsSeal, in_clear
 from dmtwisted.devices.sharing import Sharing
-from dmtwisted.requests import TaskRequest
+from dmtwisted.printing.service import PrinterService
+from dmtwisted.registers.interface import IRegister
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
+from dmtwisted.terminals.service import TerminalService
 from dmtwisted.turns import Turns
 
 LONGEST_NAME = 200
 
+Built = TypeVar("Built")
+Settings = TypeVar("Settings")
 
-class Device:
-    """One device at work: its record, its driver, whose turn it is, and the thing itself."""
 
-    def __init__(self, row: DeviceRow, driver: Driver, settings: Any, built: Any, turns: Turns) -> None:
-        self.row, self.driver, self.settings = row, driver, settings
-        self.built, self.turns = built, turns
+class _Device(Generic[Settings, Built]):
+    """One device: its record, its driver, its turns, its settings, and what the driver built."""
+
+    def __init__(self, row: DeviceRow, driver: Driver, turns: Turns, settings: Settings, built: Built) -> None:
+        self.row, self.driver, self.turns = row, driver, turns
+        self.settings, self.built = settings, built
 
     @property
     def name(self) -> str:
@@ -34,20 +50,107 @@ class Device:
         return self.row.name
 
     @property
-    def kind(self) -> str:
-        """register, printer, terminal or other."""
-        return self.row.kind
+    def simulator(self) -> Any:
+        """The simulated device behind a training device; `None` for a real one."""
+        return self.driver.simulator(self.built) if self.driver.simulator is not None else None
+
+
+class RegisterDevice(_Device[msgspec.Struct, IRegister]):
+    """A fiscal register."""
+
+    kind: Literal["register"] = REGISTER
+
+
+class PrinterDevice(_Device[msgspec.Struct, PrinterService]):
+    """A printer."""
+
+    kind: Literal["printer"] = PRINTER
+
+
+class TerminalDevice(_Device[msgspec.Struct, TerminalService]):
+    """A bank terminal."""
+
+    kind: Literal["terminal"] = TERMINAL
+
+
+class OtherDevice(_Device[msgspec.Struct, Any]):
+    """A device of another kind, which no driver of the service has; it takes no task."""
+
+    kind: Literal["other"] = OTHER
+
+
+class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
+    """A device that cannot be built: it is listed, can be changed and deleted, and refuses everything else."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that its record names."""
+        return cast(Kind, self.row.kind)
 
     @property
     def simulator(self) -> Any:
-        """The far end of a training device; `None` behind a real one."""
-        if self.driver.simulator is None or isinstance(self.built, Unusable):
-            return None
-        return self.driver.simulator(self.built)
+        """Nothing was built, so nothing is simulated."""
+        return None
+
+
+class Unusable:
+    """In place of what the driver could not build."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def refused(self) -> Refused:
+        """430 with the reason."""
+        return Refused(Res.DEVICE_ERROR, self._why)
+
+    async def refuse(self, *_: object) -> NoReturn:
+        """Refuse with 430 and the reason."""
+        raise self.refused()
+
+    perform = look_up = check = go_offline = go_online = come_home = refuse
+
+    async def resolve(self) -> None:
+        """There is nothing to find out."""
+
+    async def state(self) -> dict[str, object]:
+        """The reason."""
+        return {"error": self._why}
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
+Device = RegisterDevice | PrinterDevice | TerminalDevice | OtherDevice | UnusableDevice
+AnyRegister = RegisterDevice | UnusableDevice
+"""What ``device.kind == REGISTER`` leaves of `Device`."""
+
+_CLASSES: dict[str, type[RegisterDevice | PrinterDevice | TerminalDevice | OtherDevice]] = {
+    known.kind: known for known in (RegisterDevice, PrinterDevice, TerminalDevice, OtherDevice)
+}
+
+
+Usable = TypeVar("Usable", RegisterDevice, PrinterDevice, TerminalDevice)
+
+
+def usable(device: Device, wanted: type[Usable]) -> Usable:
+    """``device`` as a device of the kind ``wanted``.
+
+    :raises Refused: 430 with the reason when it cannot be used, 1091 when it is of another kind.
+    """
+    if isinstance(device, wanted):
+        return device
+    if isinstance(device, UnusableDevice) and device.kind == wanted.kind:
+        raise device.built.refused()
+    raise Refused(Res.UNKNOWN_DEVICE)
+
+
+def register_settings(device: Device) -> RegisterSettings:
+    """The settings that every register has; their defaults for a driver that has others, or when none can be read."""
+    return device.settings if isinstance(device.settings, RegisterSettings) else RegisterSettings()
 
 
 class Devices:
-    """Every device, by name and by id."""
+    """All devices, by name and by id."""
 
     log = Logger()
 
@@ -62,14 +165,14 @@ class Devices:
         self.sharing = Sharing(around.store, self.renew)
 
     async def open(self) -> None:
-        """Build every device that the store knows; one that cannot be built is there all the same, and says why."""
+        """Build every device of the store; one that cannot be built is listed with the reason."""
         for row in await self._around.store.devices():
             self._bring_in(await self._sealed(row))
 
     async def _sealed(self, row: DeviceRow) -> DeviceRow:
-        """``row`` as it should be kept: an earlier version kept secrets as they were entered."""
+        """``row`` with its secrets sealed: an earlier version stored them as they were entered."""
         driver = self.drivers.get((row.kind, row.driver))
-        # Where services share a database each may have a key of its own, so it waits for a change.
+        # Services that share a database may have a key each, so this waits for the next change.
         if driver is None or self.sharing.shared or not in_clear(driver, row.settings):
             return row
         try:
@@ -81,7 +184,7 @@ class Devices:
         return msgspec.structs.replace(row, settings=sealed)
 
     async def renew(self, dev_id: str) -> None:
-        """Build a device anew from its row as it is now: another service has worked with it meanwhile."""
+        """Build a device again from its row: another service has worked with it in the meantime."""
         device = self.by_id(dev_id)
         rows = await self._around.store.devices()
         self._leave_out(device)
@@ -92,7 +195,7 @@ class Devices:
                 self._rename(self._by_id[row.dev_id], row.name)
 
     def _rename(self, device: Device, name: str) -> None:
-        """Find ``device`` by the name that another service gave it; when its turn comes it is built anew."""
+        """Find ``device`` by the name that another service gave it; it is built again when its turn comes."""
         self._forget_name(device)
         device.row = msgspec.structs.replace(device.row, name=name)
         self._by_name[name] = device
@@ -107,13 +210,12 @@ class Devices:
         try:
             value = driver.read(self._seal.open(row.dev_id, driver, row.settings))
         except BadSettings as error:
-            settings = msgspec.json.decode(row.settings)
-            self._keep(Device(row, driver, settings, self._unusable(row, error), self._turns_of(row)))
+            self._keep(self._unusable(row, driver, msgspec.json.decode(row.settings), error))
         else:
             self._take_in(row, driver, value)
 
     def close(self) -> None:
-        """Let go of every device."""
+        """Close every device."""
         for device in self:
             self._leave_out(device)
 
@@ -123,7 +225,7 @@ class Devices:
     def by_name(self, name: str) -> Device:
         """The device with exactly this name.
 
-        :raises Refused: 1091 when there is none.
+        :raises Refused: 1091 when it does not exist.
         """
         try:
             return self._by_name[name]
@@ -133,7 +235,7 @@ class Devices:
     def by_id(self, dev_id: str) -> Device:
         """The device with this id.
 
-        :raises Refused: 1091 when there is none.
+        :raises Refused: 1091 when it does not exist.
         """
         try:
             return self._by_id[dev_id]
@@ -141,9 +243,9 @@ class Devices:
             raise Refused(Res.UNKNOWN_DEVICE) from None
 
     async def add(self, name: str, kind: str, driver_name: str, settings: Mapping[str, Any]) -> Device:
-        """Make a new device.
+        """Add a device.
 
-        :raises BadSettings: when a member does not fit.
+        :raises BadSettings: when a member is invalid.
         :raises Refused: 2002 when the name is taken.
         """
         _check_name(name)
@@ -163,12 +265,12 @@ class Devices:
         return self._take_in(row, driver, value)
 
     async def change(self, dev_id: str, name: str | None, changes: Mapping[str, Any]) -> Device:
-        """Give a device another name or other settings; members that are not named stay as they were.
+        """Change the name or the settings of a device; members that are not given stay as they are.
 
         Waits until the device has no task.
 
-        :raises BadSettings: when a member does not fit.
-        :raises Refused: 1091 for an unknown one, 2002 when the name is taken.
+        :raises BadSettings: when a member is invalid.
+        :raises Refused: 1091 for an unknown device, 2002 when the name is taken.
         """
         async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
@@ -177,7 +279,7 @@ class Devices:
             kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
             settings = {**kept, **changes}
             value = device.driver.read(settings)
-            if device.kind == REGISTER:
+            if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
             encoded = self._seal.seal(dev_id, device.driver, settings)
             try:
@@ -193,9 +295,9 @@ class Devices:
             return changed
 
     async def remove(self, dev_id: str) -> None:
-        """Forget a device, once it has no task; its receipts stay in the store.
+        """Remove a device, once it has no task; its receipts stay in the store.
 
-        :raises Refused: 1091 for an unknown one.
+        :raises Refused: 1091 for an unknown device.
         """
         async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
@@ -203,23 +305,27 @@ class Devices:
             self._leave_out(device)
             del self._turns[device.row.n]
 
-    def _take_in(self, row: DeviceRow, driver: Driver, settings: Any) -> Device:
+    def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct) -> Device:
         try:
             built = driver.build(row, settings, self._around)
+            device: Device = _CLASSES[driver.kind](row, driver, self._turns_of(row), settings, built)
         except Exception as error:
-            built = self._unusable(row, error)
-        return self._keep(Device(row, driver, settings, built, self._turns_of(row)))
+            device = self._unusable(row, driver, settings, error)
+        return self._keep(device)
 
-    def _unusable(self, row: DeviceRow, error: Exception) -> Unusable:
+    def _unusable(
+        self, row: DeviceRow, driver: Driver, settings: msgspec.Struct | dict[str, Any], error: Exception
+    ) -> UnusableDevice:
         self.log.failure("{device} cannot be used", device=row.name)
-        return Unusable(f"{type(error).__name__}: {error}")
+        built = Unusable(f"{type(error).__name__}: {error}")
+        return UnusableDevice(row, driver, self._turns_of(row), settings, built)
 
     def _keep(self, device: Device) -> Device:
         self._by_name[device.name] = self._by_id[device.row.dev_id] = device
         return device
 
     def _turns_of(self, row: DeviceRow) -> Turns:
-        """The turns of a device: they stay when it is built anew, with whoever waits for one."""
+        """The turns of a device; they stay when it is built again, with the tasks that wait for one."""
         if row.n not in self._turns:
             patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
             own = partial(self.sharing.own, row.n, row.dev_id) if self.sharing.shared else None
@@ -232,60 +338,12 @@ class Devices:
         try:
             device.built.close()
         except Exception:
-            # The store knows already that it is gone or changed, and the other devices are to be let go of too.
-            self.log.failure("{device} was not closed well", device=device.name)
-
-
-class Unusable:
-    """Stands in for a device that cannot be built: it can be seen, mended and deleted, and refuses all else."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def check(self) -> None:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def go_offline(self, language: str) -> None:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    go_online = go_offline
-
-    away, watched, probe_s = False, False, 60.0
-
-    async def answers(self) -> bool:
-        """There is nobody to ask."""
-        return False
-
-    async def come_home(self, language: str) -> bool:
-        """Refuse with 430 and the reason."""
-        raise Refused(Res.DEVICE_ERROR, self._why)
-
-    async def resolve(self) -> None:
-        """There is nobody to ask."""
-
-    async def check_change(self, settings: object) -> None:
-        """Anything may be better than what it has."""
-
-    async def state(self) -> dict[str, object]:
-        """The reason."""
-        return {"error": self._why}
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
+            # The store has the change already, and the other devices are still to be closed.
+            self.log.failure("{device} could not be closed", device=device.name)
 
 
 def _no_driver(row: DeviceRow) -> Driver:
-    """What stands in for a driver that is gone."""
+    """In place of a driver that is gone."""
 
     def build(*_: object) -> Any:
         raise LookupError(f"there is no driver {row.driver} for a {row.kind}")
@@ -294,7 +352,7 @@ def _no_driver(row: DeviceRow) -> Driver:
 
 
 class _AnySettings(msgspec.Struct):
-    """Settings that nobody understands any more."""
+    """Settings of a driver that is gone."""
 
 
 def _check_name(name: str) -> None:

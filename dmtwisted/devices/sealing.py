@@ -1,7 +1,7 @@
-"""The secret settings of devices: sealed in the database, open only while a driver is built.
+"""The secret settings of devices: sealed in the database, in clear only while a device is built.
 
-A sealed text stands in the settings as an object ``{"sealed": "s1…"}``, which no driver takes for a text. Where it
-belongs, device and member, is sealed with it.
+A sealed text is an object ``{"sealed": "s1…"}`` in the settings, which no driver takes for a text. Its device and
+member are sealed with it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from typing import Any
 
 import msgspec
 
-from dmtwisted.devices.drivers import BadSettings, Driver
+from dmtwisted.devices.driver import BadSettings, Driver
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.security import is_secret
 
 SEALED = "sealed"
-"""The one member of an object that stands for a secret."""
+"""The only member of an object that holds a sealed text."""
 
 
 class SettingsSeal:
-    """Seals the secrets of a driver's settings before they are kept, and opens them."""
+    """Seals the secrets of a driver's settings before they are stored, and opens them."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
 
     def seal(self, dev_id: str, driver: Driver, members: Mapping[str, Any]) -> bytes:
-        """``members`` as they may be kept, in JSON.
+        """``members`` as they are stored, in JSON.
 
-        :raises BadSettings: when the key of the secrets cannot be read or made.
+        :raises BadSettings: when the key of the secrets cannot be read or created.
         """
         kept = dict(members)
         for name in driver.secrets:
@@ -40,10 +40,10 @@ class SettingsSeal:
         return msgspec.json.encode(kept)
 
     def open(self, dev_id: str, driver: Driver, kept: bytes, but: Collection[str] = ()) -> dict[str, Any]:
-        """The settings that were kept, with their secrets in clear.
+        """Stored settings with their secrets in clear.
 
-        :param but: secrets that nobody needs any more, as others take their place.
-        :raises BadSettings: when the key of the secrets is missing or another one; the path names the secret.
+        :param but: secrets that are replaced, so they stay sealed.
+        :raises BadSettings: when the key of the secrets is missing or is another one; the path names the secret.
         """
         members: dict[str, Any] = msgspec.json.decode(kept)
         for name in driver.secrets:
@@ -51,18 +51,18 @@ class SettingsSeal:
                 try:
                     members[name] = self._secrets.read(members[name][SEALED], _place(dev_id, name))
                 except SecretsError as error:
-                    raise BadSettings(f"settings.{name}", f"{error}; or enter it anew") from error
+                    raise BadSettings(f"settings.{name}", f"{error}; or enter it again") from error
         return members
 
 
 def in_clear(driver: Driver, kept: bytes) -> bool:
-    """Whether settings that were kept have a secret that anybody can read."""
+    """Whether stored settings have a secret that is not sealed."""
     members = msgspec.json.decode(kept)
     return any(_is_clear(members.get(name)) for name in driver.secrets)
 
 
 def without_secrets(driver: Driver, members: Mapping[str, Any]) -> dict[str, Any]:
-    """``members`` as they may be told: without the driver's secrets, and without those of a driver that is gone."""
+    """``members`` without secrets, those of a driver that is gone included."""
     return {
         name: value
         for name, value in members.items()

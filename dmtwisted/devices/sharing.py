@@ -1,4 +1,4 @@
-"""Devices where several services share one database: each device is one service's at a time (docs/databases.md)."""
+"""Devices of services that share one database: one service at a time owns a device (docs/databases.md)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dmtwisted.store.interface import IStore
 
 
 class Sharing:
-    """Whether a device is ours. Where the store is ours alone, every device is.
+    """Whether this service owns a device. It owns all of them when no other service uses the store.
 
-    :param renew: builds the device with that ``dev_id`` anew from what the store holds.
+    :param renew: builds the device with that ``dev_id`` again from what the store holds.
     """
 
     def __init__(self, store: IStore, renew: Callable[[str], Awaitable[None]]) -> None:
         self._renew = renew
         self.taken: list[Callable[[int], Awaitable[None]]] = []
-        """Who is told the number of each device that was another service's until now, once it is built anew."""
+        """Called with the number of each device that was taken over from another service, once it is built again."""
         self._claims: Claims | None = getattr(store, "claims", None)
 
     @property
@@ -27,9 +27,9 @@ class Sharing:
         return self._claims is not None
 
     async def resume(self, device_n: int) -> bool:
-        """Whether the device is ours to see to at the start, without a task for it.
+        """Whether this service owns the device at its start, without a task for it.
 
-        :raises StoreFailed: when the database cannot say.
+        :raises StoreFailed: when the database does not answer.
         """
         return self._claims is None or await self._claims.resume(device_n)
 
@@ -38,10 +38,10 @@ class Sharing:
         return self._claims is not None and not self._claims.holds(device_n)
 
     async def own(self, device_n: int, dev_id: str) -> None:
-        """See to it that the device is ours; its turn is the caller's.
+        """Take the device over if necessary; the caller holds its turn.
 
-        :raises Refused: 1105 when it is another service's.
-        :raises StoreFailed: when the database cannot say.
+        :raises Refused: 1105 when another service owns it.
+        :raises StoreFailed: when the database does not answer.
         """
         if self._claims is None:
             return
@@ -49,8 +49,8 @@ class Sharing:
         if claim is Claim.ELSEWHERE:
             raise Refused(Res.DEVICE_BUSY)
         if claim is Claim.TAKEN:
-            # Its settings may be others by now, and what it remembers is of another day.
+            # Its settings may have changed, and what it has in memory is out of date.
             await self._renew(dev_id)
-            for learn in self.taken:
-                await learn(device_n)
+            for taken in self.taken:
+                await taken(device_n)
             self._claims.renewed(device_n)

@@ -7,10 +7,12 @@ from typing import Any
 from twisted.internet.defer import Deferred, gatherResults
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import OTHER, REGISTER
+from dmtwisted.devices.devices import Device, Devices, register_settings
+from dmtwisted.devices.driver import OTHER, REGISTER
 from dmtwisted.doctor.clock import compare, http_date
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
+from dmtwisted.registers.interface import TaxServiceRegister
+from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 
@@ -106,7 +108,7 @@ async def _key(device: Device) -> list[Finding]:
                 name,
             )
         ]
-    if days < max(KEY_DAYS, getattr(device.settings, "warn_key_days", 0)):
+    if days < max(KEY_DAYS, register_settings(device).warn_key_days):
         text = Text(
             f"{name}: ключ підпису закінчується за {days} дн.", f"{name}: the signing key ends in {days} days"
         )
@@ -115,11 +117,10 @@ async def _key(device: Device) -> list[Finding]:
 
 
 async def _tax_service(device: Device, clock: ServiceClock) -> list[Finding]:
-    ask = getattr(device.built, "ahead", None)
-    if ask is None:
+    if not isinstance(device.built, TaxServiceRegister) or not isinstance(device.settings, PrroSettings):
         return []
-    name, url = device.name, str(device.settings.server_url)
-    ahead = await ask()
+    name, url = device.name, device.settings.server_url
+    ahead = await device.built.ahead()
     if ahead is not None:
         reached = good(Check.TAX, f"{name}: податкова відповідає", f"{name}: the tax service answers", name)
         return [reached, compare(ahead, name)]

@@ -1,4 +1,4 @@
-"""The document language: a form as a JSON array of commands, read strictly and written from any form (http-api 4).
+"""The document language: a form as a JSON array of commands (docs/reference/printers.md#document-language).
 
     [{"cmd": "text", "text": "КАВ'ЯРНЯ", "align": "center", "bold": true, "size": 2},
      {"cmd": "pair", "left": "Кава", "right": "51.00"},
@@ -6,9 +6,8 @@
      {"cmd": "qr", "data": "https://example.com/menu"},
      {"cmd": "cut"}]
 
-What does not fit is refused with its path, before anything is printed: half a document would be worse than none. A
-member that the command does not have is refused too, so that a slip of the pen is not a lost wish.
-`docs/doccmd.md` is the page for people.
+A document with an error is refused with the path before anything is printed. A member that the command does not have
+is refused too, so that a typing error does not get lost.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -57,56 +55,43 @@ LONGEST_TEXT = 4096
 """Characters of one text."""
 
 LARGEST_SIDE = 4096
-"""Dots of a picture from edge to edge; half a metre of paper."""
+"""Dots of a side of a picture: half a metre of paper."""
 
 MOST_DOTS = 4_000_000
-"""Dots of all pictures of a document together, as their files have them."""
+"""Dots of all pictures of a document together, in their files."""
 
 WIDEST = 576
-"""Dots of the widest usual paper (printers.md 1.3): wider pictures are made smaller."""
+"""Dots of the widest paper (docs/reference/printers.md#paper), to which wider pictures are reduced."""
 
 LONGEST_RULE = 8
 """Characters of the pattern of a rule."""
 
-_json = msgspec.json.Decoder(float_hook=Decimal).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def parse_doccmd(text: str | bytes, path: str = "doccmd", dots: int = WIDEST) -> list[Element]:
-    """The form that the JSON ``text`` says; see `read_doccmd`.
-
-    :raises Refused: 2000 also when it is no JSON.
-    """
-    try:
-        value = _json(text)
-    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
-        raise malformed(path, f"not JSON ({error})") from None
-    return read_doccmd(value, path, dots)
-
-
 def read_doccmd(value: object, path: str = "doc.doccmd", dots: int = WIDEST) -> list[Element]:
-    """The form that a document says.
+    """The form of a document.
 
-    :param value: the array as it came out of the JSON.
-    :param path: where it lies in the request, for the words of a refusal.
-    :param dots: width of the paper; pictures that are wider are made smaller.
-    :raises Refused: 2000 with the path of the first thing that does not fit: ``doc.doccmd[3].data``.
+    :param value: the decoded array.
+    :param path: its path in the request, for refusals.
+    :param dots: width of the paper, to which wider pictures are reduced.
+    :raises Refused: 2000 with the path of the first error: ``doc.doccmd[3].data``.
     """
     return _read_each(value, path, lambda members: _command(members, dots))
 
 
 def read_lines(value: object, path: str = "doc.lines") -> list[Element]:
-    """The form that ``doc.lines`` says: lines as in a service report (http-api 2.8), with a style where one is given.
+    """The form of ``doc.lines``: the lines of a service report with styles, ``{t, qr_type, bold, align, size}``.
 
-    ``{t, qr_type, bold, align, size}``; unknown members are passed over, as everywhere in a request.
+    Unknown members are ignored, as in all other requests (docs/reference/http-interface.md#printers).
 
-    :raises Refused: 2000 with the path of the first thing that does not fit: ``doc.lines[2].t``.
+    :raises Refused: 2000 with the path of the first error: ``doc.lines[2].t``.
     """
     return _read_each(value, path, _styled_line)
 
 
 def write_doccmd(form: Sequence[Element]) -> list[dict[str, Any]]:
-    """``form`` in the document language; members that are as usual are left out."""
+    """``form`` in the document language, without members that have their default."""
     return [command for element in form for command in _written(element)]
 
 
@@ -145,7 +130,7 @@ def _read_each(value: object, path: str, read: Callable[[_Strict], Element]) -> 
 
 
 def _rows(element: Element) -> int:
-    """Lines on the narrowest paper, about."""
+    """The approximate number of lines on the narrowest paper."""
     if isinstance(element, Feed):
         return element.lines
     text = ""
@@ -157,23 +142,23 @@ def _rows(element: Element) -> int:
 
 
 class _Strict(Members):
-    """The members of one command, with the checks of values that several commands have."""
+    """The members of one command, with checks that several commands need."""
 
     __slots__ = ("dots",)
 
     def __init__(self, values: dict[str, Any], path: str) -> None:
         super().__init__(values, path)
         self.dots = 0
-        """Dots of the picture that was read from here, as its file has them."""
+        """Dots of the picture of this command, in its file."""
 
     def only(self, *names: str) -> None:
-        """See that nothing else is given."""
+        """Check that no other members are given."""
         for name in self._values:
             if name != "cmd" and name not in names:
                 raise malformed(self.path(name), f"unknown member; {', '.join(names) or 'none'} can be given")
 
     def needed(self, name: str, longest: int = LONGEST_TEXT) -> str:
-        """A text that must be there; it may be empty."""
+        """A required text, which may be empty."""
         if not self.has(name):
             raise malformed(self.path(name), "a text is expected")
         text = self.text(name)
@@ -182,26 +167,26 @@ class _Strict(Members):
         return text
 
     def within(self, name: str, usual: int, least: int, most: int) -> int:
-        """A whole number of a range; ``usual`` when absent."""
+        """A whole number in a range; ``usual`` when absent."""
         number = self.integer(name, usual)
         if not least <= number <= most:
             raise malformed(self.path(name), f"a number from {least} to {most} is expected")
         return number
 
     def choice(self, name: str, usual: str, choices: tuple[str, ...]) -> Any:
-        """One of some words; ``usual`` when absent."""
+        """One of ``choices``; ``usual`` when absent."""
         word = self.text(name) or usual
         if word not in choices:
             raise malformed(self.path(name), f"{', '.join(choices[:-1])} or {choices[-1]} is expected")
         return word
 
     def align(self, usual: Align) -> Align:
-        """Where it stands between the edges."""
+        """The alignment."""
         found: Align = self.choice("align", usual, get_args(Align))
         return found
 
     def size(self) -> Size:
-        """How large its letters are."""
+        """The size of the letters."""
         return 2 if self.within("size", 1, 1, 2) == 2 else 1
 
     def code(self, name: str, kind: str = "") -> str:
@@ -234,7 +219,7 @@ class _Strict(Members):
 
 @lru_cache(maxsize=8)
 def _picture(source: bytes, dots: int) -> Image:
-    """The shop's logo is the same every time."""
+    """Cached, because a shop's logo is the same each time."""
     return from_file(source, dots)
 
 
@@ -344,7 +329,7 @@ _COMMANDS: dict[str, Callable[[_Strict, int], Element]] = {
     "drawer": _drawer,
     "beep": _beep,
 }
-"""What can be said, in the order of the page."""
+"""The commands, in the order of the reference page."""
 
 
 _LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
@@ -356,7 +341,7 @@ def _styled_line(members: _Strict) -> Element:
         raise malformed(members.path("qr_type"), "0, 1, 2 or 100 is expected")
     if kind == "":
         text = members.needed("t") if members.has("t") else ""
-        # A till may write a line break as two characters (http-api 1.3).
+        # A till may write a line break as two characters (docs/reference/http-interface.md#characters).
         return Line(text.replace("\\n", "\n"), members.align("left"), members.flag("bold"), members.size())
     data, align = members.code("t", kind), members.align("center")
     if kind == "qr":
@@ -381,7 +366,7 @@ _USUAL: dict[type[Element], tuple[str, dict[str, object]]] = {
     Drawer: ("drawer", {"pin": 2, "on_ms": 50, "off_ms": 500}),
     Beep: ("beep", {"times": 1, "each_ms": 100}),
 }
-"""How each element is called, and its members as they are when nothing is said; `None` for those that are needed."""
+"""The name of each element, and the defaults of its members; `None` for required ones."""
 
 
 def _written(element: Element) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Pictures inside of a form: read from files, made to fit the paper, written as PNG.
+"""Pictures of a form: read from files, reduced to the paper, written as PNG.
 
-A PNG of one bit a dot is a head, the lines packed together, and an end, so it is written here without a library and
-piece by piece; reading is left to Pillow, which is loaded only then.
+A PNG of one bit per dot is a head, the compressed lines, and an end, so it is written here without a library. Files
+are read by Pillow, which is loaded only then.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ _WHITE_IS_ONE = bytes(255 - byte for byte in range(256))
 
 
 def from_file(source: bytes, dots: int) -> Image:
-    """A PNG or BMP file as black and white dots, made smaller when it is wider than ``dots``.
+    """A PNG or BMP file as black and white dots, reduced when it is wider than ``dots``.
 
     :raises ValueError: when it cannot be read.
     """
+    # Lazy: Pillow.
     from protocols.printers.raster import picture
 
     return picture(source, dots)
 
 
 def fitted(image: Image, dots: int) -> Image:
-    """``image`` as it is, or made smaller to fit paper of ``dots``."""
+    """``image``, reduced to paper of ``dots`` if it is wider."""
     return image if image.width <= dots else replace(from_file(as_png(image), dots), align=image.align)
 
 
@@ -38,7 +39,7 @@ def as_png(image: Image) -> bytes:
 
 
 def size_of(source: bytes) -> tuple[int, int]:
-    """Width and height that the head of a PNG or BMP file states, before anything is unpacked.
+    """Width and height in the head of a PNG or BMP file, before anything is decompressed.
 
     :raises ValueError: when it is neither.
     """
@@ -54,13 +55,13 @@ def size_of(source: bytes) -> tuple[int, int]:
 
 
 def lines_of(data: bytes, stride: int) -> bytes:
-    """Lines of dots as PNG wants them before they are packed: black as 0, each behind a filter that does nothing."""
+    """Lines of dots for a PNG before compression: black as 0, each line after the filter that does nothing."""
     white = data.translate(_WHITE_IS_ONE)
     return b"".join(b"\0" + white[at : at + stride] for at in range(0, len(white), stride))
 
 
 def png_file(width: int, height: int, packed: bytes) -> bytes:
-    """A PNG file of one bit of grey a dot, of lines that are packed already."""
+    """A PNG file of one bit of grey per dot, of compressed lines."""
     size, resolution = width.to_bytes(4) + height.to_bytes(4), _DOTS_PER_METRE.to_bytes(4)
     return b"".join(
         (

@@ -1,7 +1,7 @@
-"""A shop's own template: what stands above and below a receipt, beside what the law requires (http-api 2.21).
+"""A shop's template: its own lines above and below a receipt (docs/print-forms.md).
 
-A template is a text with places for values, in Jinja's spelling; each line that comes out is one thing on the paper.
-A line that begins with ``%`` says what it is::
+A template is a Jinja template; each line of its result is one element on the paper. A line that begins with ``%``
+says which one::
 
     %logo
     %center %bold Кав'ярня на Подолі
@@ -11,14 +11,12 @@ A line that begins with ``%`` says what it is::
     {% endif %}
     %qr https://example.com/review?check={{ number }}
 
-What is above ``%receipt`` is printed above the receipt, the rest below. The receipt itself stays as it is, element by
-element: a template takes nothing away from it. Marks are read in the template's own words only, never in values, so
-that no name of a cashier can be taken for one.
+Lines above ``%receipt`` are printed above the receipt, the others below. The receipt itself stays as it is. Marks
+count in the template's own text only, never in values, so that the name of a cashier cannot be taken for one.
 
-The language is a small part of Jinja, inside of its sandbox: values, conditions, loops over the items, payments and
-taxes that do not lie in each other, some filters. Nothing can be called, assigned or multiplied, so the work is
-bounded by the length of the template and of the receipt. A template that fails gives the receipt without it, and the
-reason.
+The language is a part of Jinja in its sandbox: values, conditions, loops over items, payments and taxes that are not
+nested, some filters. Nothing can be called, assigned or multiplied, so the work is bounded by the length of template
+and receipt. If a template fails, the receipt is printed without it, and the reason is returned.
 """
 
 from __future__ import annotations
@@ -41,8 +39,7 @@ from dmtwisted.results import Refused
 
 if TYPE_CHECKING:
     from jinja2 import Template as JinjaTemplate
-    from jinja2.nodes import Node, Template
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2.nodes import Template
 
 LONGEST_TEMPLATE = 65_536
 """Characters of a template, a logo in base64 among them."""
@@ -73,11 +70,11 @@ TEMPLATED = (documents.SALE, documents.RETURN)
 
 
 class BrokenTemplate(ValueError):
-    """A template that cannot be read, or whose lines cannot be printed."""
+    """A template cannot be read, or its lines cannot be printed."""
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One item of the receipt, as a template sees it; amounts in hryvnias."""
+    """One item of the receipt for a template; amounts in hryvnias."""
 
     name: str
     code: str
@@ -87,13 +84,13 @@ class Item(msgspec.Struct, frozen=True):
     cost: Decimal
     discount: Decimal
     total: Decimal
-    """What is left of ``cost`` after its discount."""
+    """``cost`` after its discount."""
     tax: str
     comment: str
 
 
 class Paid(msgspec.Struct, frozen=True):
-    """One payment of the receipt, as a template sees it."""
+    """One payment of the receipt for a template."""
 
     type: int
     name: str
@@ -102,7 +99,7 @@ class Paid(msgspec.Struct, frozen=True):
 
 
 class Tax(msgspec.Struct, frozen=True):
-    """One tax group of the receipt, as a template sees it."""
+    """One tax group of the receipt for a template."""
 
     letter: str
     name: str
@@ -110,7 +107,7 @@ class Tax(msgspec.Struct, frozen=True):
 
 
 class Values(msgspec.Struct, frozen=True):
-    """Everything that a template can say of a receipt; texts are without line breaks, amounts in hryvnias."""
+    """All values for a template; texts are without line breaks, amounts in hryvnias."""
 
     kind: str
     """``sale`` or ``return``."""
@@ -122,7 +119,7 @@ class Values(msgspec.Struct, frozen=True):
     time: str
     """``HH:MM:SS``."""
     sum: Decimal
-    """What is to be paid."""
+    """The amount to be paid."""
     discount: Decimal
     rounding: Decimal
     change: Decimal
@@ -134,7 +131,7 @@ class Values(msgspec.Struct, frozen=True):
     """The fiscal number of the register."""
     device: str
     link: str
-    """What stands in the QR code of the receipt."""
+    """The content of the receipt's QR code."""
     is_test: bool
     is_offline: bool
     is_copy: bool
@@ -146,31 +143,31 @@ class Values(msgspec.Struct, frozen=True):
 def with_template(
     form: Sequence[Element], source: str, document: Document, fiscal_number: str, copy: bool = False
 ) -> tuple[list[Element], str]:
-    """``form`` with what the template adds above and below it, and why it adds nothing; empty when all is well.
+    """``form`` with the lines of the template, and the reason if the template failed, else an empty text.
 
-    Only receipts (`TEMPLATED`) are added to. Never raises: the document is fiscal already.
+    Only receipts (`TEMPLATED`) get them. Never raises, because the document is fiscal already.
     """
     if not source.strip() or document.kind not in TEMPLATED:
         return list(form), ""
     try:
         above, below = _additions(source, values_of(document, fiscal_number, copy))
     except Exception as error:
-        # Whatever it is, memory and recursion among it: the receipt goes on without the template.
+        # Any error, also of memory or recursion: the receipt is printed without the template.
         return list(form), str(error) or type(error).__name__
     return [*above, *form, *below], ""
 
 
 def check_template(source: str) -> None:
-    """See that a template can be read and prints an ordinary receipt.
+    """Check that a template can be read and printed with an ordinary receipt.
 
-    :raises BrokenTemplate: with the reason and, where it is known, the line.
+    :raises BrokenTemplate: with the reason and, if known, the line.
     """
     if source.strip():
         _additions(source, values_of(SAMPLE, "1234567890"))
 
 
 def values_of(document: Document, fiscal_number: str, copy: bool = False) -> Values:
-    """What a template can say of a receipt."""
+    """The values of a receipt for a template."""
     receipt = document.receipt if document.receipt is not None else Receipt()
     header, moment = document.header, kyiv(document.at)
     return Values(
@@ -218,7 +215,7 @@ SAMPLE = Document(
         change=5000,
     ),
 )
-"""An ordinary receipt, for trying a template."""
+"""An ordinary receipt, to check a template with."""
 
 
 # Values
@@ -257,29 +254,31 @@ def _tax(tax: TaxLine) -> Tax:
 
 # The language
 
-_PARTS = (
-    "Template",
-    "Output",
-    "TemplateData",
-    "Name",
-    "Const",
-    "If",
-    "For",
-    "Getattr",
-    "Getitem",
-    "Filter",
-    "Keyword",
-    "Test",
-    "Compare",
-    "Operand",
-    "And",
-    "Or",
-    "Not",
-    "Neg",
-    "Concat",
-    "CondExpr",
+_PARTS = frozenset(
+    [
+        "Template",
+        "Output",
+        "TemplateData",
+        "Name",
+        "Const",
+        "If",
+        "For",
+        "Getattr",
+        "Getitem",
+        "Filter",
+        "Keyword",
+        "Test",
+        "Compare",
+        "Operand",
+        "And",
+        "Or",
+        "Not",
+        "Neg",
+        "Concat",
+        "CondExpr",
+    ]
 )
-"""Parts of Jinja that can be used; none of them calls, assigns, repeats or makes a text longer than its parts."""
+"""Nodes of Jinja that can be used. Its sandbox alone would also allow calls, assignments and endless repetition."""
 
 _FILTERS = ("capitalize", "default", "length", "lower", "trim", "truncate", "upper")
 _TESTS = ("defined", "divisibleby", "even", "odd")
@@ -288,118 +287,114 @@ _NAMES = (*Values.__struct_fields__, "loop")
 _LOOP = ("index", "index0", "first", "last", "length")
 _MEMBERS = frozenset((*Item.__struct_fields__, *Paid.__struct_fields__, *Tax.__struct_fields__, *_LOOP))
 
-# Stand for the two signs of our own where they come from a value; no font has them.
+# In place of the two marks where they come from a value; no font has them.
 _VALUE_PERCENT, _VALUE_BAR = "\ue000", "\ue001"
 
 
 def _additions(source: str, values: Values) -> tuple[list[Element], list[Element]]:
-    """What a template adds above and below the receipt.
+    """The elements that a template adds above and below the receipt.
 
     :raises BrokenTemplate: when it cannot be read, or adds what cannot be printed.
     """
-    compiled = _compiled(source)
+    compiled = _language().compiled(source)
     if isinstance(compiled, BrokenTemplate):
         raise compiled
-    from jinja2 import TemplateError
-
-    try:
-        printed = _filled(compiled, values)
-    except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
-        raise BrokenTemplate(_reason(error)) from None
-    return _printed(printed)
+    return _printed(_language().filled(compiled, values))
 
 
-def _filled(template: JinjaTemplate, values: Values) -> str:
-    length, parts = 0, []
-    for part in template.generate({name: getattr(values, name) for name in Values.__struct_fields__}):
-        length += len(part)
-        if length > LONGEST_FILLED:
-            raise BrokenTemplate(f"the filled template is longer than {LONGEST_FILLED} characters")
-        parts.append(part)
-    return "".join(parts)
+class _Language:
+    """Jinja's sandbox, with the filters, tests and nodes that a template may use."""
+
+    def __init__(self) -> None:
+        # Lazy: Jinja takes some MB, and most shops have no template.
+        from jinja2 import StrictUndefined, TemplateError, nodes
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        self._error, self._nodes = TemplateError, nodes
+        self._environment = environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_as_value,
+            cache_size=0,
+        )
+        environment.globals.clear()
+        environment.filters = {name: environment.filters[name] for name in _FILTERS}
+        environment.tests = {name: environment.tests[name] for name in _TESTS}
+        self.compiled = lru_cache(maxsize=32)(self._compiled)
+        """The template, ready to be filled, or the reason why it is broken."""
+
+    def _compiled(self, source: str) -> JinjaTemplate | BrokenTemplate:
+        if len(source) > LONGEST_TEMPLATE:
+            return BrokenTemplate(f"the template is longer than {LONGEST_TEMPLATE} characters")
+        try:
+            tree = self._environment.parse(source)
+            self._check(tree)
+            return self._environment.from_string(tree)
+        except BrokenTemplate as broken:
+            return broken
+        except (self._error, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return BrokenTemplate(_reason(error))
+
+    def filled(self, template: JinjaTemplate, values: Values) -> str:
+        """The text of a template with ``values``.
+
+        :raises BrokenTemplate: when it cannot be filled, or becomes too long.
+        """
+        length, parts = 0, []
+        try:
+            for part in template.generate({name: getattr(values, name) for name in Values.__struct_fields__}):
+                length += len(part)
+                if length > LONGEST_FILLED:
+                    raise BrokenTemplate(f"the filled template is longer than {LONGEST_FILLED} characters")
+                parts.append(part)
+        except BrokenTemplate:
+            raise
+        except (self._error, TypeError, ValueError, ArithmeticError) as error:
+            raise BrokenTemplate(_reason(error)) from None
+        return "".join(parts)
+
+    def _check(self, tree: Template) -> None:
+        """Check that a template has allowed nodes only, and not too many.
+
+        :raises BrokenTemplate: with the line of the first one that is not allowed.
+        """
+        nodes = self._nodes
+        found, loops = list(tree.find_all(nodes.Node)), list(tree.find_all(nodes.For))
+        if len(found) >= MOST_PARTS:
+            raise BrokenTemplate(f"the template has more than {MOST_PARTS} parts")
+        names = {*_NAMES, *(loop.target.name for loop in loops if isinstance(loop.target, nodes.Name))}
+        for node in found:
+            reason = ""
+            if type(node).__name__ not in _PARTS:
+                reason = f"{type(node).__name__} cannot be used in a template"
+            elif isinstance(node, nodes.For):
+                if len(loops) > MOST_LOOPS or node.recursive or node.find(nodes.For) is not None:
+                    reason = f"at most {MOST_LOOPS} loops can be used, none inside of another"
+                elif not (isinstance(node.iter, nodes.Name) and node.iter.name in _LOOPED):
+                    reason = f"a loop goes over {', '.join(_LOOPED)}"
+                elif not isinstance(node.target, nodes.Name) or node.target.name in _NAMES:
+                    reason = "a loop needs a name of its own, such as item"
+            elif isinstance(node, nodes.Name) and node.name not in names:
+                reason = f"there is no value {node.name}"
+            elif isinstance(node, nodes.Getattr) and node.attr not in _MEMBERS:
+                reason = f"there is no value {node.attr}"
+            if reason:
+                raise BrokenTemplate(f"line {node.lineno}: {reason}")
 
 
-@lru_cache(maxsize=32)
-def _compiled(source: str) -> JinjaTemplate | BrokenTemplate:
-    """The template, ready to be filled, or the reason why it cannot be; each is worked out once."""
-    if len(source) > LONGEST_TEMPLATE:
-        return BrokenTemplate(f"the template is longer than {LONGEST_TEMPLATE} characters")
-    from jinja2 import TemplateError
-
-    environment = _environment()
-    try:
-        tree = environment.parse(source)
-        _check(tree)
-        return environment.from_string(tree)
-    except BrokenTemplate as broken:
-        return broken
-    except (TemplateError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return BrokenTemplate(_reason(error))
-
-
-@cache
-def _environment() -> SandboxedEnvironment:
-    """Jinja's sandbox with nothing in it but what `_FILTERS` and `_TESTS` name."""
-    # Loaded for shops that have a template.
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_as_value,
-        cache_size=0,
-    )
-    environment.globals.clear()
-    environment.filters = {name: environment.filters[name] for name in _FILTERS}
-    environment.tests = {name: environment.tests[name] for name in _TESTS}
-    return environment
+_language = cache(_Language)
 
 
 def _as_value(value: object) -> str:
-    """How a value is written: nothing in it ends a line or is taken for a mark."""
+    """A value as it is written: nothing in it ends a line or is taken for a mark."""
     if not isinstance(value, str | int | Decimal):
-        # A value that is not there says so itself when it is written.
+        # An undefined value raises its own error here.
         str(value)
         raise TypeError("only texts and numbers can be printed")
     text = " ".join(str(value).splitlines())
     return text.replace("%", _VALUE_PERCENT).replace("|", _VALUE_BAR)
-
-
-def _check(tree: Template) -> None:
-    """See that a template is made of allowed parts only, and not of too many.
-
-    :raises BrokenTemplate: with the line of the first one that is not.
-    """
-    from jinja2 import nodes
-
-    parts = loops = 0
-    waiting: list[tuple[Node, frozenset[str], bool]] = [(tree, frozenset(_NAMES), False)]
-    while waiting:
-        node, names, inside = waiting.pop()
-        kind = type(node).__name__
-        where = f"line {node.lineno}: "
-        parts += 1
-        if parts > MOST_PARTS:
-            raise BrokenTemplate(f"the template has more than {MOST_PARTS} parts")
-        if kind not in _PARTS:
-            raise BrokenTemplate(f"{where}{kind} cannot be used in a template")
-        if isinstance(node, nodes.For):
-            loops += 1
-            if inside or loops > MOST_LOOPS or node.recursive:
-                raise BrokenTemplate(f"{where}at most {MOST_LOOPS} loops can be used, none inside of another")
-            if not (isinstance(node.iter, nodes.Name) and node.iter.name in _LOOPED):
-                raise BrokenTemplate(f"{where}a loop goes over {', '.join(_LOOPED)}")
-            if not isinstance(node.target, nodes.Name) or node.target.name in _NAMES:
-                raise BrokenTemplate(f"{where}a loop needs a name of its own, such as item")
-            names, inside = names | {node.target.name}, True
-        elif isinstance(node, nodes.Name) and node.name not in names:
-            raise BrokenTemplate(f"{where}there is no value {node.name}")
-        elif isinstance(node, nodes.Getattr) and node.attr not in _MEMBERS:
-            raise BrokenTemplate(f"{where}there is no value {node.attr}")
-        waiting += ((child, names, inside) for child in node.iter_child_nodes())
 
 
 def _reason(error: Exception) -> str:
@@ -420,11 +415,11 @@ _STYLES: dict[str, tuple[str, object]] = {
 }
 _CODES = ("ean13", "ean8", "code128")
 _TAKEN_TITLES = (FISCAL, PAYOUT)
-"""What only the register may call a document."""
+"""Titles that only the register may print."""
 
 
 def _printed(text: str) -> tuple[list[Element], list[Element]]:
-    """The elements above and below the receipt that the filled template says.
+    """The elements above and below the receipt.
 
     :raises BrokenTemplate: with the line that cannot be printed.
     """
@@ -436,7 +431,7 @@ def _printed(text: str) -> tuple[list[Element], list[Element]]:
         if line.strip() == "%receipt":
             sides.append([])
             if len(sides) > 2:
-                raise BrokenTemplate("%receipt stands twice")
+                raise BrokenTemplate("%receipt is there twice")
             continue
         for element in _elements(line.rstrip()):
             sides[-1].append(element)
@@ -463,12 +458,12 @@ def _elements(line: str) -> Iterator[Element]:
         said = f"{element.left} {element.right}" if isinstance(element, Pair) else ""
         said = element.text if isinstance(element, Line) else said
         if any(title in " ".join(said.upper().split()) for title in _TAKEN_TITLES):
-            raise BrokenTemplate(f"{_quoted(line)}: only the register calls a document so")
+            raise BrokenTemplate(f"{_quoted(line)}: only the register may print this title")
         yield element
 
 
 def _mark(line: str) -> tuple[str, str]:
-    """The word of the mark that a line begins with, and what follows it; no word before a plain text."""
+    """The word of the mark at the start of a line, empty for a plain text, and the rest."""
     if line.startswith("%%"):
         return "", line[1:]
     if not line.startswith("%"):
@@ -478,7 +473,7 @@ def _mark(line: str) -> tuple[str, str]:
 
 
 def _command(word: str, rest: str, line: str) -> dict[str, object]:
-    """One line in the words of the document language."""
+    """One line as a command of the document language."""
     if word == "pair":
         left, bar, right = rest.partition("|")
         if not bar:

@@ -1,6 +1,6 @@
-"""Bar codes and QR codes at the size at which a form draws them, for pictures and PDF.
+"""Bar codes and QR codes in the size in which pictures and PDF draw them.
 
-A code that fits the paper at no size is not drawn; its text is written instead, so that nothing is lost.
+A code that fits the paper in no size is written as text instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocols.printers.symbols import (
 )
 
 MOST_QR = 100
-"""QR codes that one form is drawn with: the large ones take a second each."""
+"""QR codes of one drawn form: a large one takes a second."""
 
 
 class Squares(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Squares(msgspec.Struct, frozen=True):
 
     @property
     def quiet(self) -> int:
-        """Dots that stay white around it."""
+        """White dots around it."""
         return QR_QUIET * self.module
 
 
@@ -52,9 +52,9 @@ class Bars(msgspec.Struct, frozen=True):
 
 
 def sized_qr(code: Qr, dots: int) -> Squares | None:
-    """``code`` on paper of ``dots``: as large as it asks for, else as it fits; `None` when it does not.
+    """``code`` on paper of ``dots`` in the size it asks for, else in the size that fits; `None` when none does.
 
-    The size that fits is that of printers.md 6.2.
+    The size that fits is that of docs/reference/printers.md#codes.
     """
     try:
         rows = squares(code.data.encode("utf-8", "replace"), code.level)
@@ -67,9 +67,8 @@ def sized_qr(code: Qr, dots: int) -> Squares | None:
 
 
 def sized_barcode(code: Barcode, dots: int) -> Bars | None:
-    """``code`` on paper of ``dots``, written as pairs of digits or with thinner bars where it needs them.
-
-    `None` when it does not fit at all.
+    """``code`` on paper of ``dots``, as pairs of digits or with thinner bars if necessary; `None` when it does not
+    fit.
     """
     try:
         modules = bars(code.kind, code.data)

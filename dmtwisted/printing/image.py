@@ -1,8 +1,7 @@
-"""A print form as a picture: a PNG of one bit a dot, as wide as the paper and as long as the form (http-api 2.21).
+"""A print form as a picture: a PNG of one bit per dot, as wide as the paper and as long as the form.
 
-The letters are those that printers draw (`protocols.printers.raster`), so the picture looks like the paper. It is put
-together line by line and packed at once: a form of 10,000 lines takes some seconds, and no more memory than the file.
-Who serves tills draws in a thread.
+The letters are those that printers draw (`protocols.printers.raster`), so the picture looks like the paper. Each line
+is compressed at once: a form of 10,000 lines takes some seconds, for a thread, and not more memory than the file.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import msgspec
 from dmtwisted.documents.model import MOST_ROWS, Align, Barcode, Cut, Element, Feed, Image, Qr
 from dmtwisted.documents.pictures import fitted, lines_of, png_file
 from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
-from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out, left_edge
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import TEAR
 from protocols.printers.commands import Text
@@ -25,11 +24,11 @@ COLUMN = 12
 """Dots of a column."""
 
 ROW = 28
-"""Dots of a row of letters of the usual size, with the white below."""
+"""Dots of a row of letters of normal size, with the white below."""
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A drawn form: the file, its size in dots, and how many letters could not be drawn."""
+    """A drawn form: the file, its size in dots, and the number of letters that could not be drawn."""
 
     png: bytes
     width: int
@@ -38,9 +37,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 def draw(elements: Iterable[Element], dots: int = 576) -> Picture:
-    """The form on paper of ``dots`` (384, 512, 576 are usual), in columns of 12.
-
-    What a printer keeps in its memory, and what happens beside the paper, is left out.
+    """The form on paper of ``dots``, in columns of 12, without stored logos, drawer and beeper.
 
     :raises ValueError: when the paper has less than 24 columns.
     :raises TooLong: when the form has more than `MOST_ROWS` rows, or more than `MOST_QR` QR codes.
@@ -71,7 +68,7 @@ def as_data_uri(picture: Picture) -> str:
 
 
 class _Paper:
-    """The strip that grows below the print head."""
+    """The paper below the print head."""
 
     def __init__(self, dots: int) -> None:
         self.dots, self.columns = dots, dots // COLUMN
@@ -124,7 +121,7 @@ class _Paper:
         self._add(bytes(self._stride * max(0, dots)))
 
     def png(self) -> bytes:
-        """What was drawn, as a file."""
+        """The drawn picture as a file."""
         if not self.height:
             self.feed(1)
         return png_file(self.dots, self.height, b"".join((*self._packed, self._packer.flush())))
@@ -135,8 +132,7 @@ class _Paper:
 
     def _placed(self, bits: int, width: int, align: Align) -> bytes:
         """A line of dots at its place between the edges."""
-        room = self.dots - width
-        left = {"left": 0, "center": room // 2, "right": room}[align]
+        left = left_edge(align, width, self.dots)
         return (bits << (8 * self._stride - left - width)).to_bytes(self._stride)
 
     def _add(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A printer as the service sees it: a way on which a job is delivered, and what became of it."""
+"""The interface of a printer: a way that delivers jobs and returns their verdicts."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from protocols.printers.verdict import Verdict
 
 @dataclass
 class Delivering:
-    """A job on its way.
+    """A job that is being delivered.
 
-    ``done`` fires with the verdict and does not fail; every way ends a delivery by itself when nothing moves any
-    more. Cancelling it gives the job up. The verdict's ``reason`` is a name for which
-    `dmtwisted.printing.told.why` has words.
+    ``done`` fires with the verdict and does not fail; the way ends a delivery by itself when it makes no progress.
+    Cancelling it gives the job up. The verdict's ``reason`` is a name for `dmtwisted.printing.result.reason_text`.
     """
 
     taken: Deferred[None]
-    """Fires when the printer has every byte, if it comes to that before the verdict; does not fail."""
+    """Fires when the printer has every byte, if that is before the verdict; does not fail."""
     done: Deferred[Verdict]
     begun: Callable[[], bool]
-    """Whether anything that prints may have left."""
+    """Whether anything that prints may have been sent."""
     trouble: Callable[[], str]
-    """Why the printer stands still, as it told last: a name of a reason; empty when it told no such thing."""
+    """Why the printer does not print, by its last status: a name of a reason, or empty."""
 
 
 class IPrinterWay(Interface):
-    """How jobs come to one printer."""
+    """The connection to one printer."""
 
     columns = Attribute("Letters in a line of normal size.")
     dots = Attribute("Dots across the paper.")
@@ -43,17 +42,17 @@ class IPrinterWay(Interface):
         """The job that does ``commands`` on this printer."""
 
     def finder() -> Job:
-        """The page by which a person finds the number of the printer's code table."""
+        """The page on which a person finds the number of the printer's code table."""
 
     def deliver(job: Job) -> Delivering:
         """Begin to deliver ``job``; one at a time."""
 
     async def status() -> PrinterStatus | None:
-        """How the printer is; `None` when this way tells nothing.
+        """The status of the printer; `None` when it cannot be queried on this way.
 
         :raises UnknownQueue: when the system has no such queue.
-        :raises WireError: when it is not reached, or does not answer though its kind does.
+        :raises WireError: when the printer cannot be reached, or does not answer although its family does.
         """
 
     def close() -> None:
-        """Let go of the line; whoever delivers has given that up before."""
+        """Close the line; a delivery was given up before."""

@@ -1,7 +1,7 @@
-"""A printer's jobs in the journal: what each of them prints, what became of it, and which paper it is.
+"""A printer's jobs in the journal: what each of them prints, its result, and the name of its paper.
 
-A paper that was printed, or may have been, is not printed again under its name, on whichever printer. A job that
-certainly printed nothing does not count, so a reprint that failed never opens the way for a second copy.
+A paper that was printed, or may have been, is not printed again under its name on any printer. Jobs that certainly
+printed nothing do not count; so a reprint that failed does not allow a second copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents.doccmd import LONGEST_TEXT, read_doccmd, write_doccmd
 from dmtwisted.documents.model import Element, Line, Pair
-from dmtwisted.printing.told import AGAIN, RESTART, Fate, Told
+from dmtwisted.printing.result import AGAIN, RESTART, Fate, PrintResult
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
@@ -37,18 +37,18 @@ _STATES: dict[Fate, State] = {
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the journal holds of a print job."""
+    """A print job as the journal has it."""
 
     form: msgspec.Raw
     """The form in the document language; an empty array for the printer's own page of code tables."""
     paper: str = ""
-    """The document of a register that it is the paper of."""
+    """The document of a register that it prints."""
     replaces: int = 0
-    """The job that this one was printed anew for."""
+    """The job that this reprint replaces."""
     fate: Fate | Literal[""] = ""
-    """Empty until something is known."""
+    """Empty until a result is known."""
     reason: str = ""
-    """A name that `dmtwisted.printing.told.why` has words for."""
+    """A name for `dmtwisted.printing.result.reason_text`."""
 
 
 encode_job = msgspec.json.Encoder().encode
@@ -62,7 +62,7 @@ def job_of(elements: Sequence[Element], paper: str = "") -> Job:
 
 def form_of(job: Job, dots: int) -> list[Element]:
     """The form that ``job`` prints; empty for the page of code tables."""
-    # One by one: how much a document may hold was judged when it came, and a cut was added to it since.
+    # One by one: the limits of a document were checked in its request, and a cut was added to it since.
     return [element for command in _commands(job) for element in read_doccmd([command], "form", dots)]
 
 
@@ -72,7 +72,7 @@ def _commands(job: Job) -> list[Any]:
 
 
 def _storable(elements: Sequence[Element]) -> Iterator[Element]:
-    """``elements`` without texts that are longer than the document language takes: a receipt may have such."""
+    """``elements`` with texts cut to the limit of the document language, which those of a receipt may exceed."""
     for element in elements:
         if isinstance(element, Line) and len(element.text) > LONGEST_TEXT:
             for at in range(0, len(element.text), LONGEST_TEXT):
@@ -93,29 +93,26 @@ class Jobs:
 
     def __init__(self, device_n: int, name: str, store: IStore, clock: ServiceClock) -> None:
         self._n, self._name, self._store, self._clock = device_n, name, store, clock
-        # What was known first is written first, whatever the store does about the order of questions.
+        # Results are written in their order, even if the store does not keep the order of calls.
         self._writing = DeferredLock()
 
     async def begin(self, task: int, key: str, job: Job) -> int:
-        """Keep that ``job`` is about to be sent; its number.
+        """Store ``job`` before it is sent; returns its number.
 
-        :raises StoreFailed: when that is not certain: nothing may be sent then.
+        :raises StoreFailed: when that is not certain; then nothing may be sent.
         """
         intent = Intent(self._n, KIND, task, key, b"", self._clock.now(), [], encode_job(job))
         return (await self._store.reserve(intent)).n
 
     async def end(self, n: int, job: Job, fate: Fate, reason: str) -> bool:
-        """Keep what is known of the job ``n``; whether the store confirmed it.
-
-        What was printed is printed, so a store that fails changes nothing of what there is to tell.
-        """
+        """Store the result of the job ``n``; returns whether the store confirmed it."""
         state = _STATES[fate]
         outcome = Outcome(
             n=n,
             device_n=self._n,
             state=state,
             at=self._clock.now(),
-            res=Res.OK.code if state is State.DONE else Told(n, fate, reason).refused().res.code,
+            res=Res.OK.code if state is State.DONE else PrintResult(n, fate, reason).refused().res.code,
             answer=b"",
             fiscal_numbers={},
             register_state=None,
@@ -135,10 +132,10 @@ class Jobs:
             return False
         return True
 
-    async def known(self, paper: str, elsewhere: Sequence[int] = ()) -> Told | None:
-        """What became of ``paper`` here, or on one of the printers ``elsewhere``; `None` when it may be printed.
+    async def known(self, paper: str, elsewhere: Sequence[int] = ()) -> PrintResult | None:
+        """The result of ``paper`` on this printer or one of ``elsewhere``; `None` when it may be printed.
 
-        :raises StoreFailed: when nobody can tell.
+        :raises StoreFailed: when the store cannot be read.
         """
         devices = sorted({self._n, *elsewhere})
         states: list[State] = [state for state in State if state is not State.REFUSED]
@@ -147,8 +144,8 @@ class Jobs:
         )
         for row in found.operations:
             if row.state is State.DONE:
-                return Told(row.n, decode_job(row.request).fate or "accepted")
-        return Told(found.operations[0].n, "unknown", AGAIN) if found.operations else None
+                return PrintResult(row.n, decode_job(row.request).fate or "accepted")
+        return PrintResult(found.operations[0].n, "unknown", AGAIN) if found.operations else None
 
     async def row(self, n: int) -> OperationRow:
         """The job ``n``.
@@ -165,9 +162,9 @@ class Jobs:
         return await self._store.latest(self._n, KIND, "")
 
     async def close_open(self, under_way: int | None) -> None:
-        """Say of the jobs that a crash left open that nobody knows what of them is on paper.
+        """Close the jobs that a crash left open as unknown.
 
-        :param under_way: the job that is not one of them.
+        :param under_way: the job that is being delivered, which is not one of them.
         """
         for row in await self._store.unresolved(self._n):
             if row.state is State.INTENDED and row.n != under_way:

@@ -1,7 +1,6 @@
-"""The one layout of a form: which text stands in which line, whoever draws it.
+"""The layout of a form in rows, the same for text, printer, picture and PDF (docs/reference/printers.md#layout).
 
-Text, printer, picture and PDF are all made of the same rows, so that they agree line by line. A row that is twice as
-large is one row in the text form too: it is enlarged only as far as it fits (printers.md 6.2)::
+A row of double size is one row in the text form too; it is enlarged only as far as it fits::
 
     Line("Z-ЗВІТ", "center", size=2)            Row("Z-ЗВІТ", "center", width=2, height=2)
     Line("ДУЖЕ ДОВГА НАЗВА ЗВІТУ", size=2)      Row("ДУЖЕ ДОВГА НАЗВА ЗВІТУ", height=2)       on 32 columns
@@ -40,11 +39,11 @@ _MOST_FED = 255
 
 
 class TooLong(ValueError):
-    """A form that is too long to be drawn."""
+    """A form is too long to be drawn."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One line of text, as wide as the paper at most; the blanks of its alignment are not in it."""
+    """One line of text, at most as wide as the paper, without the blanks of its alignment."""
 
     text: str
     align: Align = "left"
@@ -55,13 +54,13 @@ class Row(msgspec.Struct, frozen=True):
 
 
 Laid = Row | Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
-"""What a form is once it is laid out."""
+"""The parts of a form after its layout."""
 
 
 def lay_out(elements: Iterable[Element], columns: int, letters: Letters, *, enlarge: bool = True) -> Iterator[Laid]:
-    """The rows of a form on paper of ``columns`` letters, in the letters of the medium.
+    """The rows of a form on paper of ``columns`` letters.
 
-    :param enlarge: whether the medium has large letters; a form has as many rows without.
+    :param enlarge: whether the medium has large letters; the number of rows is the same without.
     :raises ValueError: when ``columns`` is less than `NARROWEST`.
     """
     if columns < NARROWEST:
@@ -98,9 +97,10 @@ def commands(
 ) -> list[printer.Command]:
     """The form as the commands of a print job on paper of ``columns`` letters.
 
-    :param letters: of the table that the printer uses (`Profile.best_page`); afterwards ``letters.unknown`` says how
-        many could not be written. What the font of drawn lines lacks is told by who draws them.
-    :param dots: width of the paper; pictures that are wider are made smaller.
+    :param letters: those of the printer's code table (`Profile.best_page`); afterwards ``letters.unknown`` is the
+        number of letters that could not be written. Letters that the font of drawn lines lacks are counted by the
+        composer.
+    :param dots: width of the paper, to which wider pictures are reduced.
     :raises ValueError: when ``columns`` is less than `NARROWEST`.
     """
     job: list[printer.Command] = []
@@ -122,12 +122,12 @@ def commands(
 
 
 def cut(text: str, columns: int) -> list[str]:
-    """``text`` cut after every so many letters, so that it reads as one when it is put together again."""
+    """``text`` cut into pieces of ``columns`` letters, with nothing left out."""
     return [text[at : at + columns] for at in range(0, len(text), columns)] or [""]
 
 
 def aligned(texts: list[str], align: Align, columns: int) -> list[str]:
-    """``texts`` with the blanks that move them to their place; nothing is added behind them."""
+    """``texts`` with the blanks of their alignment in front."""
     if align == "left":
         return texts
     if align == "right":
@@ -135,13 +135,19 @@ def aligned(texts: list[str], align: Align, columns: int) -> list[str]:
     return [" " * ((columns - len(text)) // 2) + text for text in texts]
 
 
+def left_edge(align: Align, width: int, dots: int) -> int:
+    """The first dot of something of ``width`` on paper of ``dots``."""
+    room = dots - width
+    return {"left": 0, "center": room // 2, "right": room}[align]
+
+
 def _scale(texts: list[str], columns: int) -> tuple[Size, Size]:
-    """Twice as wide only when all parts of a text are: half a title in other letters would look torn."""
+    """Twice as wide only when all parts of a text fit: a title with letters of two widths looks wrong."""
     return (2, 2) if all(2 * len(text) <= columns for text in texts) else (1, 2)
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """``text`` cut between words into lines of at most so many letters; a line that fits stays as it is."""
+    """``text`` wrapped into lines of at most ``columns`` letters; a line that fits stays as it is."""
     if len(text) <= columns and "\n" not in text:
         return [text.rstrip()]
     wrap = TextWrapper(columns, break_on_hyphens=False).wrap
@@ -152,7 +158,7 @@ def _wrapped(text: str, columns: int) -> list[str]:
 
 
 def _pair(left: str, right: str, columns: int) -> list[str]:
-    """``left``, wrapped, with ``right`` whole at the end of its last line, or below it when it is a long one."""
+    """``left``, wrapped, with ``right`` at the end of its last line, or below it when it is long."""
     if "\n" in left or "\n" in right:
         left, right = left.replace("\n", " "), right.replace("\n", " ")
     room = columns - len(right) - 1

@@ -1,13 +1,13 @@
-"""How texts are written on one medium, and how much of them could not be.
+"""Texts in the letters of a medium, and the number of letters that it does not have.
 
 ============ ============================================================================================
-``cp1251``   the text form, and printers with that table: all of Ukrainian; what is missing is spelled
-``cp1125``   printers with that table: also quotes and dashes are plain
-``cp866``    printers with that table: also І and Ґ are look-alikes
-``raster``   pictures and PDF, and printers that have their lines drawn: whatever the font has
+``cp1251``   the text form, and printers with that table: all of Ukrainian; other letters are replaced
+``cp1125``   printers with that table: quotes and dashes are replaced too
+``cp866``    printers with that table: І and Ґ are replaced by look-alikes too
+``raster``   pictures, PDF, and printers whose lines are drawn: all that the font has
 ============ ============================================================================================
 
-Letters are replaced before lines are wrapped: a spelling can be longer than what it stands for.
+Letters are replaced before lines are wrapped, because a replacement can be longer.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _SPELLED = {
     "\xad": "",
     "\n": "\n",
 }
-"""What people write and windows-1251 lacks, or has and does not print."""
+"""Replacements for common characters that windows-1251 does not have, or does not print."""
 
 _PRINTABLE = "".join(filter(str.isprintable, bytes(range(256)).decode(CHARSET, "ignore")))
-# On the path of a sale: one search is a third of what asking and encoding take.
+# On the path of a sale: one search takes a third of a check and an encoding.
 _as_it_is = re.compile(f"[{re.escape(_PRINTABLE)}]*").fullmatch
-"""Whether a text can stay as it is: all of it is in windows-1251 and can be printed."""
+"""Whether all of a text is in windows-1251 and can be printed."""
 
 
 class Letters:
-    """Writes texts in the letters of ``page``; what cannot be written becomes `?` and is counted in ``unknown``.
+    """Writes the texts of one form in the letters of ``page``.
 
-    One object serves one form: after the form was laid out, ``unknown`` says how much of it is lost.
+    A letter that cannot be written becomes `?` and is counted in ``unknown``.
     """
 
     __slots__ = ("_page", "unknown")
@@ -56,7 +56,7 @@ class Letters:
         self.unknown = 0
 
     def written(self, text: str) -> str:
-        """``text`` in letters of one column each, and line feeds; written twice it stays the same."""
+        """``text`` in letters of one column, and line feeds; a second call changes nothing."""
         page = self._page
         if page == "cp1251" or page == "raster":
             if _as_it_is(text):
@@ -77,7 +77,7 @@ class Letters:
 
 
 def in_1251(text: str) -> bytes:
-    """``text`` in windows-1251, its lines as they are, `?` for what it does not have."""
+    """``text`` in windows-1251, its lines unchanged, `?` for a letter that it does not have."""
     try:
         return text.encode(CHARSET)
     except UnicodeEncodeError:
@@ -87,7 +87,7 @@ def in_1251(text: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _letter(char: str) -> str | None:
-    """The nearest thing to ``char`` that windows-1251 has; nothing for marks without a width of their own."""
+    """The nearest character to ``char`` in windows-1251; empty for marks without a width."""
     spelled = _SPELLED.get(char)
     if spelled is not None:
         return spelled

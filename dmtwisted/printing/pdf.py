@@ -1,8 +1,8 @@
-"""A print form as a PDF: as wide as the paper roll, as long as the form, its text real text (http-api 2.21).
+"""A print form as a PDF, as wide as the paper roll and as long as the form, with real text.
 
-The page is measured in the dots of the picture, twelve to a column, so both show the same lines. The font is
-embedded with a table of its letters: a receipt can be searched and copied from. A form that is longer than a page
-may be (PDF ends at 5 m) goes on on the next one.
+The page is measured in the dots of the picture, twelve to a column, so both show the same lines. The font is embedded
+with a table of its letters, so that a receipt can be searched and copied. A form that exceeds the longest page of a
+PDF (5 m) continues on the next page.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from dmtwisted.documents.model import MOST_ROWS, Align, Barcode, Cut, Element, Feed, Image, Qr
+from dmtwisted.documents.model import MOST_ROWS, Barcode, Cut, Element, Feed, Image, Qr
 from dmtwisted.documents.pictures import as_png, fitted
 from dmtwisted.printing.codes import MOST_QR, Bars, Squares, sized_barcode, sized_qr
 from dmtwisted.printing.image import COLUMN, ROW
-from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out, left_edge
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import TEAR
 from protocols.printers.codepages import UNKNOWN
@@ -35,7 +35,7 @@ Paper = Literal[58, 80]
 
 _POINTS_PER_MM = 72 / 25.4
 _PRINTED_MM: dict[Paper, int] = {58: 48, 80: 72}
-"""How much of the roll's width a print head reaches (printers.md 1.3)."""
+"""The printable width of the roll (docs/reference/printers.md#paper)."""
 _USUAL_COLUMNS: dict[Paper, int] = {58: 32, 80: 48}
 _MARGIN_MM = 4
 """White above and below."""
@@ -50,12 +50,12 @@ _BASELINE = 19
 _BOLDER = 0.7
 """Dots by which the outline of a bold letter is thicker: the font comes in one weight."""
 
-# The library's fonts must not serve two documents at once.
+# The fonts of the library must not be used for two documents at once.
 _drawing = Lock()
 
 
 class Pdf(msgspec.Struct, frozen=True):
-    """A drawn form: the file, its pages, and how many letters could not be drawn."""
+    """A drawn form: the file, the number of pages, and of letters that could not be drawn."""
 
     data: bytes
     pages: int
@@ -72,7 +72,7 @@ _Piece = Row | Squares | Bars | Image | Feed | _Label
 
 
 class _Placed(msgspec.Struct, frozen=True):
-    """A piece, how far it stands from the left edge and how high it is, in dots."""
+    """A piece, its distance from the left edge and its height, in dots."""
 
     piece: _Piece
     left: int
@@ -82,11 +82,11 @@ class _Placed(msgspec.Struct, frozen=True):
 def draw(elements: Iterable[Element], paper: Paper = 80, columns: int | None = None) -> Pdf:
     """The form on a roll of ``paper`` millimetres; the same form gives the same bytes.
 
-    :param columns: letters in a line, as wide as the print head reaches; 32 on 58 mm and 48 on 80 mm when not given.
+    :param columns: letters in a line of the printable width; 32 on 58 mm and 48 on 80 mm when not given.
     :raises ValueError: when there are less than 24 columns.
     :raises TooLong: when the form has more than `MOST_ROWS` rows, or more than `MOST_QR` QR codes.
     """
-    # The library is loaded for who asks for a PDF: it takes 10 MB.
+    # Lazy: the library takes 10 MB.
     from reportlab.pdfgen.canvas import Canvas
 
     columns = columns or _USUAL_COLUMNS[paper]
@@ -112,7 +112,7 @@ def as_data_uri(pdf: Pdf) -> str:
 
 
 def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[_Placed]:
-    """Where everything stands that can be drawn."""
+    """Everything that can be drawn, with its place."""
     dots, qr_codes = columns * COLUMN, 0
     for part in laid:
         if isinstance(part, Row):
@@ -123,7 +123,7 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
             yield _row(Row((TEAR * columns)[:columns]), dots)
         elif isinstance(part, Image):
             image = fitted(part, dots)
-            yield _Placed(image, _left(image.align, image.width, dots), image.height)
+            yield _Placed(image, left_edge(image.align, image.width, dots), image.height)
         elif isinstance(part, Qr):
             qr_codes += 1
             if qr_codes > MOST_QR:
@@ -132,11 +132,11 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
             if drawn is None:
                 yield from (_row(Row(text), dots) for text in cut(letters.written(part.data), columns))
             else:
-                yield _Placed(drawn, _left(part.align, drawn.side, dots), drawn.side + 2 * drawn.quiet)
+                yield _Placed(drawn, left_edge(part.align, drawn.side, dots), drawn.side + 2 * drawn.quiet)
         elif isinstance(part, Barcode):
             bars = sized_barcode(part, dots)
             if bars is not None:
-                yield _Placed(bars, _left(part.align, bars.width, dots), part.height)
+                yield _Placed(bars, left_edge(part.align, bars.width, dots), part.height)
                 yield _Placed(_Label(), 0, _Label().height)
             if bars is None or part.label:
                 texts = cut(letters.written(part.data), columns)
@@ -144,12 +144,7 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
 
 
 def _row(row: Row, dots: int) -> _Placed:
-    return _Placed(row, _left(row.align, len(row.text) * COLUMN * row.width, dots), ROW * row.height)
-
-
-def _left(align: Align, width: int, dots: int) -> int:
-    room = dots - width
-    return {"left": 0, "center": room // 2, "right": room}[align]
+    return _Placed(row, left_edge(row.align, len(row.text) * COLUMN * row.width, dots), ROW * row.height)
 
 
 def _pages(placed: list[_Placed], longest: int) -> list[list[_Placed]]:
@@ -165,7 +160,7 @@ def _pages(placed: list[_Placed], longest: int) -> list[list[_Placed]]:
 
 
 def _draw_page(canvas: Canvas, page: list[_Placed], paper: Paper, dot: float, known: frozenset[str]) -> int:
-    """Draw one page; return how many letters the font did not have."""
+    """Draw one page; returns the number of letters that the font does not have."""
     margin = _MARGIN_MM * _POINTS_PER_MM
     height = sum(piece.height for piece in page) * dot + 2 * margin
     canvas.setPageSize((paper * _POINTS_PER_MM, height))
@@ -221,7 +216,7 @@ def _draw_squares(canvas: Canvas, code: Squares, left: int, down: int) -> None:
 
 
 def _runs(modules: bytes) -> Iterator[tuple[int, int]]:
-    """Where each run of black modules begins, and its length."""
+    """The start and the length of each run of black modules."""
     for run in re.finditer(rb"\x01+", modules):
         yield run.start(), run.end() - run.start()
 
@@ -241,7 +236,7 @@ def _draw_picture(canvas: Canvas, image: Image, left: int, down: int) -> None:
 
 @cache
 def _known_letters() -> frozenset[str]:
-    """The letters of the font, which the library knows from now on."""
+    """Register the font with the library; returns its letters."""
     from reportlab.pdfbase.pdfmetrics import registerFont
     from reportlab.pdfbase.ttfonts import TTFont
 

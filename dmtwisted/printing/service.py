@@ -1,16 +1,16 @@
-"""The printing service: what truly happened to a job is told, and no job comes out twice.
+"""The printing service: it reports what really happened to a job, and prints no job twice.
 
-The path of a job, and what happens if the power goes after each step:
+The steps of a job, and what happens if the power fails after each of them:
 
 1. the line is taken: one job at a time, from its first byte to its verdict;
-2. the job is stored with all that it prints: after a restart it counts as unknown and is not sent again by itself,
+2. the job is stored with everything that it prints: after a restart its outcome is unknown and it is not sent again,
    because some of it may be on paper;
 3. it is delivered: as after step 2;
-4. what is known is stored, then told. That is the verdict, or after `DELIVERY` seconds what is certain by then; the
-   journal learns of the verdict whenever it comes.
+4. the result is stored, then returned. That is the verdict, or what is certain after `DELIVERY` seconds; a later
+verdict is stored when it comes.
 
-A paper has a name. What was printed, or may have been, under a name is not printed under it again; a person who
-looked at the paper asks for a reprint, which names the job that it replaces.
+A paper has a name. Under a name that was printed, or may have been, nothing is printed again; a person who looked at
+the paper asks for a reprint, which names the job that it replaces.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
 
-from dmtwisted.answers import Answer, render
-from dmtwisted.clock import ServiceClock, stamp17
+from dmtwisted.answers import success
+from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents.doccmd import read_doccmd, read_lines
 from dmtwisted.documents.model import Cut, Drawer, Element
@@ -33,8 +33,8 @@ from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
 from dmtwisted.printing.layout import commands
 from dmtwisted.printing.letters import Letters
+from dmtwisted.printing.result import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Fate, PrinterInfo, PrintResult
 from dmtwisted.printing.test_page import test_page
-from dmtwisted.printing.told import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, PrinterInfo, Told, fate_of
 from dmtwisted.printing.under_way import UnderWay
 from dmtwisted.requests import Members, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
@@ -46,14 +46,14 @@ from protocols.printers.compose import Job as ComposedJob
 from protocols.printers.queues import UnknownQueue
 
 DELIVERY = 5.0
-"""Seconds within which a job is delivered, or the caller hears why not (specification 8)."""
+"""Seconds after which the caller is answered, delivered or not (specification 8)."""
 
 TEST_PAGE, FINDER = 1, 2
-"""Values of ``doc.test``: a page that shows what the printer can do; the code tables, to find the right number."""
+"""Values of ``doc.test``: the test page; the code tables, to find the right number."""
 
 
 class PrinterService:
-    """One printer at work. Its caller holds the device's turn."""
+    """The service of one printer; the caller holds the device's turn."""
 
     log = Logger()
 
@@ -61,7 +61,7 @@ class PrinterService:
         verifyObject(IPrinterWay, way)
         self._name, self._way, self._clock = name, way, clock
         self._jobs = Jobs(device_n, name, store, clock)
-        # Taken from the first byte of a job to its verdict, which may come after the answer.
+        # Taken until the verdict of a job, which may come after its answer.
         self._line = DeferredLock()
         self._under_way: UnderWay | None = None
         self._on_line: int | None = None
@@ -70,42 +70,23 @@ class PrinterService:
     # Tasks
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 2 (http-api 4).
+        """Do a task of ``type`` 2 (docs/reference/http-interface.md#printers).
 
-        :raises Refused: when it was not printed, or nobody knows.
+        :raises Refused: when it was not printed, or the outcome is unknown.
         """
         if request.doc is None:
             raise Refused(Res.MISSING_OBJECT, "doc")
-        told = await self._asked_for(request.doc)
-        if not told.on_paper:
-            raise told.refused()
-        return render(
-            Answer(
-                source=request.source,
-                device=request.device,
-                tag=request.tag,
-                task_status=1,
-                type=request.type,
-                task=request.task,
-                dt=stamp17(self._clock.now()),
-                warnings=told.warnings(language),
-                info=PrinterInfo(1, told.fate, told.n),
-            )
-        )
+        result = await self._print_doc(request.doc)
+        if not result.on_paper:
+            raise result.refused()
+        info = PrinterInfo(1, result.fate, result.n)
+        return success(request, self._clock.now(), info, result.warnings(language))
 
-    async def _asked_for(self, doc: Members) -> Told:
-        """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd`` (design 10)."""
+    async def _print_doc(self, doc: Members) -> PrintResult:
+        """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd``."""
         test, drawer = doc.integer("test"), doc.flag("opendrawer")
-        asked = [
-            name
-            for name, given in (
-                ("opendrawer", drawer),
-                ("test", test),
-                ("lines", doc.value("lines")),
-                ("doccmd", doc.value("doccmd")),
-            )
-            if given
-        ]
+        wishes = {"opendrawer": drawer, "test": test, "lines": doc.value("lines"), "doccmd": doc.value("doccmd")}
+        asked = [name for name, given in wishes.items() if given]
         if len(asked) != 1:
             raise malformed("doc", "one of opendrawer, test, lines, doccmd is expected" + _given(asked))
         if drawer:
@@ -116,7 +97,7 @@ class PrinterService:
             return await self.print([*read_lines(doc.value("lines"), doc.path("lines")), Cut()])
         return await self.print(read_doccmd(doc.value("doccmd"), doc.path("doccmd"), self._way.dots))
 
-    async def _test(self, test: int, path: str) -> Told:
+    async def _test(self, test: int, path: str) -> PrintResult:
         if test == TEST_PAGE:
             return await self.print(test_page(self._name, self._way.columns, self._clock.now()))
         if test == FINDER:
@@ -124,26 +105,26 @@ class PrinterService:
             return await self._deliver(PRINT, str(uuid4()), job_of([]), (self._way.finder(), 0))
         raise malformed(path, "1 (a page of what it can do) or 2 (the code tables) is expected")
 
-    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> Told:
-        """Print ``elements``; the paper of a document is printed once, whoever asks for it.
+    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
+        """Print ``elements``; the paper of a document is printed once.
 
-        :param paper: what the paper is known by; empty when this is one of its own.
-        :param elsewhere: the other printers on which it may have come out.
-        :raises Refused: 1105 when an earlier job keeps the printer for the whole mini-queue.
+        :param paper: the name of the paper; empty for a paper without one.
+        :param elsewhere: the other printers on which it may have been printed.
+        :raises Refused: 1105 when an earlier job keeps the printer busy for the whole mini-queue.
         :raises StoreFailed: when the job could not be stored, so it was not sent.
         """
         if paper:
             known = await self._jobs.known(paper, elsewhere)
             if known is not None and not known.on_paper and known.n == self._on_line:
-                known = await self._seen_through(paper, elsewhere, known)
+                known = await self._after_delivery(paper, elsewhere, known)
             if known is not None:
                 return known
         composed = self._composed(elements)
         await self._take_line()
         return await self._deliver(PRINT, paper or str(uuid4()), job_of(elements, paper), composed)
 
-    async def _seen_through(self, paper: str, elsewhere: Sequence[int], known: Told) -> Told | None:
-        """What is known of ``paper``, which is under way, once its verdict is there; ``known`` if that takes long."""
+    async def _after_delivery(self, paper: str, elsewhere: Sequence[int], known: PrintResult) -> PrintResult | None:
+        """The result of ``paper``, which is being delivered, after its verdict; ``known`` if that takes long."""
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
         except TimeoutError:
@@ -151,19 +132,19 @@ class PrinterService:
         self._line.release()
         return await self._jobs.known(paper, elsewhere)
 
-    async def reprint(self, n: int) -> Told:
-        """Print the job ``n`` anew, because a person says so; the new one names it.
+    async def reprint(self, n: int) -> PrintResult:
+        """Print the job ``n`` again, on a person's request; the new job names it.
 
-        A job that was still under way when the person asked, and came out since, is not printed anew.
+        A job that was still being delivered at the request, and was printed since, is not printed again.
 
-        :raises Refused: 1058 when there is no such job of this printer, 430 when the printer stays busy.
+        :raises Refused: 1058 when this printer has no such job, 430 when the printer stays busy.
         :raises StoreFailed: when the new job could not be stored, so it was not sent.
         """
         asked = await self._jobs.row(n)
         job = decode_job(asked.request)
         form = form_of(job, self._way.dots)
         composed = self._composed(form) if form else (self._way.finder(), 0)
-        await self._take_line(Told(0, "not_printed", BUSY).refused())
+        await self._take_line(PrintResult(0, "not_printed", BUSY).refused())
         try:
             row = await self._jobs.row(n)
         except BaseException:
@@ -171,12 +152,12 @@ class PrinterService:
             raise
         if asked.state is not State.DONE and row.state is State.DONE:
             self._line.release()
-            return Told(n, decode_job(row.request).fate or "accepted")
+            return PrintResult(n, decode_job(row.request).fate or "accepted")
         fresh = msgspec.structs.replace(job, replaces=n, fate="", reason="")
         return await self._deliver(REPRINT, row.key, fresh, composed)
 
     def _composed(self, elements: Sequence[Element]) -> tuple[ComposedJob, int]:
-        """The job that prints ``elements``, and how many letters of it the printer does not have."""
+        """The job that prints ``elements``, and the number of letters that the printer does not have."""
         letters = Letters(self._way.page)
         composed = self._way.compose(commands(elements, self._way.columns, letters, self._way.dots))
         return composed, letters.unknown + len(composed.unknown)
@@ -184,9 +165,9 @@ class PrinterService:
     # The line
 
     async def _take_line(self, busy: Refused | None = None) -> None:
-        """Wait until the job before has its verdict; whoever took the line gives it back.
+        """Wait until the job before has its verdict; the caller gives the line back.
 
-        :param busy: what is raised when it does not come to that in `MINI_QUEUE` seconds.
+        :param busy: raised after `MINI_QUEUE` seconds.
         :raises Refused: ``busy``, or 1105 (specification 1.9).
         """
         try:
@@ -194,8 +175,8 @@ class PrinterService:
         except TimeoutError:
             raise busy or Refused(Res.DEVICE_BUSY) from None
 
-    async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> Told:
-        """Store and deliver a job on the line that was taken; the line is given back when its verdict is stored."""
+    async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
+        """Store and deliver a job on the line, which is given back when the verdict is stored."""
         work, unknown = composed
         reached("print.before-job")
         try:
@@ -206,33 +187,34 @@ class PrinterService:
             self._line.release()
             raise
         self._under_way, self._on_line = under_way, n
-        ending = Deferred.fromCoroutine(self._to_the_end(n, job, under_way))
+        ending = Deferred.fromCoroutine(self._store_verdict(n, job, under_way))
         if self._closed:
             under_way.give_up()
         await under_way.wait(DELIVERY, self._clock)
         if not under_way.begun:
-            # Nothing has left, so it can be given up without any doubt.
+            # Nothing was sent, so it can be given up for certain.
             under_way.give_up()
-        told = Told(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
+        result = PrintResult(n, "unknown", LATE, unknown, tuple(problem.kind for problem in work.problems))
         if under_way.verdict is None:
-            told = _by_now(told, under_way)
-            told = msgspec.structs.replace(told, stored=await self._jobs.end(n, job, told.fate, told.reason))
+            result = _by_now(result, under_way)
+            result = msgspec.structs.replace(result, stored=await self._jobs.end(n, job, result.fate, result.reason))
         if under_way.verdict is None:
-            # The verdict may come yet; the journal learns of it, the caller is told what is certain.
+            # The verdict may still come, and is stored then; the caller gets what is certain now.
             ending.addErrback(self._broken)
-            return told
+            return result
         reason, stored = await ending
-        return msgspec.structs.replace(told, fate=fate_of(under_way.verdict), reason=reason, stored=stored)
+        return msgspec.structs.replace(result, fate=under_way.verdict.outcome.value, reason=reason, stored=stored)
 
-    async def _to_the_end(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
-        """Store the verdict when it comes, and give the line to the next job.
+    async def _store_verdict(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
+        """Wait for the verdict, store it, and give the line to the next job.
 
         :returns: the reason, and whether the verdict was stored.
         """
         try:
             verdict = await under_way.ended
             reached("print.delivered")
-            fate, reason = fate_of(verdict), verdict.reason
+            fate: Fate = verdict.outcome.value
+            reason = verdict.reason
             if reason == CANCELLED and self._closed:
                 reason = CLOSED
             if fate in ("not_printed", "unknown"):
@@ -245,40 +227,36 @@ class PrinterService:
             self._line.release()
 
     def _broken(self, failure: Failure) -> None:
-        self.log.failure("{device}: the end of a job was not seen through", failure, device=self._name)
+        self.log.failure("{device}: the verdict of a job was not stored", failure, device=self._name)
 
-    # What the rooms above ask
+    # Beside tasks
 
     async def resolve(self) -> None:
-        """Jobs that a crash left open: nobody knows what of them is on paper, and they are not sent again."""
+        """Close the jobs that a crash left open as unknown; they are not sent again."""
         await self._jobs.close_open(self._on_line)
 
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """Registers alone are looked up by tag (specification 4.3)."""
-        raise malformed("type", f"{self._name} is a printer and takes 2")
-
     async def check(self) -> None:
-        """Ask the printer how it is, without printing, when no job is under way.
+        """Query the printer's status, without printing, when no job is being delivered.
 
-        :raises Refused: when it would not print; 430 too when it is busy for so long.
+        :raises Refused: when it would not print, or stays busy.
         """
         try:
             await self._line.acquire().addTimeout(DELIVERY, self._clock)
         except TimeoutError:
-            raise Told(0, "not_printed", BUSY).refused() from None
+            raise PrintResult(0, "not_printed", BUSY).refused() from None
         try:
             status = await self._way.status()
         except UnknownQueue:
-            raise Told(0, "not_printed", NO_QUEUE).refused() from None
+            raise PrintResult(0, "not_printed", NO_QUEUE).refused() from None
         except (WireError, CancelledError):
-            raise Told(0, "not_printed", "silent").refused() from None
+            raise PrintResult(0, "not_printed", "silent").refused() from None
         finally:
             self._line.release()
         if status is not None and status.reason is not None:
-            raise Told(0, "not_printed", status.reason).refused()
+            raise PrintResult(0, "not_printed", status.reason).refused()
 
     async def state(self) -> dict[str, object]:
-        """How the printer stands, for people; nothing is asked of it for that."""
+        """The last job, without querying the printer."""
         known = await self._jobs.latest()
         if known is None:
             return {"last_job": None}
@@ -286,21 +264,20 @@ class PrinterService:
         return {"last_job": {"id": known.n, "fate": job.fate or "unknown", "reason": job.reason}}
 
     def close(self) -> None:
-        """Give up what is under way, for nobody would hear of it, and let go of the line."""
+        """Give up the job that is being delivered, and close the line."""
         self._closed = True
         if self._under_way is not None:
             self._under_way.give_up()
         self._way.close()
 
 
-def _by_now(told: Told, under_way: UnderWay) -> Told:
-    """What is certain of a job that has begun and has no verdict yet."""
-    trouble = under_way.trouble
-    if trouble:
-        return msgspec.structs.replace(told, reason=trouble)
+def _by_now(result: PrintResult, under_way: UnderWay) -> PrintResult:
+    """What is certain of a job that was begun and has no verdict yet."""
+    if under_way.trouble:
+        return msgspec.structs.replace(result, reason=under_way.trouble)
     if under_way.taken:
-        return msgspec.structs.replace(told, fate="accepted", reason="")
-    return told
+        return msgspec.structs.replace(result, fate="accepted", reason="")
+    return result
 
 
 def _given(asked: Sequence[str]) -> str:

@@ -1,26 +1,38 @@
-"""The settings that every real printer has, and the way that they describe."""
+"""The settings of every real printer, and how it is built from them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta
 from twisted.internet.interfaces import IStreamClientEndpoint
 
-from dmtwisted.devices.drivers import BadSettings, Surroundings
+from dmtwisted.devices.driver import BadSettings, Surroundings
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.service import PrinterService
+from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.store.values import DeviceRow
+from protocols.printers.device_file import DeviceFileEndpoint
 from protocols.printers.profiles import PROFILES, Language, Profile
+from protocols.printers.windows_spooler import windows_queue
 
 Interface = Literal["tcp", "serial", "usb", "cups", "windows"]
 CodePage = Literal["", "cp1251", "cp1125", "cp866", "raster"]
 
 
+@runtime_checkable
+class HasSpare(Protocol):
+    """Settings of a printer that may name another one for papers that it does not print."""
+
+    @property
+    def spare(self) -> str:
+        """The name of that printer; empty for none."""
+
+
 class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a printer is, what it can do, and what becomes of a job that it does not take."""
+    """The address of a printer, its features, and what to do with a job that it does not print."""
 
     interface: Annotated[
         Interface,
@@ -50,10 +62,10 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
 
     language: ClassVar[Language] = "escpos"
-    """What the driver speaks."""
+    """The language of the driver."""
 
     def __post_init__(self) -> None:
-        """See that the members fit together.
+        """Check that the members fit together.
 
         :raises BadSettings: with the path of the one that does not.
         """
@@ -64,9 +76,9 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def known_profile(name: str, *languages: Language) -> Profile:
-    """The family called ``name``, if it speaks one of ``languages``; of any language when none is given.
+    """The family ``name``, of one of ``languages`` if any are given.
 
-    :raises BadSettings: with the names of those that can be given.
+    :raises BadSettings: with the possible names.
     """
     families = [family.name for family in PROFILES.values() if not languages or family.language in languages]
     if name not in families:
@@ -75,9 +87,9 @@ def known_profile(name: str, *languages: Language) -> Profile:
 
 
 def profile_of(settings: PrinterSettings) -> Profile:
-    """The family's profile, changed as the settings say.
+    """The family's profile with the changes of the settings.
 
-    :raises BadSettings: for an unknown family, or a code table whose number nobody knows.
+    :raises BadSettings: for an unknown family, or a code table without a known number.
     """
     family = known_profile(settings.profile, settings.language)
     profile = replace(
@@ -103,20 +115,17 @@ _NEEDED: dict[Interface, tuple[str, ...]] = {
     "cups": ("queue",),
     "windows": ("queue",),
 }
-"""What has to be named for each line."""
+"""The members that each interface needs."""
 
 
 def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
     """The way to the printer."""
-    # Imported only by a shop that has a printer: a service without one stays small.
-    from dmtwisted.printing.ways import LineWay, QueueWay
-
     profile = profile_of(settings)
     if settings.interface in ("cups", "windows"):
         return QueueWay(profile, _queue(settings, around.reactor))
-    # Without flow control nothing keeps the printer's small buffer from running over.
+    # Without flow control the printer's small buffer would overflow.
     rate = settings.baudrate // 10 if settings.interface == "serial" and settings.flow == "none" else 0
-    # The reactor's own time: a training clock that is moved must not use up what a printer is given.
+    # The reactor's own time: moving the training clock must not end a printer's time-outs.
     return LineWay(
         profile,
         _endpoint(settings, around.reactor),
@@ -128,32 +137,25 @@ def way_of(settings: PrinterSettings, around: Surroundings) -> IPrinterWay:
 
 
 def _endpoint(settings: PrinterSettings, reactor: Any) -> IStreamClientEndpoint:
+    if settings.interface == "usb":
+        return DeviceFileEndpoint(reactor, settings.device_file)
+    # Lazy: its endpoints load OpenSSL.
+    from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
+
     if settings.interface == "tcp":
-        from protocols.serial import tcp_endpoint
-
         return tcp_endpoint(reactor, settings.host, settings.port or 9100)
-    if settings.interface == "serial":
-        from protocols.serial import SerialEndpoint, SerialSettings
-
-        line = SerialSettings(
-            settings.serial_port,
-            settings.baudrate,
-            rtscts=settings.flow == "rtscts",
-            xonxoff=settings.flow == "xonxoff",
-        )
-        return SerialEndpoint(reactor, line)
-    from protocols.printers.device_file import DeviceFileEndpoint
-
-    return DeviceFileEndpoint(reactor, settings.device_file)
+    rtscts, xonxoff = settings.flow == "rtscts", settings.flow == "xonxoff"
+    return SerialEndpoint(
+        reactor, SerialSettings(settings.serial_port, settings.baudrate, rtscts=rtscts, xonxoff=xonxoff)
+    )
 
 
 def _queue(settings: PrinterSettings, reactor: Any) -> Any:
     if settings.interface == "cups":
+        # Lazy: its HTTP client takes 3 MB.
         from protocols.printers.cups import PORT, cups_at
 
         return cups_at(reactor, settings.host, settings.port or PORT).queue(settings.queue)
-    from protocols.printers.windows_spooler import windows_queue
-
     return windows_queue(reactor, settings.queue)
 
 

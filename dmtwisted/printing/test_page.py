@@ -1,4 +1,4 @@
-"""The page that shows what a printer can do: letters, widths, styles, codes (http-api 4)."""
+"""The test page of a printer: letters, widths, styles, codes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A print form as plain text of any width, in the letters of windows-1251 (http-api 2.21).
+"""A print form as plain text of any width, in the letters of windows-1251.
 
-The letters are replaced before the lines are wrapped, so what is sent is never wider than what was asked for.
+Letters are replaced before lines are wrapped, so the text is never wider than requested.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dmtwisted.printing.letters import CHARSET, Letters, in_1251
 __all__ = ["CHARSET", "NARROWEST", "as_data_uri", "render_text"]
 
 TEAR = "- "
-"""What a cut in the middle of a form is drawn with where there is no knife (printers.md 6.3)."""
+"""The pattern of a cut within a form, for paper without a cutter (docs/reference/printers.md#slips)."""
 
 
 def render_text(elements: Iterable[Element], width: int, letters: Letters | None = None) -> str:
-    """The form as lines of at most ``width`` characters, each of them ended by a line feed.
+    """The form as lines of at most ``width`` characters, each with a line feed at its end.
 
-    Pictures are left out, and so is what happens beside the paper.
+    Pictures, drawer and beeper are left out.
 
-    :param letters: given by who wants to know how many letters could not be written.
+    :param letters: counts the letters that could not be written.
     :raises ValueError: when ``width`` is less than `NARROWEST`.
     """
     lines: list[str] = []
@@ -50,5 +50,5 @@ def render_text(elements: Iterable[Element], width: int, letters: Letters | None
 
 
 def as_data_uri(text: str) -> str:
-    """``text`` as a data URI of windows-1251, with `?` for a letter that cannot be spelled in it."""
+    """``text`` as a data URI of windows-1251, with `?` for a letter that it does not have."""
     return f"data:text/plain;charset={CHARSET};base64,{b64encode(in_1251(text)).decode()}"

@@ -1,4 +1,4 @@
-"""A delivery whose caller may be answered before it has ended: somebody stops waiting, it goes on."""
+"""A delivery that goes on after its caller was answered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocols.printers.verdict import Outcome, Verdict
 
 
 class UnderWay:
-    """One delivery, watched; ``ended`` fires once with the verdict and never fails."""
+    """One delivery; ``ended`` fires once with the verdict and never fails."""
 
     log = Logger()
 
@@ -29,16 +29,16 @@ class UnderWay:
 
     @property
     def begun(self) -> bool:
-        """Whether anything that prints may have left."""
+        """Whether anything that prints may have been sent."""
         return self._delivering.begun()
 
     @property
     def trouble(self) -> str:
-        """Why the printer stands still, by the name of the reason; empty when it has not told such a thing."""
+        """Why the printer does not print, by its last status: a name of a reason, or empty."""
         return self._delivering.trouble()
 
     def give_up(self) -> None:
-        """Nobody wants the job any more: it must not come out later by surprise."""
+        """Give the job up, so that it is not printed later."""
         self._delivering.done.cancel()
 
     async def wait(self, seconds: float, clock: IReactorTime) -> None:
@@ -46,10 +46,10 @@ class UnderWay:
         if self.verdict is not None:
             return
         waiter = self._waiter = Deferred[None]()
-        tired = clock.callLater(seconds, self._wake)
+        late = clock.callLater(seconds, self._wake)
         await waiter
-        if tired.active():
-            tired.cancel()
+        if late.active():
+            late.cancel()
 
     def _taken(self, _: None) -> None:
         self.taken = True

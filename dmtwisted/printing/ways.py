@@ -1,4 +1,4 @@
-"""The ways to a printer: a line that we speak over ourselves, and the queues of an operating system."""
+"""The ways to a printer: a direct line, and the queues of an operating system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.printing.interface import Delivering, IPrinterWay
-from dmtwisted.printing.told import CANCELLED, NO_QUEUE
+from dmtwisted.printing.result import CANCELLED, NO_QUEUE
 from protocols.errors import Garbled, Silent, WireError
 from protocols.printers.codepages import CODE_PAGES
 from protocols.printers.commands import Command
@@ -26,14 +26,14 @@ from protocols.printers.status import PrinterStatus
 from protocols.printers.verdict import Outcome, Verdict
 
 CONNECT, ANSWER = 3.0, 1.0
-"""Seconds for a connection, and for each of two questions: together what a caller waits (specification 8)."""
+"""Seconds for a connection, and for each of two queries: together the wait of a caller (specification 8)."""
 
 WATCHED = 2.5
-"""Seconds that a job in a queue is watched: taking it back and asking why fit into what a caller waits."""
+"""Seconds that a job in a queue is watched; cancelling it and asking why fit into the rest of a caller's wait."""
 
 
 class _Profiled:
-    """What every way knows of the paper."""
+    """The paper and the language of a printer, from its profile."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -44,35 +44,35 @@ class _Profiled:
         return compose(commands, self.profile)
 
     def finder(self) -> Job:
-        """The page of code tables; for a printer whose lines are drawn, the one of the oldest table."""
+        """The page of code tables; the one of the oldest table for a printer whose lines are drawn."""
         page = self.page if self.page != "raster" else CODE_PAGES[-1]
         return finder(replace(self.profile, page=page, code_tables={**self.profile.code_tables, page: 0}), page)
 
     def close(self) -> None:
-        """Nothing is held between two jobs."""
+        """There is nothing to release between two jobs."""
 
 
 class _LineDelivery(Delivery):
-    """A delivery that can be looked at on its way."""
+    """A delivery whose progress can be read."""
 
     @property
     def trouble(self) -> str:
-        """Why the printer stands still, as it told last."""
+        """Why the printer does not print, by its last status."""
         return self._talk.status.reason or ""
 
     @property
     def waits_for_proof(self) -> bool:
-        """Whether a proof is still to come when all bytes were written; else the line has to take them yet."""
+        """Whether a confirmation is still to come after the last byte was written."""
         return self._talk.proves and (self._talk.heard or not self._job.profile.answers)
 
 
 @implementer(IPrinterWay)
 class LineWay(_Profiled):
-    """Over TCP, a serial port or a device file: we ask the printer itself.
+    """Over TCP, a serial port or a device file, with queries to the printer itself.
 
-    :param time_to_live: seconds that a job may stand still in the middle, or wait for its proof on top of the time
+    :param time_to_live: seconds for which a job may make no progress, or wait for its confirmation beyond the time
         that its paper takes.
-    :param bytes_per_second: for serial lines without flow control; 0 sends as fast as the line takes it.
+    :param bytes_per_second: for serial lines without flow control; 0 is as fast as the line.
     """
 
     log = Logger()
@@ -105,7 +105,7 @@ class LineWay(_Profiled):
         taken: Deferred[None] = Deferred()
 
         def written(_: None) -> None:
-            # Without a proof the verdict itself comes when the line has taken the last byte, and not before.
+            # Without a confirmation the verdict itself comes with the last byte, and not before.
             if delivery.waits_for_proof:
                 taken.callback(None)
 
@@ -118,7 +118,7 @@ class LineWay(_Profiled):
         )
 
     async def status(self) -> PrinterStatus | None:
-        """Ask the printer how it is; one that never answers such questions is not at fault for it."""
+        """Query the printer; for a family that does not answer such queries silence is not an error."""
         asking = self._asking = inquire(self._endpoint, self.profile, self._clock, self._patience, self._high)
         try:
             return await asking
@@ -130,24 +130,24 @@ class LineWay(_Profiled):
             self._asking = None
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop querying."""
         if self._asking is not None:
             self._asking.cancel()
 
 
 def _short(verdict: DeliveryVerdict) -> Verdict:
-    """The verdict with the name of its cause: what the printer told of itself says more than how the line ended."""
-    told = verdict.status.reason if verdict.status is not None else None
-    if verdict.cause in ("stalled", CANCELLED) and verdict.outcome is Outcome.UNKNOWN and told is not None:
-        return Verdict(verdict.outcome, told)
+    """The verdict with the name of its cause; the printer's own status explains more than the end of the line."""
+    reported = verdict.status.reason if verdict.status is not None else None
+    if verdict.cause in ("stalled", CANCELLED) and verdict.outcome is Outcome.UNKNOWN and reported is not None:
+        return Verdict(verdict.outcome, reported)
     return Verdict(verdict.outcome, verdict.cause)
 
 
 @implementer(IPrinterWay)
 class QueueWay(_Profiled):
-    """Through a queue of the operating system: it takes all bytes at once and tells what it knows.
+    """Through a queue of the operating system, which takes all bytes at once.
 
-    That a queue has the bytes says nothing: it may be told to give them back. So only the verdict counts.
+    A queue that has the bytes may still be asked to cancel the job. So only the verdict counts.
     """
 
     log = Logger()
@@ -160,7 +160,7 @@ class QueueWay(_Profiled):
         """Hand ``job`` over."""
         title = f"dmtwisted {uuid4()}"
         done = maybeDeferred(self._queue.deliver, job.stream, title, self._patience)
-        # A queue that is handed a job may print it at once: from the first moment it counts as begun.
+        # A queue may print a job at once, so it counts as begun from the first moment.
         return Delivering(Deferred(), done.addCallbacks(self._named, self._not_taken), lambda: True, lambda: "")
 
     def _not_taken(self, failure: Failure) -> Verdict:
@@ -168,13 +168,13 @@ class QueueWay(_Profiled):
             self.log.error("{why}", why=failure.getErrorMessage())
             return Verdict(Outcome.NOT_PRINTED, NO_QUEUE)
         if failure.check(WireError):
-            self.log.info("print service not reached: {why}", why=failure.getErrorMessage())
+            self.log.info("the print service cannot be reached: {why}", why=failure.getErrorMessage())
             return Verdict(Outcome.NOT_PRINTED, "unreachable")
         self.log.failure("a queue failed", failure)
         return Verdict(Outcome.UNKNOWN, "queue")
 
     def _named(self, verdict: Verdict) -> Verdict | Deferred[Verdict]:
-        """The verdict with the name of its cause; a queue's own words are for the log."""
+        """The verdict with the name of its cause; the queue's own message is for the log."""
         if verdict.reason:
             self.log.info(
                 "job {job} is {outcome}: {why}", job=verdict.job, outcome=verdict.outcome, why=verdict.reason
@@ -185,14 +185,14 @@ class QueueWay(_Profiled):
         if verdict.outcome is Outcome.UNKNOWN:
             return named
 
-        # What stands in the way of a job that was taken back: the queue knows it, the job's end does not.
-        def told(state: QueueState) -> Verdict:
+        def explained(state: QueueState) -> Verdict:
             return replace(named, reason=STATUS[state.condition].reason or named.reason)
 
-        return self._queue.state(ANSWER).addCallbacks(told, lambda _: named)
+        # Why a job was cancelled is in the state of the queue, not in the result of the job.
+        return self._queue.state(ANSWER).addCallbacks(explained, lambda _: named)
 
     async def status(self) -> PrinterStatus | None:
-        """What the queue knows of its printer."""
+        """The state of the printer by its queue."""
         state = await self._queue.state(self._patience)
         return STATUS[state.condition]
 
@@ -204,4 +204,4 @@ STATUS = {
     Condition.OFFLINE: PrinterStatus(online=False),
     Condition.STOPPED: PrinterStatus(online=False),
 }
-"""What a queue tells, as a printer would say it itself."""
+"""The conditions of a queue as the status of a printer."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from twisted.logger import Logger
 
-from dmtwisted.answers import Warning
+from dmtwisted.answers import Warning, success
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
@@ -236,7 +236,7 @@ class Books:
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         head = submissions[0].document
-        answer = infos.render_done(head.caller, head.at, warnings, info)
+        answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
         await self.store.conclude(

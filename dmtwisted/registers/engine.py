@@ -13,7 +13,7 @@ import msgspec
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from dmtwisted.answers import Warning, amount, repeated
+from dmtwisted.answers import Warning, amount, repeated, success
 from dmtwisted.clock import ServiceClock
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, Receipt
@@ -21,8 +21,7 @@ from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
 from dmtwisted.registers.collisions import Collisions, says_else
-from dmtwisted.registers.drafting import Drafting, caller_of
-from dmtwisted.registers.infos import render_done
+from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
@@ -164,7 +163,7 @@ class SoftwareRegister:
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)
         warnings += self._books.warnings(language)
-        answer = render_done(caller_of(request), self._clock.now(), warnings, info)
+        answer = success(request, self._clock.now(), info, warnings)
         return Done(answer, None if form is None else lambda: form)
 
     async def _nameless(self, request: TaskRequest) -> Done:
@@ -294,11 +293,12 @@ class SoftwareRegister:
         """What a receipt without its payments comes to: see `IRegister`."""
         return self._drafting.owed(asked)
 
-    async def check_change(self, settings: RegisterSettings) -> None:
+    async def check_change(self, settings: msgspec.Struct) -> None:
         """See that the settings may become ``settings`` now.
 
         :raises Refused: 1100 when batch mode would change during a shift.
         """
+        assert isinstance(settings, RegisterSettings)
         if settings.batch != self._settings.batch and (await self._books.current()).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 

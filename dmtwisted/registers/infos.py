@@ -7,11 +7,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from dmtwisted import __version__
-from dmtwisted.answers import EXECUTED, Answer, Number, Warning, amount, percent, quantity, render
-from dmtwisted.clock import readable, stamp14, stamp17
+from dmtwisted.answers import Number, amount, percent, quantity
+from dmtwisted.clock import readable, stamp14
 from dmtwisted.documents.catalogue import CASH
 from dmtwisted.documents.documents import (
-    Caller,
     Document,
     Good,
     Header,
@@ -320,23 +319,6 @@ class NumberInfo(CommonInfo, kw_only=True):
     """Task 20: the fiscal number is in ``fisid``."""
 
     edrpou: str
-
-
-def render_done(caller: Caller, at: int, warnings: list[Warning], info: object) -> bytes:
-    """The answer to ``caller`` when its task is done."""
-    return render(
-        Answer(
-            source=caller.source,
-            device=caller.device,
-            tag=caller.tag,
-            task_status=EXECUTED,
-            type=caller.type,
-            task=caller.task,
-            dt=stamp17(at),
-            warnings=warnings,
-            info=info,
-        )
-    )
 
 
 def document_info(document: Document, fiscal_number: str, after: RegisterState) -> CommonInfo:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
+import msgspec
 from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Receipt
 from dmtwisted.documents.model import Element
-from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
@@ -64,7 +65,7 @@ class IRegister(Interface):
         :raises Refused: when its items break a rule.
         """
 
-    async def check_change(settings: RegisterSettings) -> None:
+    async def check_change(settings: msgspec.Struct) -> None:
         """See that the register's settings may become ``settings`` now.
 
         :raises Refused: when they may not.
@@ -114,3 +115,23 @@ class IRegister(Interface):
 
     def close() -> None:
         """Close files and lines."""
+
+
+@runtime_checkable
+class TaxServiceRegister(Protocol):
+    """What a register at the tax service does beyond `IRegister`: it has a signing key."""
+
+    async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
+        """Sign with the key in ``file`` from now on.
+
+        :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
+        """
+
+    async def tax_objects(self) -> list[OutletRecord]:
+        """The outlets and registers that the key may be used for, as the tax service has them.
+
+        :raises Refused: as the key is, or as the tax service answers.
+        """
+
+    async def ahead(self) -> float | None:
+        """Seconds that the tax service's clock is ahead of ours; `None` when it returns no time."""

@@ -22,6 +22,7 @@ from dmtwisted.registers.key_opening import PATIENCE, WORK, Opened, PlainKey, Up
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.interface import IStore
+from dmtwisted.system.apart import apart
 from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts, open_signer
 
@@ -200,7 +201,7 @@ class SigningKey:
 
     async def _opened(self, upload: Upload) -> PlainKey:
         """The key in an uploaded file, opened in a process that can be ended."""
-        result = await self._clock.apart(WORK, msgspec.json.encode(upload), PATIENCE)
+        result = await apart(self._clock.reactor, WORK, msgspec.json.encode(upload), PATIENCE)
         if result is None:
             raise Refused(Res.KEY_UNREADABLE, "it takes too long to open")
         opened = msgspec.json.decode(result, type=Opened)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import TERMINAL, BadSettings, Driver, Surroundings
+from dmtwisted.devices.driver import TERMINAL, BadSettings, Driver, Surroundings
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.interface import names_of
 

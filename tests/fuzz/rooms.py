@@ -19,8 +19,9 @@ import msgspec
 from dmtwisted.access.certificates import BadCertificate, read_content
 from dmtwisted.clock import span
 from dmtwisted.config import ConfigError, load
-from dmtwisted.devices.drivers import BadSettings, find_drivers
-from dmtwisted.documents.doccmd import parse_doccmd, read_lines, write_doccmd
+from dmtwisted.devices.driver import BadSettings
+from dmtwisted.devices.drivers import find_drivers
+from dmtwisted.documents.doccmd import read_doccmd, read_lines, write_doccmd
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.documents.template import SAMPLE, BrokenTemplate, check_template, with_template
 from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
@@ -94,8 +95,8 @@ def printed_documents(data: bytes) -> None:
     """A document is a form that is the same when it is written and read again, or it is refused with 2000."""
 
     def read() -> None:
-        form = parse_doccmd(data)
-        if parse_doccmd(json.dumps(write_doccmd(form))) != form:
+        form = read_doccmd(read_json(b'{"doccmd":' + data + b"}").value("doccmd"))
+        if read_doccmd(json.loads(json.dumps(write_doccmd(form)))) != form:
             raise Broken(f"{form!r} does not come back")
         for _ in lay_out(form, 32, Letters()):
             """Each row can be laid out."""

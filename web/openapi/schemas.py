@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from dmtwisted.answers import Answer
-from dmtwisted.printing.told import PrinterInfo
+from dmtwisted.printing.result import PrinterInfo
 from dmtwisted.receipts import ReceiptList
 from dmtwisted.registers import infos
 from dmtwisted.requests import TYPE_FISCAL, TYPE_PAY, read_task

@@ -12,7 +12,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.core import Core
-from dmtwisted.devices.drivers import KINDS, BadSettings, Surroundings
+from dmtwisted.devices.driver import KINDS, BadSettings, Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from web.answers import Done, json_answer, language_of, refused_in_body

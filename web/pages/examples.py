@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmtwisted.devices.devices import Devices
-from dmtwisted.devices.drivers import PRINTER, REGISTER, TERMINAL
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL
 
 TAG = "{tag}"
 """Placeholder for a key, which the page replaces: the same key until the person wants a new one."""

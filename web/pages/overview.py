@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import PRINTER, TERMINAL
+from dmtwisted.devices.driver import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import msgspec
 
 from dmtwisted.clock import span
-from dmtwisted.devices.devices import Device, Devices
-from dmtwisted.devices.drivers import REGISTER
+from dmtwisted.devices.devices import Device, Devices, register_settings
+from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.documents.paper import DocumentPaper
@@ -19,10 +20,11 @@ from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing import image
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
+from dmtwisted.printing.result import reason_text
 from dmtwisted.printing.text import render_text
-from dmtwisted.printing.told import why
 from dmtwisted.registers import kept
 from dmtwisted.registers.bookkeeping import KIND
+from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.kept import Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
@@ -103,7 +105,7 @@ async def find(store: IStore, devices: Devices, asked: Search) -> SearchResult:
 
     :raises StoreFailed: when the store does not answer.
     """
-    registers = {device.row.n: device for device in devices if device.kind == REGISTER}
+    registers: dict[int, Device] = {device.row.n: device for device in devices if device.kind == REGISTER}
     named = asked.given["device"]
     if named:
         registers = {n: device for n, device in registers.items() if named in (device.name, device.row.dev_id)}
@@ -202,7 +204,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     way = known or Moments()
     is_open = operation is not None and operation.state in (State.INTENDED, State.UNKNOWN)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]
-    if hasattr(device.built, "load_key"):
+    if isinstance(device.built, TaxServiceRegister):
         steps.append(Step("step_signed", way.signed))
     if value.offline is not None and value.kind != documents.OFFLINE_END:
         steps += await _offline_steps(store, device, row, way)
@@ -219,7 +221,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     for job_row in reversed(prints.operations):
         job = decode_job(job_row.request)
         fate = job.fate or "unknown"
-        reason = why(job.reason, language) if job.reason else ""
+        reason = reason_text(job.reason).for_language(language) if job.reason else ""
         steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
     return steps
 
@@ -230,7 +232,7 @@ async def _offline_steps(store: IStore, device: Device, row: FoundDocument, way:
     ends = DocumentQuery(
         devices=[row.device_n], kinds=[documents.OFFLINE_END], at_from=row.at, newest_first=False, limit=1
     )
-    state = await device.built.state()
+    state: dict[str, Any] = await device.built.state()
     waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)
     if waits:
         return [*steps, Step("step_waits", 0)]
@@ -272,14 +274,14 @@ def pretty(answer: bytes) -> str:
 
 def picture_of(device: Device, row: FoundDocument, value: Document) -> Callable[[], bytes]:
     """What draws the document as PNG, with the shop's own template; the function takes long."""
-    paper, dots = _copy(device, row, value), getattr(device.settings, "pf_dots", 576)
+    paper, dots = _copy(device, row, value), register_settings(device).pf_dots
     return lambda: image.draw(paper(), dots).png
 
 
 def text_of(device: Device, row: FoundDocument, value: Document) -> str:
     """The document as lines of text."""
-    return render_text(_copy(device, row, value)(), getattr(device.settings, "pf_charcount", 48))
+    return render_text(_copy(device, row, value)(), register_settings(device).pf_charcount)
 
 
 def _copy(device: Device, row: FoundDocument, value: Document) -> DocumentPaper:
-    return DocumentPaper(value, row.fiscal_number, getattr(device.settings, "template", ""), copy=True)
+    return DocumentPaper(value, row.fiscal_number, register_settings(device).template, copy=True)

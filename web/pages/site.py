@@ -21,8 +21,9 @@ from dmtwisted.backups import Backups
 from dmtwisted.conformance.levels import found_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.drivers import KINDS, PRINTER, REGISTER, TERMINAL, Driver
+from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, Driver
 from dmtwisted.devices.sealing import without_secrets
+from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
@@ -332,8 +333,8 @@ class PageSite:
             has_strip="strip" in device.driver.capabilities,
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
-            has_key=hasattr(device.built, "load_key"),
-            has_outlets=hasattr(device.built, "tax_objects"),
+            has_key=isinstance(device.built, TaxServiceRegister),
+            has_outlets=isinstance(device.built, TaxServiceRegister),
             known_names=self._known_names(),
         )
 

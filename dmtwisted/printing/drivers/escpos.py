@@ -1,8 +1,8 @@
-"""Printers that speak ESC/POS, on any line."""
+"""Printers with ESC/POS, on any interface."""
 
 from __future__ import annotations
 
-from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.devices.driver import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
 
 DRIVER = Driver(

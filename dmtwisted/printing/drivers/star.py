@@ -1,4 +1,4 @@
-"""Printers that speak Star's line mode, on any line."""
+"""Printers with Star's line mode, on any interface."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import PRINTER, Driver
+from dmtwisted.devices.driver import PRINTER, Driver
 from dmtwisted.printing.settings import PrinterSettings, build
 from protocols.printers.profiles import Language
 
 
 class StarSettings(PrinterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """As any printer, of the family that speaks Star's language."""
+    """As any printer, of the family with Star's language."""
 
     profile: Annotated[str, Meta(description="Family of printers that it belongs to")] = "star"
 

@@ -1,4 +1,4 @@
-"""The training printer: a simulated ESC/POS printer in this process; its paper can be seen and never ends."""
+"""The training printer: a simulated ESC/POS printer in this process, whose paper can be seen and never ends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.clock import kyiv
-from dmtwisted.devices.drivers import PRINTER, Driver, Surroundings
+from dmtwisted.devices.driver import PRINTER, Driver, Surroundings
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import known_profile
+from dmtwisted.printing.ways import LineWay
 from dmtwisted.store.values import DeviceRow
 
 
 class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which printer is played."""
+    """The simulated printer."""
 
     profile: Annotated[str, Meta(description="Family of printers that is played")] = "epson"
     job_ttl_s: Annotated[
@@ -25,7 +26,7 @@ class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields
     spare: Annotated[str, Meta(description="Printer that takes what this one does not")] = ""
 
     def __post_init__(self) -> None:
-        """See that the family is known.
+        """Check that the family is known.
 
         :raises BadSettings: when it is not.
         """
@@ -33,10 +34,10 @@ class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields
 
 
 class TrainingPrinter(PrinterService):
-    """A printing service whose printer lives in the same process."""
+    """A printing service with its printer in the same process."""
 
     def __init__(self, row: DeviceRow, settings: TrainingPrinterSettings, around: Surroundings) -> None:
-        from dmtwisted.printing.ways import LineWay
+        # Lazy: only a service in training mode loads simulators.
         from protocols.simulators.in_process import InProcessEndpoint
         from protocols.simulators.printer import simulated_printer
         from protocols.simulators.printer_port import PrinterPort
@@ -51,7 +52,7 @@ class TrainingPrinter(PrinterService):
         super().__init__(row.n, row.name, around.store, way, around.clock)
 
     def close(self) -> None:
-        """Let go of the line, and switch the printer off: nothing is to come out of it when its ledger is closed."""
+        """Close the line and switch the printer off, so that it prints nothing after its ledger is closed."""
         super().close()
         self.printer.power_cycle()
         self.printer.ledger.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.store.values import DeviceRow
 

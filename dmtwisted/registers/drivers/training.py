@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import REGISTER, Driver, Surroundings
+from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.channels.training import TrainingChannel
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.settings import RegisterSettings

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dmtwisted.devices.drivers import Surroundings
+import msgspec
+
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.registers.agent_key import AgentKey
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import OutletRecord
@@ -15,7 +17,6 @@ from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.prro.trust import roots_of, trust_in
-from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from protocols.fiscal.client import Exchange
@@ -89,7 +90,7 @@ class PrroRegister(SoftwareRegister):
         """
         return await self._way.tax_objects()
 
-    async def check_change(self, settings: RegisterSettings) -> None:
+    async def check_change(self, settings: msgspec.Struct) -> None:
         """As any register; during a shift the settings that a Z depends on may not change.
 
         :raises Refused: 1100 when tax groups, payment types, payer or register would change while it is open.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import SlipOnlyDriver, check_slip_only, handle_of

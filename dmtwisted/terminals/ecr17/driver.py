@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.answers import nothing_sent

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
 from dmtwisted.store.values import DeviceRow

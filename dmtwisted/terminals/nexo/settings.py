@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from dmtwisted.devices.drivers import BadSettings
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.terminals.interface import ECHO, PING, TASKS, Task
 from dmtwisted.terminals.settings import CardWait, TerminalSettings, terminal_driver
 

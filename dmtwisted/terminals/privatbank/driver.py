@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.interfaces import IReactorTime
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.interface import Keep, Order, ReadCard

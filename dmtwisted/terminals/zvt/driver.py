@@ -31,7 +31,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.devices.drivers import Surroundings
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import TerminalDriver, refuse_part

@@ -18,7 +18,7 @@ from web.site import Door
 
 DRIVER = """
 import msgspec
-from dmtwisted.devices.drivers import Driver
+from dmtwisted.devices.driver import Driver
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
     host: str = ""
@@ -61,8 +61,8 @@ class Packages:
         importlib.invalidate_caches()
 
 
-class StrangersTests(SynchronousTestCase):
-    """`dmtwisted.devices.strangers`"""
+class ThirdPartyTests(SynchronousTestCase):
+    """`dmtwisted.devices.third_party`"""
 
     def setUp(self) -> None:
         """Packages, and an ear for the log."""
@@ -79,32 +79,32 @@ class StrangersTests(SynchronousTestCase):
         """A driver of another package is there beside those of the tree, with the package that brought it."""
         before = set(find_drivers())
         for n, kind in enumerate(("register", "printer", "terminal")):
-            self.packages.driver(f"stranger_of_a_test_{n}", kind)
+            self.packages.driver(f"package_of_a_test_{n}", kind)
         found = find_drivers()
         self.assertEqual(set(found) - before, {("register", "x"), ("printer", "x"), ("terminal", "x")})
-        self.assertEqual(found["terminal", "x"].origin, "stranger_of_a_test_2 1.0")
+        self.assertEqual(found["terminal", "x"].origin, "package_of_a_test_2 1.0")
         self.assertEqual({found[key].origin for key in before}, {""})
         self.assertEqual(self.left_out(), [])
 
     def test_broken(self) -> None:
         """Whatever is wrong with one, it is left out with a reason, and all others are there."""
         add, driver = self.packages.add, self.packages.driver
-        add("stranger_no_module", "", "no_module_at_all:DRIVER")
-        add("stranger_raises", "raise RuntimeError('not today')")
-        add("stranger_exits", "import sys\nsys.exit(1)")
-        add("stranger_syntax", "def (")
-        add("stranger_no_name", "x = 1")
-        add("stranger_no_driver", "DRIVER = 'zvt'")
-        driver("stranger_kind", kind="other")
-        driver("stranger_name", name="Мій драйвер")
-        driver("stranger_secret", secrets=("pin",))
-        driver("stranger_taken", name="zvt")
-        driver("stranger_good", name="good")
-        driver("stranger_good_too", name="good")
+        add("package_no_module", "", "no_module_at_all:DRIVER")
+        add("package_raises", "raise RuntimeError('not today')")
+        add("package_exits", "import sys\nsys.exit(1)")
+        add("package_syntax", "def (")
+        add("package_no_name", "x = 1")
+        add("package_no_driver", "DRIVER = 'zvt'")
+        driver("package_kind", kind="other")
+        driver("package_name", name="Мій драйвер")
+        driver("package_secret", secrets=("pin",))
+        driver("package_taken", name="zvt")
+        driver("package_good", name="good")
+        driver("package_good_too", name="good")
         zvt = find_drivers()["terminal", "zvt"]
         found = find_drivers()
         self.assertEqual(found["terminal", "zvt"], zvt)
-        self.assertEqual(found["terminal", "good"].origin, "stranger_good 1.0")
+        self.assertEqual(found["terminal", "good"].origin, "package_good 1.0")
         whys = " | ".join(self.left_out())
         for word in (
             *("no_module_at_all", "not today", "SystemExit", "SyntaxError", "DRIVER", "not str", "kind is one of"),
@@ -124,8 +124,8 @@ class ServiceTests(WebCase):
     def setUp(self) -> None:
         """One that works as far as it goes, and one that does not."""
         packages = Packages(self)
-        packages.driver("stranger_shown", name="shown")
-        packages.add("stranger_broken", "raise RuntimeError('not today')")
+        packages.driver("package_shown", name="shown")
+        packages.add("package_broken", "raise RuntimeError('not today')")
         self.shop = Shop(self)
         self.door = Door(self.shop.core)
 
@@ -135,7 +135,7 @@ class ServiceTests(WebCase):
         [shown] = [driver for driver in drivers if driver["driver"] == "shown"]
         self.assertEqual(
             (shown["level"], shown["suite"], shown["origin"], shown["conform"]),
-            (None, None, "stranger_shown 1.0", "dmtwisted conform --kind terminal --driver shown --save"),
+            (None, None, "package_shown 1.0", "dmtwisted conform --kind terminal --driver shown --save"),
         )
         [french] = [driver for driver in drivers if driver["driver"] == "caisse-ap"]
         self.assertEqual((french["level"], french["suite"], french["origin"], french["conform"]), (1, 1, "", ""))
@@ -154,7 +154,7 @@ class ServiceTests(WebCase):
         self.successResultOf(Deferred.fromCoroutine(adding))
         self.flushLoggedErrors(LookupError)
         sys.path[:] = sys.path[1:]
-        sys.modules.pop("stranger_shown")
+        sys.modules.pop("package_shown")
         importlib.invalidate_caches()
         self.shop.crash()
         self.flushLoggedErrors(LookupError)

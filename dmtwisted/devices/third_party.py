@@ -1,7 +1,7 @@
-"""Drivers from outside the tree: other packages announce them as entry points of the group ``dmtwisted.drivers``.
+"""Drivers of other packages, announced as entry points of the group ``dmtwisted.drivers``.
 
-One that is broken is left out, and the log says why; the service and every other driver go on. The drivers of the
-tree go first: nobody takes the name of one.
+A broken driver is left out and the log says why; the service and all other drivers work. No third-party driver can
+take the name of a built-in one.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ import sys
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from twisted.logger import Logger
 
-if TYPE_CHECKING:
-    from dmtwisted.devices.drivers import Driver
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Driver
 
 GROUP = "dmtwisted.drivers"
-"""The group of entry points; each leads to a `Driver`."""
+"""The group of entry points; each is a `Driver`."""
 
-KINDS = ("register", "printer", "terminal")
-"""What a driver from outside may be."""
+KINDS = (REGISTER, PRINTER, TERMINAL)
+"""The kinds that a third-party driver may have."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _log = Logger()
 
 
-def announced(known: Collection[tuple[str, str]]) -> Iterator[Driver]:
-    """Every driver from outside that can be used.
+def third_party_drivers(known: Collection[tuple[str, str]]) -> Iterator[Driver]:
+    """Every third-party driver that can be used.
 
     :param known: kinds and names that are taken.
     """
-    if not _anybody():
+    if not _any_announced():
         return
-    # Costs some megabytes, so only who has such a driver pays for it.
+    # Lazy: it takes some megabytes, and few services have such a driver.
     from importlib.metadata import entry_points
 
     taken = set(known)
@@ -56,8 +55,8 @@ def announced(known: Collection[tuple[str, str]]) -> Iterator[Driver]:
         yield replace(driver, origin=origin)
 
 
-def _anybody() -> bool:
-    """Whether any package announces anything; a look at small files, without the machinery for it."""
+def _any_announced() -> bool:
+    """Whether any package announces a driver; reads the small files itself, without loading `importlib.metadata`."""
     wanted = f"[{GROUP}]"
     for folder in dict.fromkeys(sys.path):
         try:
@@ -75,12 +74,10 @@ def _anybody() -> bool:
 
 
 def _checked(found: Any) -> Driver:
-    """``found``, which has everything that the rooms of the service ask of a driver.
+    """``found`` as a driver with everything that the service needs.
 
-    :raises Exception: when it has not.
+    :raises Exception: when something is missing.
     """
-    from dmtwisted.devices.drivers import Driver
-
     if not isinstance(found, Driver):
         raise TypeError(f"a Driver is expected, not {type(found).__name__}")
     if found.kind not in KINDS:

@@ -1,0 +1,86 @@
+"""The declaration of a driver, and what a driver is given to build a device.
+
+The rooms of registers, printers and terminals import this module only; `dmtwisted.devices.devices` is above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from dmtwisted.clock import ServiceClock
+from dmtwisted.secrets import Secrets
+from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import DeviceRow
+from protocols.members import explain
+
+Kind = Literal["register", "printer", "terminal", "other"]
+REGISTER: Final = "register"
+PRINTER: Final = "printer"
+TERMINAL: Final = "terminal"
+OTHER: Final = "other"
+KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
+"""The kinds of devices; no driver of the service is of kind ``other``."""
+
+
+class BadSettings(Exception):
+    """Invalid settings; ``path`` names the member."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path, self.text = path, text
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every driver is given to build a device."""
+
+    reactor: Any
+    clock: ServiceClock
+    store: IStore
+    state: Path | None
+    """The folder for the files of devices; `None` keeps them in memory."""
+    secrets: Secrets = field(default_factory=lambda: Secrets(None))
+    """Seals secrets in the store."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver for one kind of device.
+
+    ``settings`` is a msgspec struct; ``build`` makes the working device out of a row, its settings and the
+    surroundings; ``simulator`` gives the simulated device behind a training device, for its scenario and ledger.
+    """
+
+    kind: str
+    name: str
+    title: str
+    settings: type[msgspec.Struct]
+    build: Callable[[DeviceRow, Any, Surroundings], Any]
+    capabilities: tuple[str, ...] = ()
+    simulator: Callable[[Any], Any] | None = None
+    secrets: tuple[str, ...] = field(default=())
+    """Names of settings, all texts, that never leave the service and are stored sealed."""
+    stand: str = ""
+    """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
+    origin: str = ""
+    """The package of a third-party driver, with its version; empty for a built-in one."""
+
+    def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
+        """``members`` as typed settings.
+
+        :raises BadSettings: when they are invalid, with the path of the member.
+        """
+        try:
+            return msgspec.convert(dict(members), self.settings)
+        except msgspec.ValidationError as error:
+            path, text = explain(error)
+            raise BadSettings(f"settings.{path}" if path else "settings", text) from None
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the settings."""
+        return msgspec.json.schema(self.settings)
