@@ -15,19 +15,19 @@ from dmtwisted.store.interface import IStore
 from protocols.members import explain
 
 Days = Annotated[int, Meta(ge=1, le=3650)]
-Line = Annotated[str, Meta(max_length=1000)]
+LineText = Annotated[str, Meta(max_length=1000)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the service, with the names of the interface."""
 
-    supmail: Annotated[Line, Meta(description="Mail address of whoever helps")] = ""
+    supmail: Annotated[LineText, Meta(description="Mail address of whoever helps")] = ""
     logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
     packdays: Annotated[Days, Meta(description="Days that receipts are kept (specification 1.11)")] = 40
     paydays: Annotated[Days, Meta(description="Days that terminal operations are kept (specification 1.11)")] = 90
     token: Annotated[str, Meta(description="Token of a cloud cabinet, sealed; nothing here uses it")] = ""
     autoupdate: Annotated[bool, Meta(description="Kept for clients; the service does not update itself")] = False
-    autoupdatetime: Annotated[Line, Meta(description="Kept for clients, as autoupdate")] = ""
+    autoupdatetime: Annotated[LineText, Meta(description="Kept for clients, as autoupdate")] = ""
     extAccess: Annotated[
         bool, Meta(description="Kept for clients; who gets in is said by the configuration (docs/security.md)")
     ] = True

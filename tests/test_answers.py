@@ -71,7 +71,7 @@ INTEGERS = frozenset(
         "enough_to_renew_subscription",
     ]
 )
-"""Members whose numbers are whole by nature (http-api 0.3.2 and 2.9 to 2.17); all other numbers are amounts."""
+"""Members whose numbers are whole by nature; all other numbers are amounts."""
 
 TRICKY = (
     '"task_status":1',
@@ -233,7 +233,7 @@ class ResTests(SynchronousTestCase):
 
 
 class RepeatedTests(SynchronousTestCase):
-    """Stored answers told again."""
+    """Repeated stored answers."""
 
     @promises("2.3.task_status.2", "3.3.1.3")
     def test_same_but_for_status(self) -> None:
@@ -325,7 +325,7 @@ class RefusalTests(SynchronousTestCase):
 
     @promises("2.3.res.2", "2.3.res_action")
     def test_every_code(self) -> None:
-        """Every code of the catalogue is told as whole numbers, with a text and an empty ``info``."""
+        """Every code of the catalogue is an answer with whole numbers, a text and an empty ``info``."""
         for res in Res:
             if res is Res.OK:
                 continue
@@ -347,7 +347,7 @@ class RefusalTests(SynchronousTestCase):
 
     @promises("2.3.aq_errortxt.1")
     def test_own_action_and_words_of_the_bank(self) -> None:
-        """What the refusal knows better than the catalogue is told: its action and the far end's words."""
+        """The action and the bank's text of a refusal replace those of the catalogue."""
         told = self.told(Refused(Res.TAX_SERVICE_UNAVAILABLE, action=Action.COLLISION, aq_errortxt="line lost"))
         self.assertEqual((told["res_action"], told["aq_errortxt"]), (2, "line lost"))
 

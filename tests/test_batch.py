@@ -1,4 +1,4 @@
-"""Batch mode as tills meet it: what goes to the terminal, stands on the receipt and is printed (http-api 5)."""
+"""Batch mode for tills: the payment, the receipt and the paper (docs/reference/http-interface.md#batch-mode)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SaleTests(BatchCase):
         self.assertEnd([10_000, 10_000], [10_000, 10_000], ["done", "done"])
 
     def test_wrong_receipt(self) -> None:
-        """A till's mistake is told before anybody holds a card."""
+        """A till's mistake is reported before a card is read."""
         for body, res in (
             (sale("a", pays=[{"type": 2, "sum": 99}]), 1102),
             (sale("b", pays=[{"type": 99, "sum": 100}]), 1088),
@@ -95,7 +95,7 @@ class SaleTests(BatchCase):
         self.assertEqual(self.rows("pay"), [])
 
     def test_declined(self) -> None:
-        """A refused payment makes no receipt, has the bank's code, and the same tag may pay anew."""
+        """A refused payment makes no receipt, has the bank's code, and the same tag may pay again."""
         self.rules("pos", ("payment", "refuse", "51"))
         self.assertAnswer(self.sell(), 5018, 3)
         self.assertEnd([], [], ["refused"])
@@ -373,7 +373,7 @@ class SettingsTests(BatchCase):
         self.assertEqual(self.unfinished(), [])
 
     def test_unknown_printer(self) -> None:
-        """A printer that there is not is told in a warning."""
+        """A printer that does not exist is a warning."""
         self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
         self.changed(terminal="pos", printer="nowhere")
         self.shop.open_shift()

@@ -93,7 +93,7 @@ class PaymentFaultTests(BatchCase):
             self.assertEqual(self.end(), ([10_000] * n, [10_000] * n, ["done"] * n))
 
     def taken(self) -> None:
-        """A payment is taken, and nobody knows it."""
+        """A payment is taken, and the service does not know it."""
         self.unknown()
         answer = self.sell()
         self.assertEqual((answer["res_action"], answer["info"]), (2, {}), answer)
@@ -117,7 +117,7 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.sell()["task_status"], 2)
 
     def test_unknown_and_settled(self) -> None:
-        """What a person read on the slip decides: with no payment the tag pays anew, with one it is fiscalised."""
+        """What a person read on the slip decides: without a payment the tag pays again, with one it is fiscalised."""
         for approved in (False, True):
             self.taken()
             [row] = self.unfinished("pay")
@@ -140,7 +140,7 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [], ["unknown"]))
 
     def test_look_up(self) -> None:
-        """Whoever looks the tag up lets the saga go on; nobody hears "not found" of a receipt that may be paid."""
+        """A look-up of the tag continues the saga; a receipt that may be paid is never "not found"."""
         self.taken()
         self.assertEqual(self.ask({"device": "test", "tag": "t"}, batch=False)["res_action"], 2)
         self.rules("pos")
@@ -366,7 +366,7 @@ class CancelFaultTests(BatchCase):
         self.assertEnd([], [], ["refused"])
 
     def test_unknown(self) -> None:
-        """One that nobody can tell of is asked after, and not done twice."""
+        """One with an unknown outcome is queried, and not done twice."""
         self.assertAnswer(self.sell("before", 1), 0)
         self.rules("test", ("sale", "refuse", "1102"))
         self.unknown("cancel", probes=2)
@@ -492,7 +492,7 @@ class KilledTests(BatchCase):
     def rounds(
         self, prepare: Callable[[], None], body: Callable[[str], Answer], check: Callable[[str], None]
     ) -> None:
-        """Kill at every write of a saga in turn, see that nothing is charged anew without a till, and repeat."""
+        """Kill at every write of a saga in turn, check that nothing is charged again without a till, and repeat."""
         for how in ("killed before", "killed after"):
             n = 0
             struck = True
@@ -685,7 +685,7 @@ class ChaosTests(BatchCase):
         return answer
 
     def by_hand(self) -> None:
-        """A person looks at the slips of what the terminal could not tell, and the tills' tags go on."""
+        """A person looks at the slips of unknown payments, and the tills' tags go on."""
         approved = {entry.sum for entry in self.shop.ledger("pos") if entry.kind == "payment"}
         for row in self.unfinished("pay"):
             self.settle_pay(row, json.loads(row.request)["order"].get("sum", 0) in approved and row.task == 1)
@@ -767,7 +767,7 @@ class KillsTests(SynchronousTestCase):
 
 
 def _unknown_here(case: BatchCase) -> None:
-    """A payment is taken, and nobody knows it."""
+    """A payment is taken, and the service does not know it."""
     case.assertAnswer(case.sell("before", 1), 0)
     case.unknown()
     case.assertEqual(case.sell()["res_action"], 2)

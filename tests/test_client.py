@@ -48,7 +48,9 @@ KEY = "4c1a7d0e-5b7e-5a53-8d6c-0a1f2b3c4d5e"
 OTHER_KEY = "9e2b1f7a-0c4d-5e6f-8a9b-1c2d3e4f5a6b"
 
 REFUSED, LOST, SILENT, GATEWAY = "refused", "lost", "silent", "gateway"
-"""What a line can do: nobody listens; it was done and the line broke; it was done, and silence; a proxy answers."""
+"""What can go wrong: no service listens; it was done and the connection was lost; it was done without an answer; a
+proxy answers.
+"""
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Response:
 
 
 class Line:
-    """The way from a client to the service in memory, which does what it is told."""
+    """The connection from a client to the service in memory, with faults set by the test."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
@@ -225,7 +227,7 @@ class SellTests(ClientCase):
 
     @promises("3.2.2.3")
     def test_tax_service_lost_it(self) -> None:
-        """When nobody knows (`res_action` 2), the repeat finds out; the tax service has it once."""
+        """When the outcome is unknown (`res_action` 2), the repeat finds out; the tax service has it once."""
         self.shop.scenario({"on": "sale", "then": "lost_after"})
         self.assertEqual(self.do(self.sell()).res, 0)
         self.assertEqual((self.sales, self.tasks), (1, [1, 1]))
@@ -249,12 +251,12 @@ class SellTests(ClientCase):
 
     @promises("3.2.3.5")
     def test_refused(self) -> None:
-        """What has to be corrected (`res_action` 3) is told at once, and asked once."""
+        """What has to be corrected (`res_action` 3) is refused at once, after one request."""
         error = self.error(self.client.sell("test", [row("", 10, taxgrp=1)], [cash(10)]), Refused)
         self.assertEqual((error.answer.res, len(self.line.asked)), (1103, 1))
 
     def test_gives_up(self) -> None:
-        """When no clear answer comes for long enough, the key is told; a later call with it finds the receipt."""
+        """Without a clear answer in time the error has the key; a later call with it finds the receipt."""
         self.line.always = LOST
         error = self.error(self.sell(), Unknown, step=1)
         self.assertEqual((error.key, self.sales), ("sale-1", 1))
@@ -344,7 +346,7 @@ class OtherTaskTests(ClientCase):
         self.assertEqual(len(self.shop.ledger(kind="z")), 1)
 
     def test_other_error_of_opening(self) -> None:
-        """Whatever else keeps a shift closed is told."""
+        """Any other reason that keeps a shift closed is raised."""
         self.assertEqual(self.error(self.client.open_shift("nobody"), Refused).answer.res, 1091)
 
     @promises("4.7.clients.2")
@@ -446,18 +448,18 @@ class PayTests(ClientCase):
         self.assertEqual(self.payments, 2)
 
     def test_declined(self) -> None:
-        """A bank that declines is told at once: another card is the customer's to choose."""
+        """A decline of the bank is raised at once: the customer chooses another card."""
         self.fault({"on": "payment", "then": "refuse", "code": "5018"})
         error = self.error(self.pay(), Refused)
         self.assertEqual((error.answer.action, self.payments, self.tasks), (3, 0, [1]))
 
     def test_unreachable(self) -> None:
-        """A terminal that is not there is told at once: the cashier may have to plug it in."""
+        """A missing terminal is raised at once: the cashier may have to plug it in."""
         self.fault({"on": "payment", "then": "unreachable"})
         self.assertEqual(self.error(self.pay(), Refused).answer.action, 1)
 
     def test_nobody_knows(self) -> None:
-        """When the terminal cannot tell either, the key is told, and nothing more is taken."""
+        """When the terminal does not know either, the error has the key, and nothing more is taken."""
         error = self.error(self.in_doubt(times=0), Unknown)
         self.assertEqual((error.key, self.payments), (KEY, 1))
         self.fault()
@@ -474,7 +476,7 @@ class PayTests(ClientCase):
         self.assertEqual((self.successResultOf(first).res, self.payments), (0, 1))
 
     def test_look_up(self) -> None:
-        """A payment is looked up by its key; a key that nobody knows is `None`."""
+        """A payment is looked up by its key; an unknown key is `None`."""
         self.assertIsNone(self.do(self.client.look_up_payment("pos", KEY)))
         self.do(self.pay())
         found = self.do(self.client.look_up_payment("pos", KEY))
@@ -559,7 +561,7 @@ class JudgeTests(SynchronousTestCase):
     """The judge of the kills sees every fault."""
 
     def test_differences(self) -> None:
-        """Right books agree; what is lost, doubled or nobody's is told."""
+        """Right books agree; what is lost, doubled or without an owner is reported."""
         book = Counter({("TEST_1", 100): 1})
         self.assertEqual(differences("till", book, book), [])
         for taken, told in (({}, book), (book, {}), ({("TEST_1", 100): 2}, book), ({("TEST_1", 200): 1}, book)):

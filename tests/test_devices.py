@@ -247,7 +247,7 @@ class OpenTests(_WithDevices):
         self.assertEqual([_settings(device).title for device in self.devices], list(KINDS))
 
     def test_order(self) -> None:
-        """Devices are told in the order in which they were made."""
+        """Devices are listed in the order in which they were added."""
         for name in "cab":
             self.add(name)
         self.devices = self.house()
@@ -369,7 +369,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual(self.names(), ["b"])
 
     def test_built_anew(self) -> None:
-        """The device is built anew from its settings, and the old one is let go of."""
+        """The device is built again from its settings, and the old one is closed."""
         changed = self.change(self.add("a"), copies=3)
         self.assertEqual([(built.settings.copies, built.closed) for built in self.built], [(1, 1), (3, 0)])
         self.assertIs(changed.built, self.built[1])

@@ -68,7 +68,7 @@ class FaultTests(_WithShop):
     """A fault of ours."""
 
     def assertInternal(self, answer: dict[str, Any], **told: Any) -> None:
-        """An answer tells of a fault of ours in the one shape and nothing of its words, which are in the log."""
+        """An internal error gives an answer of the usual structure without its message, which is in the log."""
         self.assertEqual(tuple(answer), ROOT)
         self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (1016, 3, 3))
         self.assertEqual((answer["ver"], answer["resp_ver"], answer["warnings"], answer["info"]), (6, 4, [], {}))
@@ -184,7 +184,7 @@ class LanguageTests(_WithShop):
 
     @promises("2.3.errortxt.1", "7.0.2")
     def test_languages(self) -> None:
-        """An error is told in English to who asks for that, and in Ukrainian to everybody else."""
+        """An error text is English on request, else Ukrainian."""
         body = {"device": "nobody", "type": 1, "fiscal": {"task": 18}}
         for language, text in (
             ("uk", "Пристрою з такою назвою немає"),
@@ -274,7 +274,7 @@ class FinishTests(_WithShop):
         self.assertEqual(self.shop.ledger(kind="sale"), [])
 
     def test_mistakes_are_told_all_the_same(self) -> None:
-        """Who names no device of ours, or writes no JSON, is told so rather than to come again."""
+        """An unknown device or a body that is not JSON is refused as such, not as something to repeat."""
         self.successResultOf(self.finish())
         self.assertEqual(self.shop.look_up("t", "nobody")["res"], 1091)
         self.assertEqual(self.shop.ask(b"{")["res"], 2000)
@@ -308,7 +308,7 @@ class FinishTests(_WithShop):
         self.successResultOf(finished)
 
     def test_fault_of_ours(self) -> None:
-        """A running task that ends in a fault of ours keeps nobody waiting."""
+        """A running task that ends in an internal error does not block the end."""
         due: Deferred[bytes] = Deferred()
         self.patch(self.shop.core.devices.by_name("test").built, "look_up", lambda request: due)
         answered = self.shop.asked({"device": "test", "tag": "t"})
@@ -320,7 +320,7 @@ class FinishTests(_WithShop):
         self.assertEqual(len(self.flushLoggedErrors(Mishap)), 1)
 
     def test_asked_twice(self) -> None:
-        """Everybody who asks is told when it is finished."""
+        """Every caller of `finish` learns of the end."""
         self.held()
         finished = [self.finish(), self.finish()]
         self.shop.clock.advance(3)

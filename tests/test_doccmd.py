@@ -316,7 +316,7 @@ class LimitTests(Refusals):
 
 
 class LinesTests(SynchronousTestCase):
-    """`doc.lines`: as the lines of a service report (http-api 2.8), with a style."""
+    """`doc.lines`: as the lines of a service report, with a style."""
 
     def test_kinds(self) -> None:
         """A line is text, a bar code or a QR code by its `qr_type`."""
@@ -334,7 +334,7 @@ class LinesTests(SynchronousTestCase):
         )
 
     def test_style(self) -> None:
-        """Texts have a style, codes a place; members that nobody knows are passed over."""
+        """Texts have a style, codes a place; unknown members are ignored."""
         self.assertEqual(
             read_lines(
                 [
@@ -421,7 +421,7 @@ class WrittenTests(SynchronousTestCase):
         self.assertEqual(read_doccmd(write_doccmd(form)), form)
 
     def test_data_uri(self) -> None:
-        """A till gets JSON in UTF-8 that can be sent to a printer as it is (http-api 2.21)."""
+        """A till gets JSON in UTF-8 that can be sent to a printer as it is."""
         form = receipt_form(SAMPLE, "TEST_17")
         prefix = "data:application/json;charset=utf-8;base64,"
         uri = as_data_uri(form)

@@ -123,7 +123,7 @@ class ScaledTests(SynchronousTestCase):
             self.assertRaises(NotANumber, kopecks, value)
 
     def test_reason(self) -> None:
-        """A refusal tells what is wrong: no number, or too large a one."""
+        """A refusal says what is wrong: not a number, or one that is too large."""
         self.assertEqual(str(self.assertRaises(NotANumber, kopecks, "abc")), "a number is expected")
         self.assertEqual(str(self.assertRaises(NotANumber, kopecks, "1e30")), "the number is too large")
 

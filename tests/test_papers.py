@@ -48,14 +48,14 @@ class PaperCase(PrintCase):
         return self.paper(name).count("ФІСКАЛЬНИЙ ЧЕК") - self.paper(name).count("НЕФІСКАЛЬНИЙ ЧЕК")
 
     def assertPrinted(self, answer: Any, isprint: int, *warnings: int) -> None:
-        """The task is done, ``isprint`` tells of its paper, and so do the codes of the warnings."""
+        """The task is done; ``isprint`` and the codes of the warnings report its paper."""
         self.assertEqual((answer["res"], answer["task_status"] in (1, 2), answer["errortxt"]), (0, True, ""))
         self.assertEqual(answer["info"]["isprint"], isprint)
         self.assertEqual([warning["code"] for warning in answer["warnings"]], list(warnings))
 
 
 class PrintTests(PaperCase):
-    """Which tasks print, and where (http-api 4, 5)."""
+    """Which tasks print, and where (docs/reference/http-interface.md#printing-after-a-task)."""
 
     def test_default(self) -> None:
         """Without a name the paper goes to `prn`: the fiscal number, the goods and a cut are on it."""
@@ -84,7 +84,7 @@ class PrintTests(PaperCase):
         self.assertPrinted(self.sold(), 0)
 
     def test_unknown_name(self) -> None:
-        """A name that no printer has: the receipt is made, and a warning tells of the name."""
+        """A name that no printer has: the receipt is made, and a warning names it."""
         for name in ("kitchen", "test"):
             self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id={name}"), 0, 1091)
         self.assertEqual((self.receipts(), self.paper()), (2, ""))
@@ -238,7 +238,7 @@ class RepeatTests(PaperCase):
     """A repeat of a tag prints only what was not printed."""
 
     def test_printed(self) -> None:
-        """What was printed is not printed again: isprint tells so, and the drawer stays closed."""
+        """What was printed is not printed again: isprint is 1, and the drawer stays closed."""
         first = self.sold("t")
         again = self.sold("t")
         self.assertPrinted(again, 1)
@@ -349,7 +349,7 @@ class SpareTests(PaperCase):
         self.change(spare="spare")
 
     def test_takes_over(self) -> None:
-        """What the first one could not print comes out of the spare one, and a warning tells why."""
+        """What the first printer could not print is printed by the spare one, with a warning."""
         self.rule("refuse", code="cover")
         answer = self.sold("t")
         self.assertPrinted(answer, 1, 430)
@@ -393,7 +393,7 @@ class SpareTests(PaperCase):
         self.assertEqual(self.papers("spare"), 1)
 
     def test_both_fail(self) -> None:
-        """When the spare one cannot print either, both reasons are told, and a repeat tries again."""
+        """When the spare one cannot print either, both reasons are warnings, and a repeat tries again."""
         self.rule("refuse", code="cover")
         self.rule("unreachable", name="spare")
         self.assertPrinted(self.sold("t"), 0, 430, 100)
@@ -411,7 +411,7 @@ class SpareTests(PaperCase):
         self.assertPrinted(self.sold(), 0, 100)
 
     def test_no_such_spare(self) -> None:
-        """A spare that does not exist changes nothing of what is told."""
+        """A spare printer that does not exist changes nothing in the answer."""
         for name in ("nobody", "test"):
             self.change(spare=name)
             self.rule("unreachable")

@@ -720,7 +720,7 @@ class PaymentTests(SynchronousTestCase):
         )
 
     def test_part_of_a_card(self) -> None:
-        """What the bank did not tell is left out."""
+        """Data that the bank did not send are left out."""
         self.assertEqual(
             paid_by(Payment(type=2, name="Картка", sum=15000, rrn="012345678901")),
             ["Операція Оплата", "Код транзакції RRN 012345678901", "БЕЗГОТІВКОВА: Картка, грн 150.00"],
@@ -766,7 +766,7 @@ class PaymentTests(SynchronousTestCase):
         self.assertEqual(paid_by(Payment(type=77, name="Талон", sum=15000)), ["ТАЛОН, грн 150.00"])
 
     def test_several(self) -> None:
-        """Several payments stand one after the other, each with what the bank told of it."""
+        """Several payments follow each other, each with the data of its bank."""
         lines = printed(changed(pays=(BY_CARD, msgspec.structs.replace(BY_CARD, sum=1, rrn="2"), IN_CASH)))
         amounts = [line for line in lines if "грн" in line or "RRN" in line]
         self.assertEqual(
@@ -987,7 +987,7 @@ class OtherDocumentTests(SynchronousTestCase):
             self.assertEqual(lines[start + 1 : start + 5], ["ГОТІВКА, грн 500.00", "СУМА 500.00", "а", "б"])
 
     def test_withdrawal(self) -> None:
-        """Cash against a card has everything that the bank told, with the commission."""
+        """Cash from a card has all data of the bank, with the commission."""
         lines = printed(document(documents.WITHDRAWAL, cash=BY_CARD))
         for line in ("Комісія 0.50", "Операція Видача готівки", "ЕПЗ 414950******1234", "СУМА 150.00"):
             self.assertIn(line, lines)

@@ -104,7 +104,7 @@ class SizeTests(SynchronousTestCase):
         self.assertRaises(ValueError, draw, [Line("Кава")], 287)
 
     def test_long(self) -> None:
-        """A long form is drawn line by line, and one that nobody could open is refused."""
+        """A long form is drawn line by line, and one that no program could open is refused."""
         long = draw([Feed(250)] * (MOST_ROWS // 250), 384)
         self.assertEqual((long.height, long.png[:4]), (MOST_ROWS * ROW, b"\x89PNG"))
         self.assertRaises(TooLong, draw, [Feed(250)] * (MOST_ROWS // 250 + 1), 384)
@@ -268,7 +268,7 @@ class DataUriTests(SynchronousTestCase):
     """What a till gets."""
 
     def test_exactly(self) -> None:
-        """The picture follows the very words that tills cut off (http-api 2.21)."""
+        """The picture follows the very words that tills cut off."""
         picture = draw([Line("Кава")])
         prefix = "data:image/png;base64,"
         uri = as_data_uri(picture)

@@ -85,7 +85,7 @@ class RowTests(SynchronousTestCase):
 
 
 class LargeTests(SynchronousTestCase):
-    """Letters of twice the size, only where they fit (printers.md 6.2)."""
+    """Letters of twice the size, only where they fit (docs/reference/printers.md#layout)."""
 
     def test_fitting_line(self) -> None:
         """A text that fits half of the columns is twice as wide and high."""

@@ -22,7 +22,7 @@ class SpellTests(SynchronousTestCase):
             self.assertEqual((spelled.data, spelled.unknown), (vector.data, ()), vector.id)
 
     def test_cp866(self) -> None:
-        """CP866 lacks І and Ґ: Latin I and Г stand for them, and nobody is warned."""
+        """CP866 lacks І and Ґ: Latin I and Г replace them, without a warning."""
         spelled = spell("Ґанок і Їжак, ІНН", "cp866")
         self.assertEqual(spelled.data.decode("cp866"), "Ганок i Їжак, IНН")
         self.assertEqual(spelled.unknown, ())
@@ -56,7 +56,7 @@ class SpellTests(SynchronousTestCase):
     @settings(max_examples=300, deadline=None)
     @given(st.text(max_size=40), st.sampled_from(CODE_PAGES))
     def test_any_text(self, text: str, page: CodePage) -> None:
-        """Any text can be written, never with a control character, and every `?` that was not there is told."""
+        """Any text can be written, never with a control character, and every new `?` is counted."""
         spelled = spell(text, page)
         self.assertTrue(all(byte >= 0x20 for byte in spelled.data))
         if "?" not in text and not spelled.unknown:
@@ -78,7 +78,7 @@ class DrawnTests(SynchronousTestCase):
         self.assertEqual(len(pictures), len(letters))
 
     def test_unknown(self) -> None:
-        """A letter that the font lacks is drawn as a question mark and told."""
+        """A letter that the font lacks is drawn as a question mark and counted."""
         (drawn,), unknown = text_lines(Text("茶"), 24)
         (question,), _ = text_lines(Text("?"), 24)
         self.assertEqual((drawn, unknown), (question, ("茶",)))

@@ -236,7 +236,7 @@ class BrokenTests(TemplateCase):
     """Templates that cannot be used: the receipt is printed without them, with a reason."""
 
     def test_reasons(self) -> None:
-        """Every mistake is told by its line or its words."""
+        """The reason of every mistake names its line or its text."""
         for source, reason in (
             ("{{ nobody }}", "line 1: there is no value nobody"),
             ("а\n{{ cashier", "line 2: unexpected end of template, expected 'end of print statement'."),
@@ -258,7 +258,7 @@ class BrokenTests(TemplateCase):
             self.assertEqual(str(broken), reason)
 
     def test_titles(self) -> None:
-        """Only the register calls a document a fiscal receipt (fiscal-server 13)."""
+        """Only the register calls a document a fiscal receipt."""
         for line in ("ФІСКАЛЬНИЙ ЧЕК", "%center Фіскальний  чек!", "%pair ВИДАТКОВИЙ | чек", "нефіскальний чек"):
             self.assertIn("only the register may print this title", self.reason(line))
 
@@ -338,7 +338,7 @@ class DocumentTests(TemplateCase):
     """Which documents are added to."""
 
     def test_receipts_only(self) -> None:
-        """Sales and returns have additions, everything else has none (http-api 2.21)."""
+        """Sales and returns have additions, everything else has none."""
         source = "Дякуємо!"
         for kind in (documents.SALE, documents.RETURN):
             self.assertEqual(self.below(source, changed(kind=kind)), [Line("Дякуємо!")])

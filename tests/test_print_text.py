@@ -210,7 +210,7 @@ class DataUriTests(SynchronousTestCase):
         self.assertEqual(self.decoded(text), text)
 
     def test_any_text(self) -> None:
-        """A text that nobody rendered is spelled too, and keeps its lines."""
+        """A text that was not rendered is encoded too, and keeps its lines."""
         self.assertEqual(self.decoded("5 ₴\n中\n"), "5 грн\n?\n")
 
 

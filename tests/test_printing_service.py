@@ -1,4 +1,4 @@
-"""The printing service behind the door: what is told of a job, what the journal learns, and no second copy."""
+"""The printing service: the answers about a job, its entry in the journal, and no second copy."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _module(function: Any) -> str:
 
 
 class FarEnd(Protocol):
-    """A printer that is played by hand: it hears, and says what it is told to say."""
+    """A printer that the test plays by hand."""
 
     def __init__(self) -> None:
         self.heard = b""
@@ -245,7 +245,7 @@ class FarEnd(Protocol):
 
 
 class Played(Factory):
-    """Makes far ends, and remembers them."""
+    """Makes remote devices, and keeps them."""
 
     def __init__(self, kind: Callable[[], FarEnd] = FarEnd) -> None:
         self._kind = kind
@@ -314,7 +314,7 @@ class Clogged(StringTransport):
 
 
 class TaskTests(PrintCase):
-    """Tasks of ``type`` 2 (http-api 4)."""
+    """Tasks of ``type`` 2."""
 
     def test_drawer(self) -> None:
         """`opendrawer` opens the drawer and prints nothing, on both endpoints and however it is spelled."""
@@ -360,7 +360,7 @@ class TaskTests(PrintCase):
             self.assertIn(words, self.paper())
 
     def test_finder(self) -> None:
-        """`test` 2 prints the code tables with their numbers, and can be printed anew."""
+        """`test` 2 prints the code tables with their numbers, and can be printed again."""
         for _ in range(2):
             before = self.paper()
             answer = self.print({"test": 2}) if not self.jobs() else None
@@ -412,7 +412,7 @@ class TaskTests(PrintCase):
         self.assertEqual((self.paper(), self.jobs()), ("", []))
 
     def test_longest(self) -> None:
-        """A document of 10,000 lines is printed whole, and can be printed anew."""
+        """A document of 10,000 lines is printed completely, and can be printed again."""
         answer = self.print(lines(10_000))
         self.assertEqual(answer["info"]["state"], "printed")
         # A line each, and the cut with the way to the knife; of so much paper only the end is kept.
@@ -485,7 +485,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_accepted(self) -> None:
-        """A printer that tells nothing: accepted, when every byte has been taken."""
+        """A printer that confirms nothing: accepted, when it has every byte."""
         self.device("clone", profile="zjiang-80")
         self.shop.built("clone").printer._mute = True
         answer = self.print(lines(3), "clone")
@@ -682,7 +682,7 @@ class LateTests(PrintCase):
         self.assertNothingWaits()
 
     def test_paper_never_came(self) -> None:
-        """When nobody loads paper the job is given up: unknown with the reason, and nothing more is sent later."""
+        """Without new paper the job is given up: unknown with the reason, and nothing more is sent later."""
         self.short_roll()
         self.run_for(100)
         self.assertEqual((self.jobs()[0]["state"], self.job()), ("unknown", ("unknown", "закінчився папір")))
@@ -794,7 +794,7 @@ class StoreTests(PrintCase):
         self.assertEqual(self.print(lines(1))["res"], 0)
 
     def test_verdict(self) -> None:
-        """What was printed is told as printed, with a warning, when the verdict cannot be stored: no second copy."""
+        """When the verdict cannot be stored, the answer is "printed" with a warning: no second copy."""
         self.failing("conclude")
         answer = self.print(lines(1))
         self.assertEqual((answer["res"], answer["info"]["state"]), (0, "printed"))
@@ -863,7 +863,7 @@ class CrashTests(PrintCase):
         self.assertEqual((self.paper(), len(self.jobs())), ("", 1))
 
     def test_reprint(self) -> None:
-        """A person has it printed anew: the new job names the one that it replaces."""
+        """A person has it printed again: the new job names the one that it replaces."""
         n = self.cut_short()
         answer = self.reprint(n)
         self.assertEqual(answer.status, 200)
@@ -888,7 +888,7 @@ class CrashTests(PrintCase):
 
 
 class ReprintTests(PrintCase):
-    """A person's reprint (design 10)."""
+    """A person's reprint."""
 
     def test_same_form(self) -> None:
         """All that a form can hold comes out as it did the first time."""
@@ -1060,7 +1060,7 @@ class QueueingTests(PrintCase):
         self.assertNothingWaits()
 
     def test_check_of_a_mute_kind(self) -> None:
-        """A printer of a kind that need not answer is not at fault for its silence (printers.md 1.4)."""
+        """A printer of a kind that need not answer is not at fault for its silence."""
         self.wire(InProcessEndpoint(Played(), self.shop.clock), "generic-80")
         checking = Deferred.fromCoroutine(self.built().check())
         self.run_for(3)
@@ -1082,7 +1082,7 @@ class ClosedTests(PrintCase):
         self.assertEqual(self.print(lines(1))["info"]["state"], "printed")
 
     def test_reason(self) -> None:
-        """The journal says that it was the change, when the printer itself told of no trouble."""
+        """The journal names the change as the reason, when the printer itself reported no problem."""
         asked, _ = self.begun(lines(1))
         self.answer(asked)
         self.install(LineWay(PROFILES["epson"], Unplugged(), self.shop.clock, 60))
@@ -1150,7 +1150,7 @@ class Queue:
         self.patience = 0.0
 
     def deliver(self, data: bytes, title: str, patience: float) -> Deferred[Verdict]:
-        """End as told; `None` never ends."""
+        """End with the given result; `None` never ends."""
         self.jobs.append(data)
         self.patience = patience
         if self.ends is None:
@@ -1158,7 +1158,7 @@ class Queue:
         return fail(self.ends) if isinstance(self.ends, Exception) else succeed(self.ends)
 
     def state(self, patience: float) -> Deferred[QueueState]:
-        """Be as told."""
+        """The given state."""
         return fail(self.condition) if isinstance(self.condition, Exception) else succeed(self.condition)
 
 
@@ -1239,7 +1239,7 @@ class QueueTests(PrintCase):
         self.assertLess(queue.patience, DELIVERY - 1)
 
     def test_fault(self) -> None:
-        """A queue that fails in a way that nobody foresaw: unknown, and the printer is free for the next job."""
+        """A queue that fails in an unexpected way: unknown, and the printer is free for the next job."""
         self.queue(RuntimeError("a fault"))
         for _ in range(2):
             self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 2)
@@ -1261,7 +1261,7 @@ class QueueTests(PrintCase):
 
 
 STEMS = ("змін", "закрит", "shift", "папір", "папер", "принтер", "paper")
-"""What tills look for in any text (http-api 0.3.20)."""
+"""Stems that tills search for in any text (docs/reference/http-interface.md#error-texts)."""
 
 
 class WordsTests(SynchronousTestCase):
@@ -1280,7 +1280,7 @@ class WordsTests(SynchronousTestCase):
         ]
 
     def test_stems(self) -> None:
-        """Only the end of the paper is told with a word that tills take for it; nothing sounds like a closed day."""
+        """Only the text for the end of the paper has a word that tills search for; none sounds like a closed day."""
         for reason in {*_WORDS, *CAUSES, "something that a queue said about the shift and paper"}:
             for text in self.texts(reason):
                 found = {stem for stem in STEMS if stem in text}
@@ -1296,7 +1296,7 @@ class WordsTests(SynchronousTestCase):
             self.assertRegex(words.en, "^[a-z ]{3,}$")
 
     def test_actions(self) -> None:
-        """res_action: 2 when nobody knows, 1 where a repeat can help, 3 where a person has to do something."""
+        """res_action: 2 for an unknown outcome, 1 where a repeat can help, 3 where a person has to do something."""
         cases: list[tuple[Fate, str, int, int]] = [
             ("unknown", "lost", 430, 2),
             ("unknown", "cancelled", 430, 2),

@@ -269,7 +269,7 @@ class WholeRequestTests(_RequestCase):
         self.assertEqual((asked.type, asked.fiscal), (0, None))
 
     def test_task_without_receipt(self) -> None:
-        """A look-up in the form of a sale, without its receipt, is understood (http-api 2.20)."""
+        """A look-up in the form of a sale, without its receipt, is understood."""
         asked = read({"device": "test", "tag": "t-1", "type": "1", "fiscal": {"task": 1}})
         assert asked.fiscal is not None
         self.assertEqual((asked.task, asked.fiscal.receipt), (1, None))
@@ -291,7 +291,7 @@ class WholeRequestTests(_RequestCase):
 
 
 class TolerancesTests(_RequestCase):
-    """What tills rely on (http-api 0.3, items 12 to 17, and 1.3)."""
+    """What tills rely on (docs/reference/http-interface.md#tolerance)."""
 
     @promises("2.2.typing.2")
     def test_numeric_texts(self) -> None:
@@ -347,7 +347,7 @@ class TolerancesTests(_RequestCase):
         self.assertEqual((self.receipt(rows=[], pays=[]).rows, self.receipt(pays=[]).pays), ((), ()))
 
     def test_unknown_members(self) -> None:
-        """Members that nobody knows change nothing, of whatever kind and wherever they are."""
+        """Unknown members change nothing, of any kind and at any place."""
         above: tuple[Place, ...] = ((), ("fiscal",), ("fiscal", "receipt"), ("fiscal", "receipt", "rows", 0))
         for strange in ("zzz", "Fiscal", "DEVICE", "сума", ""):
             values: tuple[Any, ...] = (1, "x", None, [], {}, [[]], {"a": [1]}, True, 1e300)
@@ -517,7 +517,7 @@ class NotJsonTests(_RequestCase):
 
     @promises("2.2.typing.6")
     def test_not_json(self) -> None:
-        """What is not JSON is told so, whatever it is."""
+        """A body that is not JSON is refused as such."""
         for body in (
             *(b"", b" ", b"hello", b"<xml/>", b"{", b"}", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1,}', b'{"a" 1}'),
             *(b"{'a':1}", b"{a:1}", b"{1:2}", b'{"a":1}x', b'{"a":1}{"b":2}', b'{"a":01}', b'{"a":.5}', b'{"a":1.}'),
@@ -543,12 +543,12 @@ class NotJsonTests(_RequestCase):
 
     @promises("2.2.typing.6")
     def test_no_object(self) -> None:
-        """JSON that is no object is told so."""
+        """JSON that is not an object is refused as such."""
         for body in (b"null", b"true", b"1", b"1.5", b'"text"', b"[]", b"[{}]"):
             self.assertEqual(self.complaint(body), "the body is not a JSON object", body)
 
     def test_wrong_charset(self) -> None:
-        """Another charset than UTF-8 is told so where it can be seen."""
+        """Another charset than UTF-8 is named in the refusal where it is visible."""
         for body in (
             *('{"device":"каса"}'.encode("cp1251"), '{"device":"каса"}'.encode("cp866")),
             *(b'{"device":"\xff"}', b'{"device":"\xc0\xaf"}', b'{"device":"\xed\xa0\x80"}', b'{"\xff":1}'),
@@ -743,20 +743,20 @@ class MisfitsTests(_RequestCase):
 
 
 class EchoTests(SynchronousTestCase):
-    """What is told back of a request that could not be understood."""
+    """What the answer to an invalid request repeats."""
 
     def echo(self, body: bytes) -> tuple[str, int, int, str, str]:
-        """Device, type, task, tag and source as they are told back."""
+        """Device, type, task, tag and source of the answer."""
         echo = echo_of(body)
         return echo.device, echo.type, echo.task, echo.tag, echo.source
 
     def test_no_json(self) -> None:
-        """Nothing can be told back of what is no JSON object: type 0 and task -1 (design 10)."""
+        """Nothing can be repeated of a body that is not a JSON object: type 0 and task -1."""
         for body in (b"", b"hello", b"[]", b"\xff", b"[" * 100_000, b'{"device":"test"'):
             self.assertEqual(self.echo(body), ("", 0, -1, "", ""), body[:20])
 
     def test_whole(self) -> None:
-        """Whatever can be read is told back, however malformed the rest is."""
+        """Everything that can be read is repeated, even if the rest is malformed."""
         self.assertEqual(
             self.echo(
                 b'{"device":"test","type":"1","tag":"t-1","source":"s","fiscal":{"task":"1","receipt":{"rows":""}}}'
@@ -765,7 +765,7 @@ class EchoTests(SynchronousTestCase):
         )
 
     def test_misfits(self) -> None:
-        """A malformed member is left out, the others are told back."""
+        """A malformed member is left out, the others are repeated."""
         for changes, expected in (
             ({"device": {}}, ("", 1, 1, "t", "s")),
             ({"type": "x"}, ("d", 0, 1, "t", "s")),

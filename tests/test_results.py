@@ -67,7 +67,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertIs(Res.by_code(res.code), res)
 
     def test_unknown_code(self) -> None:
-        """A number that nobody knows is a `KeyError`."""
+        """An unknown number is a `KeyError`."""
         for code in (-1, 1, 1104, 9999):
             self.assertRaises(KeyError, Res.by_code, code)
 

@@ -1,4 +1,4 @@
-"""Secrets among the settings of devices: readable by nobody who has the database alone."""
+"""Secrets among the settings of devices cannot be read from the database alone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SealingTests(WebCase):
         self.door = Door(self.shop.core)
 
     def test_added(self) -> None:
-        """What is added is sealed before the store has it; the driver works with the secret, nobody is told it."""
+        """A new secret is sealed before it is stored; the driver uses it, and no answer shows it."""
         path = self.make()
         self.assertSealed()
         self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
@@ -115,7 +115,7 @@ class SealingTests(WebCase):
         self.assertEqual(msgspec.json.decode(self.row().settings)["passphrase"], "")
 
     def test_sealed_by_the_caller(self) -> None:
-        """A secret is a text: what looks like a sealed one is refused, so that nobody brings one from elsewhere."""
+        """A secret is a text: what looks like a sealed one is refused, so that none is brought from elsewhere."""
         path = self.make()
         sealed = msgspec.json.decode(self.row().settings)["passphrase"]
         answer = self.request("PATCH", path, {"settings": {"passphrase": sealed}})
@@ -172,7 +172,7 @@ class SealingTests(WebCase):
         self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.key_identifier"))
 
     def test_entered_anew(self) -> None:
-        """A lost key is mended by entering the secrets anew, or by the file when it is found."""
+        """A lost key is solved by entering the secrets again, or by the file when it is found."""
         path = self.make()
         file = self.shop.state / KEY_FILE
         kept = file.read_bytes()
@@ -191,7 +191,7 @@ class SealingTests(WebCase):
         self.flushLoggedErrors()
 
     def test_driver_gone(self) -> None:
-        """Of a device whose driver is gone nothing secret is told, sealed or in clear."""
+        """A device whose driver is gone shows no secret, sealed or in clear."""
         settings = json.dumps({"host": "h", "password": "246813", "passphrase": {SEALED: "s1.x"}}).encode()
         self.done(self.shop.store.add_device("gone", "card", "terminal", "gone", settings))
         self.restart()

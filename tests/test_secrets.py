@@ -90,7 +90,7 @@ class SecretsTests(WithFolder):
         self.assertFalse(self.file.exists())
 
     def test_another_key(self) -> None:
-        """A key file of another machine is told from a damaged secret."""
+        """A key file of another machine has another error than a damaged secret."""
         sealed = Secrets(self.folder).seal("x", "a")
         self.file.unlink()
         other = Secrets(self.folder)
@@ -105,7 +105,7 @@ class SecretsTests(WithFolder):
             self.assertEqual(self.file.read_bytes(), content)
 
     def test_no_folder(self) -> None:
-        """A folder that cannot be written is told by name."""
+        """The error names a folder that cannot be written."""
         error = self.assertRaises(SecretsError, Secrets(self.folder / "gone").seal, "x", "a")
         self.assertIn("gone", str(error))
 

@@ -47,7 +47,7 @@ class ServiceSettingsTests(AtOnce):
 
     @promises("1.11a.1", "1.11b.1", "8.receipt-retention", "8.operation-retention")
     def test_defaults(self) -> None:
-        """Receipts are kept for 40 days and terminal operations for 90 until somebody says otherwise."""
+        """Receipts are kept for 40 days and terminal operations for 90 by default."""
         now = self.settings.now
         self.assertEqual((now.packdays, now.paydays, now.logdays), (40, 90, 7))
         self.assertEqual((now.pf_charcount, now.pf_charwidth, now.pf_astext, now.token), (48, 12, False, ""))
@@ -75,7 +75,7 @@ class ServiceSettingsTests(AtOnce):
         )
 
     def test_not_named(self) -> None:
-        """`null`, an empty text for a number and names that nobody knows change nothing."""
+        """`null`, an empty text for a number, and unknown names change nothing."""
         self.change(logdays=9, supmail="a@b")
         after = self.change(logdays="", packdays=None, supmail=None, unknown=1, usr_login="x", pf_custom="")
         self.assertEqual(after, Settings(logdays=9, supmail="a@b"))

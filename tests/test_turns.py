@@ -16,12 +16,12 @@ from tests.specification import promises
 
 
 class _TurnsCase(SynchronousTestCase):
-    """Tasks that take a turn, work until they are told to end, and say what they did."""
+    """Tasks that take a turn, work until they are ended, and record what they did."""
 
     patience = 0.0
 
     def setUp(self) -> None:
-        """One device, nobody at it."""
+        """One device without a task."""
         self.clock = Clock()
         self.turns = Turns(self.clock, self.patience)
         self.said: list[str] = []
@@ -108,7 +108,7 @@ class RegisterTests(_TurnsCase):
         self.assertEqual(self.said, ["first begins", "first ends"])
 
     def test_refusal_takes_nothing(self) -> None:
-        """Whoever was refused ends nobody's turn: the third is refused as the second was."""
+        """A refused task does not end the turn of another one: the third task is refused like the second."""
         first = self.task("first")
         self.assertBusy(self.task("second").finished)
         self.assertTrue(self.turns.busy)
@@ -117,14 +117,14 @@ class RegisterTests(_TurnsCase):
         self.assertIdle()
 
     def test_free_again(self) -> None:
-        """After the first task the next one begins as if nobody had been there."""
+        """After the first task the next one begins at once."""
         self.task("first").end()
         self.task("second").end()
         self.assertEqual(self.said, ["first begins", "first ends", "second begins", "second ends"])
         self.assertIdle()
 
     def test_body_raises(self) -> None:
-        """A task that fails gives the turn back and its failure is told as it is."""
+        """A task that fails gives the turn back, and its failure is passed on."""
         for error in (Refused(Res.SHIFT_CLOSED), ZeroDivisionError("a fault of ours")):
             task = self.task("first")
             task.fail(error)
@@ -326,7 +326,7 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_body_raises(self) -> None:
-        """Work that fails gives the turn back, and its failure is told as it is."""
+        """Work that fails gives the turn back, and its failure is passed on."""
         change, error = self.work("change"), Refused(Res.UNKNOWN_DEVICE)
         change.fail(error)
         self.assertIs(self.failureResultOf(change.finished).value, error)
@@ -342,7 +342,7 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_forgotten(self) -> None:
-        """Work that nobody holds any more gives its turn back when it is collected, and nothing else is heard."""
+        """Work that is garbage-collected gives its turn back, without any error."""
         heard: list[object] = []
         self.patch(sys, "unraisablehook", lambda unraisable: heard.append(unraisable.exc_value))
         begun: list[object] = []
@@ -367,7 +367,7 @@ class OwnedTests(SynchronousTestCase):
     """A turn of the management interface where several services share a database."""
 
     def test_ours(self) -> None:
-        """Inside of it the device is ours and nobody else's turn; afterwards it is free."""
+        """Within it this service owns the device and no other task has its turn; afterwards it is free."""
         asked: list[str] = []
 
         async def own() -> None:
@@ -399,6 +399,6 @@ class OwnedTests(SynchronousTestCase):
         self.assertFalse(turns.busy)
 
     def test_alone(self) -> None:
-        """Where nobody shares the database it is the turn and nothing more."""
+        """Without a shared database it is only the turn."""
         turns = Turns(Clock(), 0.0)
         self.assertIs(turns.owned(), turns.turn())
