@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,7 @@ from dmtwisted.printing.text import TEAR
 from protocols.printers.codepages import UNKNOWN
 
 if TYPE_CHECKING:
+    from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas
 
 Paper = Literal[58, 80]
@@ -79,6 +80,14 @@ class _Placed(msgspec.Struct, frozen=True):
     height: int
 
 
+class _Library(NamedTuple):
+    """What is used of the library, and the letters of the font that it has."""
+
+    canvas: type[Canvas]
+    image: type[ImageReader]
+    letters: frozenset[str]
+
+
 def draw(elements: Iterable[Element], paper: Paper = 80, columns: int | None = None) -> Pdf:
     """The form on a roll of ``paper`` millimetres; the same form gives the same bytes.
 
@@ -86,9 +95,6 @@ def draw(elements: Iterable[Element], paper: Paper = 80, columns: int | None = N
     :raises ValueError: when there are less than 24 columns.
     :raises TooLong: when the form has more than `MOST_ROWS` rows, or more than `MOST_QR` QR codes.
     """
-    # Lazy: the library takes 10 MB.
-    from reportlab.pdfgen.canvas import Canvas
-
     columns = columns or _USUAL_COLUMNS[paper]
     letters = Letters("raster")
     placed = list(_placed(lay_out(elements, columns, letters), columns, letters))
@@ -97,11 +103,11 @@ def draw(elements: Iterable[Element], paper: Paper = 80, columns: int | None = N
     dot = _PRINTED_MM[paper] * _POINTS_PER_MM / (columns * COLUMN)
     pages = _pages(placed, int(_LONGEST_PAGE_MM * _POINTS_PER_MM / dot))
     with _drawing:
-        known = _known_letters()
+        library = _library()
         file = BytesIO()
-        canvas = Canvas(file, invariant=1, pageCompression=1, lang="uk")
+        canvas = library.canvas(file, invariant=1, pageCompression=1, lang="uk")
         canvas.setTitle("dmtwisted")
-        unknown = sum(_draw_page(canvas, page, paper, dot, known) for page in pages)
+        unknown = sum(_draw_page(library, canvas, page, paper, dot) for page in pages)
         canvas.save()
     return Pdf(file.getvalue(), len(pages), letters.unknown + unknown)
 
@@ -159,7 +165,7 @@ def _pages(placed: list[_Placed], longest: int) -> list[list[_Placed]]:
     return pages
 
 
-def _draw_page(canvas: Canvas, page: list[_Placed], paper: Paper, dot: float, known: frozenset[str]) -> int:
+def _draw_page(library: _Library, canvas: Canvas, page: list[_Placed], paper: Paper, dot: float) -> int:
     """Draw one page; returns the number of letters that the font does not have."""
     margin = _MARGIN_MM * _POINTS_PER_MM
     height = sum(piece.height for piece in page) * dot + 2 * margin
@@ -170,13 +176,13 @@ def _draw_page(canvas: Canvas, page: list[_Placed], paper: Paper, dot: float, kn
     for placed in page:
         piece = placed.piece
         if isinstance(piece, Row):
-            unknown += _draw_row(canvas, piece, placed.left, down, known)
+            unknown += _draw_row(canvas, piece, placed.left, down, library.letters)
         elif isinstance(piece, Squares):
             _draw_squares(canvas, piece, placed.left, down + piece.quiet)
         elif isinstance(piece, Bars):
             _draw_bars(canvas, piece, placed.left, down, placed.height)
         elif isinstance(piece, Image):
-            _draw_picture(canvas, piece, placed.left, down)
+            _draw_picture(library, canvas, piece, placed.left, down)
         down += placed.height
     canvas.showPage()
     return unknown
@@ -228,19 +234,19 @@ def _draw_bars(canvas: Canvas, code: Bars, left: int, down: int, height: int) ->
     canvas.drawPath(path, stroke=0, fill=1)
 
 
-def _draw_picture(canvas: Canvas, image: Image, left: int, down: int) -> None:
-    from reportlab.lib.utils import ImageReader
-
-    canvas.drawImage(ImageReader(BytesIO(as_png(image))), left, -down - image.height, image.width, image.height)
+def _draw_picture(library: _Library, canvas: Canvas, image: Image, left: int, down: int) -> None:
+    canvas.drawImage(library.image(BytesIO(as_png(image))), left, -down - image.height, image.width, image.height)
 
 
 @cache
-def _known_letters() -> frozenset[str]:
-    """Register the font with the library; returns its letters."""
+def _library() -> _Library:
+    # Lazy: it takes 10 MB.
+    from reportlab.lib.utils import ImageReader
     from reportlab.pdfbase.pdfmetrics import registerFont
     from reportlab.pdfbase.ttfonts import TTFont
+    from reportlab.pdfgen.canvas import Canvas
 
     data = files("protocols.printers").joinpath("fonts/DejaVuSansMono.ttf").read_bytes()
     font = TTFont(_FONT, BytesIO(data))
     registerFont(font)
-    return frozenset(map(chr, font.face.charToGlyph))
+    return _Library(Canvas, ImageReader, frozenset(map(chr, font.face.charToGlyph)))
