@@ -15,7 +15,7 @@ from twisted.logger import globalLogBeginner
 
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, encode, key_of
 from dmtwisted.conformance.stands import STANDS
-from dmtwisted.conformance.suite import MODULES, Report, checks_of, report, stands_of
+from dmtwisted.conformance.suite import Report, report, stands_of
 from dmtwisted.devices.driver import Driver
 from dmtwisted.devices.drivers import find_drivers
 
@@ -48,10 +48,6 @@ def tables(found: Mapping[str, Found]) -> str:
     for driver in own():
         level = found[key_of(driver)].level
         lines.append(f"| {driver.kind} `{driver.name}` | {level}, {LEVELS[level]} | {_why(driver, level)} |")
-    for kind in MODULES:
-        lines += ["", f"### Checks of a {kind}", "", "| Level | Check | Promise | From |", "|---|---|---|---|"]
-        for check in checks_of(kind):
-            lines.append(f"| {check.level} | `{check.name}` | {check.promise} | {_linked(check.source)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,22 +23,18 @@ from protocols.errors import WireError
 from tests.canaries import ON_PURPOSE
 from tests.test_conformance import SuiteCase
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "drivers.md"
-FILE = re.compile(r"```(?:python|ini)\n# (\S+)\n(.*?)```", re.DOTALL)
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PACKAGE = DOCS / "programs" / "tiny-terminal"
 
 
 class PageCase(SuiteCase):
     """Tests with the package of the page installed."""
 
     def setUp(self) -> None:
-        """Write the files of the page, as somebody who follows it would."""
+        """Install the package of the page."""
         folder = Path(self.mktemp()).absolute()
-        files = dict(FILE.findall(PAGE.read_text("utf-8")))
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-        project = files["pyproject.toml"]
+        shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        project = (folder / "pyproject.toml").read_text("utf-8")
         told = folder / "tiny_terminal-1.0.dist-info"
         told.mkdir()
         (told / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-terminal\nVersion: 1.0\n")
@@ -64,7 +61,9 @@ class PageTests(PageCase):
         found = report(self.stand)
         self.assertEqual(self.driver.origin, "tiny-terminal 1.0")
         self.assertEqual([(one.check.name, one.wrong) for one in found.failed if one.check.level < 3], [])
-        self.assertIn(f"`terminal tiny: level {found.level} (recovers), suite 1`", PAGE.read_text("utf-8"))
+        self.assertIn(
+            f"`terminal tiny: level {found.level} (recovers), suite 1`", (DOCS / "drivers.md").read_text("utf-8")
+        )
 
 
 class FaultyTests(PageCase):
