@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from protocols.fiscal.crypto import arithmetic, libcrypto
-from protocols.fiscal.crypto.arithmetic import PLAIN, SWITCH, Accelerated, accelerated
+from protocols.fiscal.crypto import libcrypto, self_test
+from protocols.fiscal.crypto.arithmetic import PLAIN, Accelerated
 from protocols.fiscal.crypto.curves import DSTU_257, NAMED, Curve, by_oid, with_base
 from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
 from protocols.fiscal.crypto.errors import SelfTestFailed
 from protocols.fiscal.crypto.gost34311 import digest
 from protocols.fiscal.crypto.libcrypto import Libcrypto, load, names
-from protocols.fiscal.crypto.self_test import known_answers
+from protocols.fiscal.crypto.self_test import SWITCH, accelerated, known_answers
 from tests.vectors.fiscal_crypto import SIGNATURES
 
 HASH = digest(b"a text")
@@ -36,10 +36,10 @@ def library() -> Libcrypto:
 
 
 class LibraryTests(SynchronousTestCase):
-    """What the machine's library reckons."""
+    """What the machine's library calculates."""
 
     def setUp(self) -> None:
-        """The library, not yet believed."""
+        """The library, not yet trusted."""
         self.machine = Accelerated(library())
 
     def test_vectors(self) -> None:
@@ -102,7 +102,7 @@ class LibraryTests(SynchronousTestCase):
 
 
 class Faulty(Libcrypto):
-    """A library that reckons rightly until it is told otherwise."""
+    """A library that calculates correctly until `wrong` is set."""
 
     wrong = False
 
@@ -121,9 +121,9 @@ class DistrustTests(SynchronousTestCase):
         self.library = Faulty(ctypes.CDLL(next(name for name in names() if _opens(name))))
 
     def test_wrong_from_the_start(self) -> None:
-        """A library with wrong answers is refused, and plain Python reckons."""
+        """A library with wrong answers is refused, and plain Python calculates."""
         self.library.wrong = True
-        self.patch(arithmetic, "load", lambda: self.library)
+        self.patch(self_test, "load", lambda: self.library)
         self.assertRaises(SelfTestFailed, accelerated)
         self.assertEqual(len(self.flushLoggedErrors()), 0)
 
@@ -150,7 +150,7 @@ class DistrustTests(SynchronousTestCase):
             self.assertEqual(Accelerated(broken).base_multiple(DSTU_257, 3), DSTU_257.base_multiple(3))
 
     def test_missing(self) -> None:
-        """No library, or one that was built without these curves, is told by its name."""
+        """No library, or one that was built without these curves, is named in the error."""
         failed = self.assertRaises(SelfTestFailed, load, ("libnothing.so.9",))
         self.assertIn("no libcrypto", str(failed))
 
@@ -163,7 +163,7 @@ class DistrustTests(SynchronousTestCase):
         self.assertIn("small has no curves", str(failed))
 
     def test_switched_off(self) -> None:
-        """Whoever does not want the library switches it off by the environment."""
+        """An environment variable switches the library off."""
         self.patch(os, "environ", {**os.environ, SWITCH: "off"})
         self.assertIn(SWITCH, str(self.assertRaises(SelfTestFailed, accelerated)))
 

@@ -19,7 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 
-from protocols.fiscal.crypto import arithmetic
 from protocols.fiscal.crypto.authority import Authority, Identity, stamp_answer
 from protocols.fiscal.crypto.certificates import read_certificate
 from protocols.fiscal.crypto.dstu4145 import Randomness
@@ -28,6 +27,7 @@ from protocols.fiscal.crypto.iit_file import write_iit
 from protocols.fiscal.crypto.jks_file import write_jks
 from protocols.fiscal.crypto.key_formats import read_private_keys, write_private_key
 from protocols.fiscal.crypto.pkcs12_file import write_pkcs12
+from protocols.fiscal.crypto.self_test import choose
 from protocols.fiscal.crypto.signed_message import read
 from protocols.fiscal.crypto.signing import sign
 from protocols.fiscal.crypto.verifying import profile_faults, verify
@@ -111,7 +111,7 @@ def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[Fis
     :raises OSError: when the folder cannot be read or written.
     :raises Malformed: when what lies there is no key.
     """
-    arithmetic.choose()
+    choose()
     if (folder / "root.key").exists():
         authority = Authority(now, root=_read(folder, "root"))
         if not (folder / "stamps.key").exists():

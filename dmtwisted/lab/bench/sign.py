@@ -19,9 +19,10 @@ from dmtwisted.lab.load import percentile
 from protocols.fiscal.check_goods import BodyRow
 from protocols.fiscal.check_head import CheckHead
 from protocols.fiscal.check_xml import Check, CheckTotal, PayRow, TaxRow
-from protocols.fiscal.crypto.arithmetic import PLAIN, Arithmetic, accelerated
+from protocols.fiscal.crypto.arithmetic import PLAIN, Arithmetic
 from protocols.fiscal.crypto.authority import Authority, Identity
 from protocols.fiscal.crypto.errors import SelfTestFailed
+from protocols.fiscal.crypto.self_test import accelerated
 from protocols.fiscal.crypto.signing import sign
 from protocols.fiscal.document_xml import encode
 

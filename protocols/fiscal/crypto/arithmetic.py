@@ -1,25 +1,19 @@
-"""Who multiplies points on this machine: plain Python, or its libcrypto where that has proven itself.
+"""Point multiplication: in plain Python, or by the machine's libcrypto.
 
-`choose` decides once a process, before the first signature. The library is taken only when it reproduces every known
-answer of `self_test`; a library that fails later, while it is used, is never asked again. The environment variable
-`DMTWISTED_LIBCRYPTO=off` leaves it out of it.
+`protocols.fiscal.crypto.self_test.choose` decides once in a process, before the first signature. A library that fails
+later is not used again.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import cache
 from typing import Protocol
 
 from twisted.logger import Logger
 
 from protocols.fiscal.crypto.curves import Curve, Point
 from protocols.fiscal.crypto.errors import SelfTestFailed
-from protocols.fiscal.crypto.libcrypto import Libcrypto, load
-
-SWITCH = "DMTWISTED_LIBCRYPTO"
-"""The environment variable; ``off`` is the one word that it knows."""
+from protocols.fiscal.crypto.libcrypto import Libcrypto
 
 
 class Arithmetic(Protocol):
@@ -55,10 +49,7 @@ PLAIN = Plain()
 
 
 class Accelerated:
-    """The machine's libcrypto, and plain Python for what it does not serve, or not any more.
-
-    :param check: asked once for each curve, before the library's first answer about it counts.
-    """
+    """The machine's libcrypto; plain Python for other curves, and for everything once the library has failed."""
 
     log = Logger()
 
@@ -67,8 +58,13 @@ class Accelerated:
         self._library: Libcrypto | None = library
         self._proven: set[Curve] = set()
 
+    @property
+    def failed(self) -> bool:
+        """Whether the library gave a wrong result and is not used any more."""
+        return self._library is None
+
     def prove(self, curve: Curve) -> None:
-        """Have the library show that it knows ``curve``: multiples of the base point whose value is certain.
+        """Check multiples of the base point of ``curve`` whose value is certain; done before the first real one.
 
         :raises SelfTestFailed: when one is wrong.
         """
@@ -87,8 +83,8 @@ class Accelerated:
         self._proven.add(curve)
 
     def base_multiple(self, curve: Curve, scalar: int, blind: int = 0) -> Point | None:
-        """See `Arithmetic`. The library takes the same steps for each scalar, so nothing needs blinding there."""
-        return self._asked(
+        """See `Arithmetic`. The library takes the same steps for each scalar, so it needs no blinding."""
+        return self._calculate(
             curve,
             lambda library: library.combine(curve, scalar % curve.n),
             lambda: curve.base_multiple(scalar, blind),
@@ -96,14 +92,14 @@ class Accelerated:
 
     def combine(self, curve: Curve, s: int, r: int, point: Point) -> Point | None:
         """See `Arithmetic`."""
-        return self._asked(
+        return self._calculate(
             curve,
             lambda library: library.combine(curve, s % curve.n, r, point),
             lambda: curve.combine(s, r, point),
         )
 
-    def _asked(
-        self, curve: Curve, ask: Callable[[Libcrypto], Point | None], plainly: Callable[[], Point | None]
+    def _calculate(
+        self, curve: Curve, by_library: Callable[[Libcrypto], Point | None], plainly: Callable[[], Point | None]
     ) -> Point | None:
         library = self._library
         if library is None or not library.serves(curve):
@@ -111,44 +107,22 @@ class Accelerated:
         try:
             if curve not in self._proven:
                 self.prove(curve)
-            return ask(library)
+            return by_library(library)
         except SelfTestFailed as failed:
             self._library = None
-            self.log.error("plain Python reckons from now on: {why}", why=str(failed))
+            self.log.error("plain Python calculates from now on: {why}", why=str(failed))
             return plainly()
 
 
-def accelerated() -> Accelerated:
-    """The machine's libcrypto, when it reproduces every known answer.
-
-    :raises SelfTestFailed: when there is none, or it does not; the text says which.
-    """
-    # The known answers are asked of an arithmetic, so they stand above it.
-    from protocols.fiscal.crypto.self_test import known_answers
-
-    if os.environ.get(SWITCH, "").strip().lower() == "off":
-        raise SelfTestFailed(f"{SWITCH} is off")
-    found = Accelerated(load())
-    known_answers(found)
-    if found._library is None:
-        raise SelfTestFailed(f"{found.name} failed a known answer")
-    return found
-
-
-_chosen: Arithmetic = PLAIN
+_current: Arithmetic = PLAIN
 
 
 def current() -> Arithmetic:
-    """Who multiplies now: plain Python until `choose` was asked."""
-    return _chosen
+    """The arithmetic in use; plain Python until `use` is called."""
+    return _current
 
 
-@cache
-def choose() -> str:
-    """Decide for this process; why plain Python reckons, empty when the library does."""
-    global _chosen
-    try:
-        _chosen = accelerated()
-    except SelfTestFailed as why:
-        return str(why)
-    return ""
+def use(arithmetic: Arithmetic) -> None:
+    """Multiply by ``arithmetic`` from now on in this process."""
+    global _current
+    _current = arithmetic

@@ -1,16 +1,26 @@
-"""Known answers, asked for before the first signature: a machine that reckons wrongly must not sign.
+"""Known answers, checked before the first signature: a machine that calculates wrongly must not sign.
 
-A wrong signature is refused by the tax service, and a wrong one of a certain kind tells the key. Half a second, once.
+The tax service refuses a wrong signature, and some wrong signatures reveal the key. Half a second, once in a process.
+libcrypto is used only when it reproduces the known answers too. The environment variable ``DMTWISTED_LIBCRYPTO=off``
+switches it off.
 """
 
 from __future__ import annotations
 
-from protocols.fiscal.crypto.arithmetic import PLAIN, Arithmetic
+import os
+from functools import cache
+
+from protocols.fiscal.crypto import arithmetic
+from protocols.fiscal.crypto.arithmetic import PLAIN, Accelerated, Arithmetic
 from protocols.fiscal.crypto.curves import DSTU_257
 from protocols.fiscal.crypto.dstu4145 import PrivateKey, PublicKey
 from protocols.fiscal.crypto.errors import SelfTestFailed
 from protocols.fiscal.crypto.gost28147 import Gost28147
 from protocols.fiscal.crypto.gost34311 import digest
+from protocols.fiscal.crypto.libcrypto import load
+
+SWITCH = "DMTWISTED_LIBCRYPTO"
+"""The environment variable; its only value is ``off``."""
 
 _HASH = "7686f3f4b113aadc97bca9ea054f41821f0676c5c28ffb987e41797a568e1ed4"
 """Of the 32 letters 12345678901234567890123456789011 (npm gost89)."""
@@ -18,7 +28,6 @@ _HASH = "7686f3f4b113aadc97bca9ea054f41821f0676c5c28ffb987e41797a568e1ed4"
 _D = "3132333435363738393031323334353637383930313233343536373839303132"
 _POINT = "4b6cc619bf3c209207a76fcb7d5e0d602fd18ec3419b4bca0905a343d793fd6200"
 """A private number on the curve of m = 257 and its public key, compressed (jkurwa)."""
-
 
 _SIGNER = "24e8fd07616f356ad13c8bb1e5f2c391b66e836eca0e41414c6fcc3054799dd201"
 _SIGNED = bytes((7 * at + 1) % 256 for at in range(32))
@@ -28,7 +37,7 @@ _S = "18a38bb82477716eca9cce1718452bd3176523e1c06fa260bd817fdfe6f6a107"
 
 
 def self_test() -> None:
-    """Check hash, cipher, curve and signature against known answers, all of them in plain Python.
+    """Check hash, cipher, curve and signature against known answers in plain Python.
 
     :raises SelfTestFailed: when one is wrong; nothing may be signed then.
     """
@@ -56,8 +65,32 @@ def known_answers(by: Arithmetic) -> None:
         raise SelfTestFailed("a published signature")
     hash = digest(_SIGNED)
     signature = key.sign(hash, by=by)
-    # One way of reckoning signs and another one checks.
+    # Signing and verifying calculate differently.
     if not public.verify(hash, signature, by) or public.verify(digest(hash), signature, by):
         raise SelfTestFailed("DSTU 4145")
     if not public.verify(hash, signature, PLAIN):
         raise SelfTestFailed("DSTU 4145, by plain Python")
+
+
+def accelerated() -> Accelerated:
+    """The machine's libcrypto, when it reproduces every known answer.
+
+    :raises SelfTestFailed: when there is none, or it does not; the text says which.
+    """
+    if os.environ.get(SWITCH, "").strip().lower() == "off":
+        raise SelfTestFailed(f"{SWITCH} is off")
+    found = Accelerated(load())
+    known_answers(found)
+    if found.failed:
+        raise SelfTestFailed(f"{found.name} failed a known answer")
+    return found
+
+
+@cache
+def choose() -> str:
+    """Choose the arithmetic of this process: why it is plain Python, empty when it is libcrypto."""
+    try:
+        arithmetic.use(accelerated())
+    except SelfTestFailed as why:
+        return str(why)
+    return ""

@@ -14,12 +14,11 @@ from functools import cache
 
 from zope.interface import Interface, implementer
 
-from protocols.fiscal.crypto.arithmetic import choose
 from protocols.fiscal.crypto.certificates import SECONDS_A_DAY, Certificate
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import CryptoError, NoKey
 from protocols.fiscal.crypto.key_files import KeyFile, open_key_file
-from protocols.fiscal.crypto.self_test import self_test
+from protocols.fiscal.crypto.self_test import choose, self_test
 from protocols.fiscal.crypto.signing import NamedBy, sign
 
 
