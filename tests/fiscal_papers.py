@@ -1,8 +1,8 @@
-"""Documents of a small shop for the fiscal server, made as a register makes them."""
+"""Documents of a small shop for the fiscal server, as a register makes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,9 +11,11 @@ from zoneinfo import ZoneInfo
 from protocols.fiscal.check_goods import BodyRow
 from protocols.fiscal.check_head import CheckHead, DocType
 from protocols.fiscal.check_xml import Check, CheckTotal, PayRow, TaxRow
-from protocols.fiscal.document_xml import Document, encode
+from protocols.fiscal.document_xml import Document, encode, with_head
+from protocols.fiscal.letters import CODE_PAGE
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
 from protocols.fiscal.signatures import seal_unsigned
+from protocols.fiscal.xml_tree import DECLARATION, Node, parse, write
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepHead, ZTaxRow
 
 REGISTER = 4_000_000_202
@@ -22,8 +24,36 @@ KYIV = ZoneInfo("Europe/Kyiv")
 CASH = "ГОТІВКА"
 
 
+def in_sample_layout(data: bytes) -> bytes:
+    """An XML document laid out as the official samples are: line ends CR LF, two blanks for each level."""
+
+    def lines(node: Node, level: int) -> Iterator[str]:
+        alone = write(replace(node, children=())).decode(CODE_PAGE).removeprefix(DECLARATION)
+        end = f"</{node.name}>"
+        yield "  " * level + (alone.removesuffix(end) if node.children else alone)
+        for child in node.children:
+            yield from lines(child, level + 1)
+        if node.children:
+            yield "  " * level + end
+
+    return "\r\n".join([DECLARATION, *lines(parse(data), 0)]).encode(CODE_PAGE)
+
+
+def same_document(ours: Document, theirs: Document) -> bool:
+    """Whether the server's copy is our document: the server adds a number and marks."""
+
+    def bare(document: Document) -> Document:
+        head = document.head
+        more: dict[str, Any] = {"storned": None} if isinstance(document, Check) else {}
+        number = head.ordertaxnum if head.offline else None
+        flags = {"offline": head.offline or None, "testing": head.testing or None}
+        return with_head(document, ordertaxnum=number, revoked=None, **flags, **more)
+
+    return bare(ours) == bare(theirs)
+
+
 class Shop:
-    """A register that counts its documents; ``seconds`` is the time that it believes."""
+    """A register that counts its documents; ``seconds`` is its clock."""
 
     def __init__(self, seconds: Callable[[], float], testing: bool = False) -> None:
         self.seconds, self.next, self.testing = seconds, 1, testing
@@ -34,7 +64,7 @@ class Shop:
         """What makes the bytes to send of an offline document."""
 
     def head(self, kind: int, sub: int | None = None, **more: Any) -> CheckHead:
-        """The head of the next document; it uses up a number."""
+        """The head of the next document; it takes the next number."""
         moment = datetime.fromtimestamp(self.seconds(), KYIV)
         number, self.next = self.next, self.next + 1
         return CheckHead(
@@ -144,10 +174,6 @@ class Shop:
             "offline": True,
             "prevdochash": self.hash or None,
         }
-        if isinstance(document, Check):
-            content = encode(replace(document, checkhead=replace(document.checkhead, **marks)))
-        else:
-            content = encode(replace(document, zrephead=replace(document.zrephead, **marks)))
-        sent = self.seal(content)
+        sent = self.seal(encode(with_head(document, **marks)))
         self.hash = "" if first else document_hash(sent)
         return sent

@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from protocols.fiscal import packages
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.client import FiscalServer as Client
-from protocols.fiscal.document_xml import Document, decode, encode
+from protocols.fiscal.document_xml import Document, decode, encode, with_head
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
 from protocols.fiscal.signatures import open_unsigned, unsigned
 from protocols.fiscal.verdicts import Accepted, PackageTaken, Refused
@@ -459,7 +459,7 @@ class XmlTill(Till):
         document = makers[doc.kind]()
         self.sold += (doc.kind == "sale") - (doc.kind == "storno")
         self.put += doc.amount if doc.kind == "cash_in" else 0
-        return _with_head(document, ordernum=number, orderdate=at.date(), ordertime=at.time().replace(microsecond=0))
+        return with_head(document, ordernum=number, orderdate=at.date(), ordertime=at.time().replace(microsecond=0))
 
     sold = put = 0
 
@@ -475,7 +475,7 @@ class XmlTill(Till):
             self.sold -= any(kind == "sale" for kind, _ in self.place.numbers[-len(step.docs) - 1 : -len(step.docs)])
 
     def marked(self, document: Document, number: str, hash: str) -> Document:
-        return _with_head(document, ordertaxnum=number, offline=True, prevdochash=hash or None)
+        return with_head(document, ordertaxnum=number, offline=True, prevdochash=hash or None)
 
     def sent(self, document: Document) -> bytes:
         return encode(document)
@@ -501,12 +501,6 @@ class XmlTill(Till):
 
     def entries(self) -> list[tuple[str, str, int]]:
         return [(entry.kind, entry.status, entry.sum) for entry in self.server.entries()]
-
-
-def _with_head(document: Document, **members: Any) -> Document:
-    if isinstance(document, Check):
-        return dataclasses.replace(document, checkhead=dataclasses.replace(document.checkhead, **members))
-    return dataclasses.replace(document, zrephead=dataclasses.replace(document.zrephead, **members))
 
 
 class RulesTests(SynchronousTestCase):

@@ -1,18 +1,20 @@
-"""From a document to its bytes and back, whatever class it is of (fiscal-server 4, 5, 8)."""
+"""Documents of every class to bytes and back (docs/reference/tax-service.md#element-order)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from protocols.fiscal import schema
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.schema import DocumentError, Fault
 from protocols.fiscal.ticket_xml import Ticket
-from protocols.fiscal.xml_tree import Layout, MalformedXml, Node, parse, write
+from protocols.fiscal.xml_tree import MalformedXml, Node, parse, write
 from protocols.fiscal.zrep_xml import ZRep
 
 Document = Check | ZRep
 
+ADocument = TypeVar("ADocument", bound=Document)
 AnyDocument = TypeVar("AnyDocument", Check, ZRep, Ticket)
 
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
@@ -22,17 +24,24 @@ ROOTS: dict[type[Any], tuple[str, str]] = {
     ZRep: ("ZREP", "zrep01.xsd"),
     Ticket: ("TICKET", "ticket01.xsd"),
 }
-"""The root element of each class of documents, and the schema that it names."""
+"""The root element of each class of documents, and the schema named in it."""
 
 
-def encode(document: Document | Ticket, layout: Layout = Layout.COMPACT) -> bytes:
-    """The bytes of a document; the same document has always the same ones.
+def with_head(document: ADocument, **members: Any) -> ADocument:
+    """``document`` with other values in its head."""
+    if isinstance(document, Check):
+        return replace(document, checkhead=replace(document.checkhead, **members))
+    return replace(document, zrephead=replace(document.zrephead, **members))
+
+
+def encode(document: Document | Ticket) -> bytes:
+    """The bytes of a document; equal documents have equal bytes.
 
     :raises DocumentError: when a value cannot be written, with its place.
     """
     name, location = ROOTS[type(document)]
     attributes = {"xmlns:xsi": _XSI, "xsi:noNamespaceSchemaLocation": location}
-    return write(schema.write(document, name, "", attributes), layout)
+    return write(schema.write(document, name, "", attributes))
 
 
 def decode(data: bytes) -> Document:
@@ -51,7 +60,7 @@ def decode(data: bytes) -> Document:
 def decode_as(section: type[AnyDocument], data: bytes) -> AnyDocument:
     """The document of the class ``section`` that ``data`` holds.
 
-    :raises DocumentError: with every fault when it is none.
+    :raises DocumentError: with every fault when it is not one.
     """
     root = tree(data)
     if root.name != ROOTS[section][0]:
@@ -60,11 +69,11 @@ def decode_as(section: type[AnyDocument], data: bytes) -> AnyDocument:
 
 
 def tree(data: bytes) -> Node:
-    """The elements of ``data``, not yet checked.
+    """The elements of ``data``, unchecked.
 
-    :raises DocumentError: when it is no XML.
+    :raises DocumentError: when it is not XML.
     """
     try:
         return parse(data)
     except MalformedXml as error:
-        raise DocumentError(Fault("", f"no XML ({error})")) from None
+        raise DocumentError(Fault("", f"it is not XML ({error})")) from None

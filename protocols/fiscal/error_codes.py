@@ -42,7 +42,6 @@ LONGEST_TEXT = 4_000
 _ERROR = re.compile(
     r"\s*Код\s+помилки\s*:\s*(?P<code>[0-9]{1,5})?\s*(?P<name>[A-Za-z]\w*)?\s*(?P<text>.*)", re.DOTALL
 )
-_DUE = re.compile(r"дорівнювати\s+(?P<number>[0-9]{1,18})")
 
 
 @dataclass(frozen=True)
@@ -89,9 +88,3 @@ def code_of(value: object) -> int | None:
             return int(given)
         return _BY_SYMBOL.get(given)
     return None
-
-
-def number_due(text: str) -> int | None:
-    """The local number that a refusal with the code 7 asks for, when its text tells one."""
-    found = _DUE.findall(text)
-    return int(found[-1]) if found else None

@@ -1,11 +1,4 @@
-"""What leaves for the fiscal server: which bytes, to which path, with which headers (fiscal-server 2).
-
-=========  ===================================================================
-``/doc``   one signed document
-``/pck``   the signed package of an offline session
-``/cmd``   a command: JSON as it is, or signed; errors are asked for as JSON
-=========  ===================================================================
-"""
+"""What is sent to the fiscal server: bytes, path and headers (docs/reference/tax-service.md#transport)."""
 
 from __future__ import annotations
 
@@ -32,28 +25,22 @@ class Post:
     body: bytes = field(repr=False)
 
 
-def document_post(sent: bytes, compressed: bool = True) -> Post:
+def document_post(sent: bytes) -> Post:
     """Hand in one signed document.
 
     :raises BodyTooLarge: when it has more bytes than the server takes.
     """
-    return _post(DOCUMENT, sent, SIGNED_TYPE, compressed)
+    return _post(DOCUMENT, sent, SIGNED_TYPE)
 
 
-def package_post(sent: bytes, compressed: bool = True) -> Post:
-    """Hand in a signed package.
-
-    :raises BodyTooLarge: when it has more bytes than the server takes.
-    """
-    return _post(PACKAGE, sent, SIGNED_TYPE, compressed)
+def package_post(sent: bytes) -> Post:
+    """Hand in the signed package of an offline session; its errors are those of `document_post`."""
+    return _post(PACKAGE, sent, SIGNED_TYPE)
 
 
-def command_post(body: bytes, signed: bool, compressed: bool = True) -> Post:
-    """Ask a command: its JSON text, or that text signed.
-
-    :raises BodyTooLarge: when it has more bytes than the server takes.
-    """
-    return _post(COMMAND + ERRORS_AS_JSON, body, SIGNED_TYPE if signed else JSON_TYPE, compressed)
+def command_post(body: bytes, signed: bool) -> Post:
+    """Send a command, JSON or signed JSON; its errors are those of `document_post`."""
+    return _post(COMMAND + ERRORS_AS_JSON, body, SIGNED_TYPE if signed else JSON_TYPE)
 
 
 def has_to_be_signed(command: Command) -> bool:
@@ -61,10 +48,8 @@ def has_to_be_signed(command: Command) -> bool:
     return not isinstance(command, commands.UNSIGNED)
 
 
-def _post(target: str, body: bytes, kind: str, compressed: bool) -> Post:
+def _post(target: str, body: bytes, kind: str) -> Post:
     if len(body) > MOST_BYTES:
         raise BodyTooLarge(f"{len(body)} bytes, at most {MOST_BYTES} are taken")
-    headers = {"Content-Type": kind, "Accept-Encoding": "gzip"}
-    if not compressed:
-        return Post(target, headers, body)
-    return Post(target, {**headers, "Content-Encoding": "gzip"}, compress(body))
+    headers = {"Content-Type": kind, "Accept-Encoding": "gzip", "Content-Encoding": "gzip"}
+    return Post(target, headers, compress(body))

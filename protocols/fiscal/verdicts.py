@@ -16,13 +16,12 @@ any other status, 5xx before all                       unknown
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from protocols.fiscal import command_answers
 from protocols.fiscal.bodies import MOST_ANSWER_BYTES, BodyTooLarge, UnreadableBody, restore
-from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import Answer, BadAnswer, NextSession, text_of
 from protocols.fiscal.document_xml import Document, decode, decode_as
 from protocols.fiscal.error_codes import Code, read_error, words
@@ -196,27 +195,6 @@ def of_fetch(reply: Reply, open: Open) -> Answered[Fetched] | Nothing | Refused 
         return Unknown(f"the document's signature does not hold ({error})")
     except DocumentError as error:
         return Unknown(f"the document cannot be read ({error})")
-
-
-def same_document(ours: Document, theirs: Document) -> bool:
-    """Whether the server's document is ours: its bytes are its own, and it adds marks (fiscal-server 3)."""
-    return _bare(ours) == _bare(theirs)
-
-
-def _bare(document: Document) -> Document:
-    """``document`` as its register made it; a flag that is false counts as absent."""
-    head = document.head
-    number = head.ordertaxnum if head.offline else None
-    offline, testing = head.offline or None, head.testing or None
-    if isinstance(document, Check):
-        marked = replace(
-            document.checkhead, ordertaxnum=number, offline=offline, testing=testing, revoked=None, storned=None
-        )
-        return replace(document, checkhead=marked)
-    return replace(
-        document,
-        zrephead=replace(document.zrephead, ordertaxnum=number, offline=offline, testing=testing, revoked=None),
-    )
 
 
 def _asked(reply: Reply) -> bytes | Nothing | Refused | Unknown:

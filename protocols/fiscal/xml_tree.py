@@ -1,38 +1,29 @@
-"""XML as a tree of elements: reading it without trust, writing it always the same way (fiscal-server 4).
+"""XML as a tree of elements: untrusted when read, always the same bytes when written.
 
-What is written is windows-1251 with one declaration, no blanks between the tags, ``&``, ``<`` and ``>`` escaped::
+It writes windows-1251 with one declaration, no blanks between the tags, ``&``, ``<`` and ``>`` escaped::
 
     <?xml version="1.0" encoding="windows-1251"?><CHECK …><CHECKHEAD><DOCTYPE>100</DOCTYPE>…</CHECKHEAD></CHECK>
 
-The layout `SAMPLE` is that of the tax service's own samples: line ends CR LF and two blanks for each level. The same
-tree gives the same bytes, so that a document can be signed, stored and sent again.
+The same tree gives the same bytes, so a document can be signed, stored and sent again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 from xml.parsers import expat
 
 from protocols.fiscal.letters import CODE_PAGE
 
 DEEPEST = 16
-"""Levels that we read; a document has five."""
+"""Levels of nesting that are read; a document has five."""
 
 DECLARATION = f'<?xml version="1.0" encoding="{CODE_PAGE}"?>'
 
 
 class MalformedXml(ValueError):
-    """Bytes that are no XML, or XML that no fiscal document is made of."""
-
-
-class Layout(Enum):
-    """How the tags stand to each other."""
-
-    COMPACT = "compact"
-    SAMPLE = "sample"
+    """Bytes that are not XML, or XML of a kind that no fiscal document uses."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +40,13 @@ class Node:
         return next((child for child in self.children if child.name == name), None)
 
     def text_of(self, name: str) -> str:
-        """The text of a child without the blanks around it, empty when there is none."""
+        """The text of a child without the blanks around it; empty when the child is absent."""
         child = self.child(name)
         return child.text.strip() if child is not None else ""
 
 
 class _Growing:
-    """An element whose end was not read yet."""
+    """An element whose end is not read yet."""
 
     def __init__(self, name: str, attributes: dict[str, str]) -> None:
         self.name, self.attributes = name, attributes
@@ -77,7 +68,7 @@ class _Reading:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        # Entities of one's own can grow without end; no fiscal document declares any.
+        # Declared entities can expand without limit; no fiscal document declares any.
         self.parser.StartDoctypeDeclHandler = self._doctype
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -97,9 +88,9 @@ class _Reading:
 
 
 def parse(data: bytes) -> Node:
-    """The root element of ``data``, in whatever encoding its declaration names.
+    """The root element of ``data``, in the encoding that its declaration names.
 
-    :raises MalformedXml: when it is no XML, declares a document type, or is nested too deep.
+    :raises MalformedXml: when it is not XML, declares a document type, or is nested too deep.
     """
     reading = _Reading()
     try:
@@ -109,28 +100,23 @@ def parse(data: bytes) -> Node:
     return reading.open[0].children[0]
 
 
-def write(root: Node, layout: Layout = Layout.COMPACT) -> bytes:
+def write(root: Node) -> bytes:
     """The bytes of the document.
 
-    :raises UnicodeEncodeError: for a character that the code page lacks; the schema looks for them before.
+    :raises UnicodeEncodeError: for a character that the code page lacks; the schema checks for them before.
     """
-    lines = _lines(root, 0)
-    if layout is Layout.COMPACT:
-        text = DECLARATION + "".join(line for _, line in lines)
-    else:
-        text = "\r\n".join([DECLARATION, *("  " * level + line for level, line in lines)])
-    return text.encode(CODE_PAGE)
+    return (DECLARATION + "".join(_pieces(root))).encode(CODE_PAGE)
 
 
-def _lines(node: Node, level: int) -> Iterator[tuple[int, str]]:
+def _pieces(node: Node) -> Iterator[str]:
     start = "".join([node.name, *(f' {name}="{_quoted(value)}"' for name, value in node.attributes.items())])
     if not node.children:
-        yield level, f"<{start}>{_escaped(node.text)}</{node.name}>"
+        yield f"<{start}>{_escaped(node.text)}</{node.name}>"
         return
-    yield level, f"<{start}>"
+    yield f"<{start}>"
     for child in node.children:
-        yield from _lines(child, level + 1)
-    yield level, f"</{node.name}>"
+        yield from _pieces(child)
+    yield f"</{node.name}>"
 
 
 def _escaped(text: str) -> str:

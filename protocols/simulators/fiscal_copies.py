@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 from datetime import datetime
+from typing import Any
 
 from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.command_answers import Answer, ResultCode
 from protocols.fiscal.commands import DocumentRequestType
-from protocols.fiscal.document_xml import Document, encode
+from protocols.fiscal.document_xml import encode, with_head
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.qr_link import qr_link
@@ -39,18 +39,11 @@ def _asked_for(
 
 
 def _numbered(stored: Stored) -> bytes:
-    """The document as the server writes it anew, with its number and what became of it."""
-    document: Document = stored.document
-    if isinstance(document, Check):
-        head = dataclasses.replace(
-            document.checkhead,
-            ordertaxnum=stored.number,
-            revoked=stored.revoked or None,
-            storned=stored.storned or None,
-        )
-        return encode(dataclasses.replace(document, checkhead=head))
-    z_head = dataclasses.replace(document.zrephead, ordertaxnum=stored.number, revoked=stored.revoked or None)
-    return encode(dataclasses.replace(document, zrephead=z_head))
+    """The document as the server writes it: with its number, and marked when it was revoked or reversed."""
+    marks: dict[str, Any] = {"ordertaxnum": stored.number, "revoked": stored.revoked or None}
+    if isinstance(stored.document, Check):
+        marks["storned"] = stored.storned or None
+    return encode(with_head(stored.document, **marks))
 
 
 def form(asking: Asking, command: commands.CheckExt | commands.ZRepExt) -> Answer:

@@ -19,7 +19,7 @@ from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import open_unsigned
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import Reply
-from protocols.fiscal.xml_tree import Layout
+from tests.fiscal_papers import in_sample_layout
 from tests.fuzz.target import Broken, Target
 from tests.vectors import fiscal_documents as vectors
 
@@ -40,14 +40,14 @@ def documents(data: bytes) -> None:
         if not error.faults:
             raise Broken("a refusal without a fault") from error
         return
-    for layout in Layout:
-        try:
-            written = encode(document, layout)
-        except DocumentError:
-            # Others write what we would not: values that are outside of their types' bounds.
-            return
-        if decode(written) != document:
-            raise Broken(f"{document!r} was written as {written!r}")
+    try:
+        written = encode(document)
+    except DocumentError:
+        # Others write what we would not: values that are outside of their types' bounds.
+        return
+    for again in (written, in_sample_layout(written)):
+        if decode(again) != document:
+            raise Broken(f"{document!r} was written as {again!r}")
 
 
 def tickets(data: bytes) -> None:
@@ -128,7 +128,7 @@ TARGETS = (
     Target(
         "answers",
         answers,
-        (vectors.STATE_ANSWER, *(text.encode() for text, *_ in vectors.ERROR_BODIES), b'"OK"'),
+        (vectors.STATE_ANSWER, *(text.encode() for text, _ in vectors.ERROR_BODIES), b'"OK"'),
         JSON_WORDS,
     ),
     Target(

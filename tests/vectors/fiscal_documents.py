@@ -453,9 +453,8 @@ ERROR_BODIES = (
         "Код помилки: 7 CheckLocalNumberInvalid\r\nНекоректний локальний номер документа 4978 для ПРРО з фіскальним "
         "номером 4000454063. Номер документа повинен дорівнювати 4979",
         7,
-        4979,
     ),
-    ("Код помилки: 9 DocumentValidationError Помилки валідації XML", 9, None),
-    ("Код помилки: 4 ShiftAlreadyOpened\r\nЗміну відкрито", 4, None),
+    ("Код помилки: 9 DocumentValidationError Помилки валідації XML", 9),
+    ("Код помилки: 4 ShiftAlreadyOpened\r\nЗміну відкрито", 4),
 )
-"""Error bodies as the field reports them: text, code, the local number that is due (fiscal-server 2, 8)."""
+"""Error bodies as the field reports them: text and code (docs/reference/tax-service.md#error-codes)."""

@@ -200,25 +200,6 @@ class Gost28147:
         """The reverse of `encrypt_cfb`, with its errors."""
         return self._cfb(iv, data, decrypt=True)
 
-    def crypt_cnt(self, iv: bytes, data: bytes) -> bytes:
-        """Counter mode, its own reverse; any length of ``data``.
-
-        The two words of the encrypted ``iv`` count on by 01010101 and 01010104 hex, the second one modulo 2**32 - 1.
-
-        :param iv: 8 bytes.
-        :raises Malformed: when ``iv`` has another length.
-        """
-        if len(iv) != BLOCK:
-            raise Malformed(f"a start vector has 8 bytes, not {len(iv)}")
-        n1, n2 = self._block(self._encrypt, *struct.unpack("<2I", iv))
-        gamma = bytearray()
-        for _ in range(0, len(data), BLOCK):
-            n1 = n1 + 0x01010101 & _WORD
-            n2 += 0x01010104
-            n2 = n2 - _WORD if n2 > _WORD else n2
-            gamma += struct.pack("<2I", *self._block(self._encrypt, n1, n2))
-        return bytes(a ^ b for a, b in zip(data, gamma, strict=False))
-
     def mac(self, data: bytes) -> bytes:
         """The 4 bytes that guard ``data``: 16 rounds a block, chained; the last block is filled with zeros."""
         n1 = n2 = 0
