@@ -13,7 +13,7 @@ from protocols.fiscal.check_head import CheckHead, DocType
 from protocols.fiscal.check_xml import Check, CheckTotal, PayRow, TaxRow
 from protocols.fiscal.document_xml import Document, encode, with_head
 from protocols.fiscal.letters import CODE_PAGE
-from protocols.fiscal.offline import control_number, document_hash, fiscal_number
+from protocols.fiscal.offline import control_number, document_hash, fiscal_number, hryvnias
 from protocols.fiscal.signatures import seal_unsigned
 from protocols.fiscal.xml_tree import DECLARATION, Node, parse, write
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepHead, ZTaxRow
@@ -161,8 +161,7 @@ class Shop:
         self.ordinal += 1
         head, amount = document.head, ""
         if isinstance(document, Check) and document.checktotal is not None:
-            kopecks = document.checktotal.sum or 0
-            amount = f"{kopecks // 100}.{kopecks % 100:02d}"
+            amount = hryvnias(document.checktotal.sum or 0)
         control = control_number(
             self.seed,
             f"{head.orderdate:%d%m%Y}",

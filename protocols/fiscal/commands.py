@@ -1,10 +1,10 @@
-"""The commands of the fiscal server as JSON (fiscal-server 3).
+"""The commands of the fiscal server as JSON (docs/reference/tax-service.md#commands).
 
 ::
 
     {"Command":"TransactionsRegistrarState","UID":"…","NumFiscal":4000000001,"OfflineSessionId":null,…}
 
-Members are named in Pascal case. Numbers are met as numbers and as text, so both are read.
+Members are named in Pascal case. Numbers occur as numbers and as text, so both are read.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 
 
 class BadCommand(ValueError):
-    """Bytes that are no command of this interface."""
+    """Bytes that are not a command of this interface."""
 
 
 class DocumentRequestType(IntEnum):
-    """What `CheckExt` and `ZRepExt` shall bring of a document."""
+    """What `CheckExt` and `ZRepExt` fetch of a document."""
 
     EXISTENCE = 0
     ORIGINAL_XML = 1
@@ -34,9 +34,9 @@ class DocumentRequestType(IntEnum):
 class Command(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="pascal", tag_field="Command", tag=True
 ):
-    """What every command may carry.
+    """Members of every command.
 
-    With ``timestamp`` (ISO 8601) and ``timeout`` (milliseconds) the server drops a command that comes late.
+    With ``timestamp`` (ISO 8601) and ``timeout`` (milliseconds) the server drops a command that arrives late.
     """
 
     uid: str = msgspec.field(name="UID", default="")
@@ -45,11 +45,11 @@ class Command(
 
 
 class ServerState(Command, frozen=True, kw_only=True):
-    """Is the server there, and what time has it?"""
+    """Does the server answer, and what is its time?"""
 
 
 class Schemas(Command, frozen=True, kw_only=True):
-    """Which schemas do documents have to keep to?"""
+    """Which schemas apply to documents?"""
 
 
 class Objects(Command, frozen=True, kw_only=True):
@@ -61,9 +61,9 @@ class Operators(Command, frozen=True, kw_only=True):
 
 
 class TransactionsRegistrarState(Command, frozen=True, kw_only=True):
-    """Where does a register stand?
+    """What is the state of a register?
 
-    ``offline_session_id`` and ``offline_seed`` are those of the session that is about to be handed in.
+    ``offline_session_id`` and ``offline_seed`` belong to the session that is about to be handed in.
     """
 
     num_fiscal: int
@@ -72,49 +72,48 @@ class TransactionsRegistrarState(Command, frozen=True, kw_only=True):
     include_tax_object: bool = False
 
 
-class Check(Command, frozen=True, kw_only=True):
-    """Bring a receipt, by its fiscal or its local number."""
+class _OneDocument(Command, frozen=True, kw_only=True):
+    """Names one document by its fiscal or its local number."""
 
     registrar_num_fiscal: int
     num_fiscal: str | int | None = None
     num_local: int | None = None
+
+
+class Fetch(_OneDocument, frozen=True, kw_only=True):
+    """Fetch a document, signed by the server."""
+
     original: bool = False
     set_timestamp: bool = False
 
 
-class CheckExt(Command, frozen=True, kw_only=True):
-    """Bring a receipt in a form of one's choice, or the link to it."""
+class FetchForm(_OneDocument, frozen=True, kw_only=True):
+    """Fetch a document in the form ``type``, a `DocumentRequestType`."""
 
-    registrar_num_fiscal: int
-    num_fiscal: str | int | None = None
-    num_local: int | None = None
     type: int = 0
     set_timestamp: bool = False
+
+
+class Check(Fetch, frozen=True, kw_only=True):
+    """Fetch a receipt."""
+
+
+class ZRep(Fetch, frozen=True, kw_only=True):
+    """Fetch a Z-report."""
+
+
+class CheckExt(FetchForm, frozen=True, kw_only=True):
+    """Fetch a receipt in a form of choice, or the link to it."""
+
     acquire_cabinet_url: bool = False
 
 
-class ZRep(Command, frozen=True, kw_only=True):
-    """Bring a Z-report, by its fiscal or its local number."""
-
-    registrar_num_fiscal: int
-    num_fiscal: str | int | None = None
-    num_local: int | None = None
-    original: bool = False
-    set_timestamp: bool = False
-
-
-class ZRepExt(Command, frozen=True, kw_only=True):
-    """Bring a Z-report in a form of one's choice."""
-
-    registrar_num_fiscal: int
-    num_fiscal: str | int | None = None
-    num_local: int | None = None
-    type: int = 0
-    set_timestamp: bool = False
+class ZRepExt(FetchForm, frozen=True, kw_only=True):
+    """Fetch a Z-report in a form of choice."""
 
 
 class Shifts(Command, frozen=True, kw_only=True):
-    """Which shifts were there, in a time of at most a month, or which one has this id?"""
+    """Which shifts were there in a period of at most a month, or which one has this id?"""
 
     num_fiscal: int
     from_: str | None = msgspec.field(name="From", default=None)
@@ -131,14 +130,14 @@ class Documents(Command, frozen=True, kw_only=True):
 
 
 class DocumentInfoByLocalNum(Command, frozen=True, kw_only=True):
-    """What became of a local number?"""
+    """Is a document with this local number registered?"""
 
     num_fiscal: int
     num_local: int
 
 
 class LastShiftTotals(Command, frozen=True, kw_only=True):
-    """What does the server reckon that the shift came to?"""
+    """Which totals does the server calculate for the shift?"""
 
     num_fiscal: int
 
@@ -156,7 +155,7 @@ class SendOflPackage(Command, frozen=True, kw_only=True):
 
 
 class DeviceRegister(Command, frozen=True, kw_only=True):
-    """Say which machine uses a register; ``forced`` takes it over from another one."""
+    """Report which machine uses a register; ``forced`` takes it over from another one."""
 
     num_fiscal: int
     device_id: str
@@ -183,21 +182,21 @@ AnyCommand = (
 )
 
 UNSIGNED = (ServerState, Schemas, Check, CheckExt, SendDocument)
-"""Commands that the server takes without a signature; every other one has to be signed."""
+"""Commands that need no signature; all others have to be signed."""
 
 _encode = msgspec.json.Encoder().encode
 _read: Any = msgspec.json.Decoder(strict=False).decode
 
 
 def encode(command: Command) -> bytes:
-    """The JSON text of a command; members that say nothing are left out."""
+    """The JSON text of a command; members with default values are left out."""
     return _encode(command)
 
 
 def decode(data: bytes) -> AnyCommand:
-    """The command that ``data`` holds; members that nobody knows, or that are null, are passed over.
+    """The command in ``data``; unknown members and null members are ignored.
 
-    :raises BadCommand: when it is none.
+    :raises BadCommand: when it is not a command.
     """
     try:
         members = _read(data.removeprefix(b"\xef\xbb\xbf"))

@@ -32,6 +32,11 @@ def control_number(
     return swapped % 10_000 or 1
 
 
+def hryvnias(kopecks: int) -> str:
+    """An amount as the tax service writes it: ``-12.50``."""
+    return f"{'-' if kopecks < 0 else ''}{abs(kopecks) // 100}.{abs(kopecks) % 100:02d}"
+
+
 def fiscal_number(session: str, ordinal: int, control: int) -> str:
     """The offline fiscal number: ``21182.7.44``."""
     return f"{session}.{ordinal}.{control}"

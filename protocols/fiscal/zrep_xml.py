@@ -1,22 +1,21 @@
-"""The document ZREP: the totals of a shift (fiscal-server 5).
+"""The document ZREP: the totals of a shift (docs/reference/tax-service.md#z-report).
 
-The columns of the report on currency are those of the schemas of 2020 to 2023; later ones are not known to differ.
+The columns of the currency report are those of the schemas of 2020 to 2023; no later change is known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from protocols.fiscal.check_xml import TaxRow
 from protocols.fiscal.simple_types import (
     Code,
     Count,
     Date,
     Flag,
     Ipn,
-    Letter,
     Money,
     Number,
-    Percent,
     Text,
     Text64,
     Text128,
@@ -54,7 +53,7 @@ class ZRepHead:
 
 @dataclass(frozen=True, kw_only=True)
 class PayFormRow:
-    """``PAYFORMS/ROW``: what one way of paying came to."""
+    """``PAYFORMS/ROW``: the total of one way of payment."""
 
     payformcd: Code
     payformnm: Text
@@ -62,23 +61,15 @@ class PayFormRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZTaxRow:
-    """``TAXES/ROW``: what one tax came to; the sum of the receipts' taxes, never reckoned anew."""
+class ZTaxRow(TaxRow):
+    """``TAXES/ROW``: the sums of one tax of the receipts, never calculated again."""
 
     type: Code
-    name: Text64
-    letter: Letter | None = None
-    prc: Percent
-    sign: Flag | None = None
-    turnover: Money
-    turnoverdiscount: Money | None = None
-    sourcesum: Money | None = None
-    sum: Money
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turnover:
-    """``ZREPREALIZ`` and ``ZREPRETURN``: what was sold, or returned."""
+    """``ZREPREALIZ`` and ``ZREPRETURN``: sales, or returns."""
 
     sum: Money
     pwnsumissued: Money | None = None
@@ -106,7 +97,7 @@ class ZRepCash:
 
 @dataclass(frozen=True, kw_only=True)
 class CurrencyRow:
-    """``ZREPVAL/DETAILS/ROW``: what was done in one currency."""
+    """``ZREPVAL/DETAILS/ROW``: operations in one currency."""
 
     valnum: Code | None = None
     valcd: Number
@@ -143,7 +134,7 @@ class CurrencyRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ZRepVal:
-    """``ZREPVAL``: what was done with foreign currency."""
+    """``ZREPVAL``: operations in foreign currency."""
 
     totalinadvance: Money | None = None
     totalinattach: Money | None = None
@@ -159,12 +150,9 @@ class ZRepVal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FuelPayFormRow:
-    """``ZREPFUEL/DETAILS/ROW/PAYFORMS/ROW``: fuel by way of paying."""
+class FuelPayFormRow(PayFormRow):
+    """``ZREPFUEL/DETAILS/ROW/PAYFORMS/ROW``: fuel by way of payment."""
 
-    payformcd: Code
-    payformnm: Text
-    sum: Money
     amount: Volume
 
 
@@ -183,7 +171,7 @@ class FuelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class FuelRemainsRow:
-    """``ZREPFUEL/REMAINS/ROW``: what is left in a tank."""
+    """``ZREPFUEL/REMAINS/ROW``: fuel left in a tank."""
 
     name: Text
     tanknum: Text64
@@ -194,7 +182,7 @@ class FuelRemainsRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ZRepFuel:
-    """``ZREPFUEL``: what a filling station sold."""
+    """``ZREPFUEL``: sales of a filling station."""
 
     details: tuple[FuelRow, ...]
     remains: tuple[FuelRemainsRow, ...] = ()
@@ -211,7 +199,7 @@ class ZRepBody:
 
 @dataclass(frozen=True, kw_only=True)
 class ZRep:
-    """``ZREP``: its sections in their order."""
+    """``ZREP``: its sections, in order."""
 
     zrephead: ZRepHead
     zreprealiz: Turnover | None = None

@@ -20,7 +20,7 @@ from protocols.simulators.fiscal_asking import Asking, NoAnswer
 from protocols.simulators.fiscal_register import RegisterRecord, Stored
 
 
-def document(asking: Asking, command: commands.Check | commands.ZRep) -> bytes:
+def document(asking: Asking, command: commands.Fetch) -> bytes:
     """The document as `Check` and `ZRep` bring it, signed by the server.
 
     :raises NoAnswer: when there is none of that class.
@@ -31,9 +31,7 @@ def document(asking: Asking, command: commands.Check | commands.ZRep) -> bytes:
     return asking.seal(stored.content if command.original else _numbered(stored))
 
 
-def _asked_for(
-    asking: Asking, command: commands.Check | commands.ZRep | commands.CheckExt | commands.ZRepExt
-) -> Stored | None:
+def _asked_for(asking: Asking, command: commands.Fetch | commands.FetchForm) -> Stored | None:
     anybody = isinstance(command, commands.UNSIGNED)
     return asking.stored(command.registrar_num_fiscal, command.num_fiscal, command.num_local, anybody)
 
@@ -46,7 +44,7 @@ def _numbered(stored: Stored) -> bytes:
     return encode(with_head(stored.document, **marks))
 
 
-def form(asking: Asking, command: commands.CheckExt | commands.ZRepExt) -> Answer:
+def form(asking: Asking, command: commands.FetchForm) -> Answer:
     """The document as `CheckExt` and `ZRepExt` bring it, or why not.
 
     :raises NoAnswer: when it is asked for in a form that nobody knows.

@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from protocols.fiscal.kinds import SESSION_ENDS, Kind
-from protocols.fiscal.offline import control_number, fiscal_number
+from protocols.fiscal.offline import control_number, fiscal_number, hryvnias
 
 LONGEST_SESSION_MIN = 36 * 60
 LONGEST_MONTH_MIN = 168 * 60
@@ -101,9 +101,7 @@ class OfflineRecord:
             yield "Дата і час документа менші, ніж у попереднього"
 
     def _number(self, claim: Claim, register: str) -> str:
-        amount, kopecks = "", claim.total
-        if kopecks is not None:
-            amount = f"{'-' if kopecks < 0 else ''}{abs(kopecks) // 100}.{abs(kopecks) % 100:02d}"
+        amount = "" if claim.total is None else hryvnias(claim.total)
         control = control_number(
             self.seed,
             f"{claim.issued:%d%m%Y}",

@@ -102,12 +102,18 @@ def _operators(asking: Asking, command: commands.Operators) -> Answer:
 def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> Answer:
     record, operator = asking.record(command.num_fiscal)
     shift, offline = record.open_shift, record.offline
-    told_offline = bool(
-        record.registration.offline_allowed
-        and offline.id
-        and (operator.chief or shift is None or shift.open_key == asking.key)
-    )
-    last = record.last
+    last, session = record.last, dict[str, Any]()
+    entitled = operator.chief or shift is None or shift.open_key == asking.key
+    if record.registration.offline_allowed and offline.id and entitled:
+        month = offline.months.get(f"{asking.now:%Y%m}", 0.0) + offline.minutes
+        session = {
+            "offline_session_id": offline.id,
+            "offline_seed": offline.seed,
+            "offline_next_local_num": offline.ordinal + 1,
+            "offline_session_duration": _minutes(offline.minutes),
+            "offline_sessions_monthly_duration": _minutes(month),
+            "offline_session_rolled_back": False,
+        }
     outlet = _outlet(record, operator, 1) if command.include_tax_object else None
     return answers.RegistrarState(
         shift_state=int(shift is not None),
@@ -122,16 +128,9 @@ def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> Answ
         last_fiscal_num=last.number if last is not None else None,
         offline_supported=record.registration.offline_allowed,
         chief_cashier=operator.chief,
-        offline_session_id=offline.id if told_offline else None,
-        offline_seed=offline.seed if told_offline else None,
-        offline_next_local_num=offline.ordinal + 1 if told_offline else None,
-        offline_session_duration=_minutes(offline.minutes) if told_offline else None,
-        offline_sessions_monthly_duration=(
-            _minutes(offline.months.get(f"{asking.now:%Y%m}", 0.0) + offline.minutes) if told_offline else None
-        ),
-        offline_session_rolled_back=False if told_offline else None,
         closed=record.registration.closed,
         tax_object=outlet,
+        **session,
     )
 
 
@@ -255,19 +254,12 @@ def _last_totals(asking: Asking, command: commands.LastShiftTotals) -> Answer:
     if not record.shifts:
         raise NoAnswer
     shift = record.shifts[-1]
-    line = _shift_line(shift, asking.now)
+    line, shared = _shift_line(shift, asking.now), answers.LastTotals.__struct_fields__
     return answers.LastTotals(
         shift_state=int(shift.closed is None),
         z_rep_present=bool(shift.z_number),
-        testing=shift.testing,
-        opened=line.opened,
-        open_name=line.open_name,
-        open_subject_key_id=line.open_subject_key_id,
-        closed=line.closed,
-        close_name=line.close_name,
-        close_subject_key_id=line.close_subject_key_id,
-        z_rep_fiscal_num=line.z_rep_fiscal_num,
         totals=_totals(shift.sums) if shift.closed is None else None,
+        **{name: getattr(line, name) for name in line.__struct_fields__ if name in shared},
     )
 
 

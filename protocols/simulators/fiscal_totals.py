@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from protocols.fiscal.check_xml import Check, TaxRow
 from protocols.fiscal.document_kinds import is_return, kind_of
 from protocols.fiscal.kinds import Kind
+from protocols.fiscal.offline import hryvnias
 from protocols.fiscal.zrep_xml import Turnover, ZRep, ZTaxRow
 
 TaxKey = tuple[int, str, int, bool]
@@ -73,7 +74,7 @@ class OrderSums:
         """Where a report's section says something else."""
         if told is None:
             if self.count or self.sum:
-                yield f"{path}: {_money(self.sum)} очікується"
+                yield f"{path}: {hryvnias(self.sum)} очікується"
             return
         yield from _compare(f"{path}/SUM", self.sum, told.sum)
         if told.orderscnt != self.count:
@@ -91,7 +92,7 @@ class OrderSums:
     def _tax_faults(self, told: dict[TaxKey, ZTaxRow], path: str) -> Iterator[str]:
         for key in sorted(self.taxes.keys() | told.keys()):
             ours, row = self.taxes.get(key, TaxSums()), told.get(key)
-            place = f"{path} {key[0]} {key[1]} {_money(key[2])}"
+            place = f"{path} {key[0]} {key[1]} {hryvnias(key[2])}"
             if row is None:
                 yield from _compare(place, ours.sum or ours.turnover, 0)
                 continue
@@ -153,8 +154,4 @@ def _key(row: ZTaxRow) -> TaxKey:
 
 def _compare(place: str, ours: int, told: int) -> Iterator[str]:
     if ours != told:
-        yield f"{place}: {_money(ours)} очікується, вказано {_money(told)}"
-
-
-def _money(kopecks: int) -> str:
-    return f"{'-' if kopecks < 0 else ''}{abs(kopecks) // 100}.{abs(kopecks) % 100:02d}"
+        yield f"{place}: {hryvnias(ours)} очікується, вказано {hryvnias(told)}"

@@ -63,8 +63,7 @@ def open_key_file(data: bytes, password: str) -> KeyFile:
     kind = algorithm.take().oid()
     if kind == oids.IIT_KEY_FILE:
         return KeyFile(Kind.IIT, _keys([open_iit(algorithm.take(), encrypted, password)]), ())
-    if kind != oids.PBES2:
-        raise Unsupported(f"a key file with {oids.name_of(kind)}")
+    oids.expect(kind, oids.PBES2)
     for plain in pbes2.candidates(algorithm.take(), encrypted, password):
         if pbes2.is_whole(plain):
             return KeyFile(Kind.PKCS8, _keys([plain]), ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from protocols.fiscal.crypto.errors import Unsupported
+
 GOST_34311 = "1.2.804.2.1.1.1.1.2.1"
 HMAC_GOST_34311 = "1.2.804.2.1.1.1.1.1.2"
 GOST_28147_CFB = "1.2.804.2.1.1.1.1.1.1.3"
@@ -67,3 +69,12 @@ NAMES = {
 def name_of(oid: str) -> str:
     """The algorithm's name, or the identifier itself."""
     return NAMES.get(oid, oid)
+
+
+def expect(oid: str, wanted: str) -> None:
+    """Check an identifier in a key file.
+
+    :raises Unsupported: when it is not ``wanted``.
+    """
+    if oid != wanted:
+        raise Unsupported(f"a key file with {name_of(oid)}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.der import Element
-from protocols.fiscal.crypto.errors import Malformed, Unsupported
+from protocols.fiscal.crypto.errors import Malformed
 from protocols.fiscal.crypto.gost28147 import DKE1, Gost28147, SBox
 from protocols.fiscal.crypto.passwords import check_rounds, pbkdf2, spellings
 
@@ -43,16 +43,13 @@ class Scheme:
         """
         fields = parameters.fields(der.SEQUENCE)
         derivation, cipher = fields.take().fields(der.SEQUENCE), fields.take().fields(der.SEQUENCE)
-        if (kind := derivation.take().oid()) != oids.PBKDF2:
-            raise Unsupported(f"a key file with {oids.name_of(kind)}")
+        oids.expect(derivation.take().oid(), oids.PBKDF2)
         values = derivation.take().fields(der.SEQUENCE)
         salt, rounds = values.take().octets(), values.take().integer()
         values.maybe(der.INTEGER)
         kind = values.take().fields(der.SEQUENCE).take().oid() if values.peek() == der.SEQUENCE else "HMAC with SHA-1"
-        if kind != oids.HMAC_GOST_34311:
-            raise Unsupported(f"a key file with {oids.name_of(kind)}")
-        if (kind := cipher.take().oid()) != oids.GOST_28147_CFB:
-            raise Unsupported(f"a key file with {oids.name_of(kind)}")
+        oids.expect(kind, oids.HMAC_GOST_34311)
+        oids.expect(cipher.take().oid(), oids.GOST_28147_CFB)
         values = cipher.take().fields(der.SEQUENCE)
         start = values.take().octets()
         sbox = values.maybe(der.OCTET_STRING)

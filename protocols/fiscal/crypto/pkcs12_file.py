@@ -99,8 +99,7 @@ def _data(element: Element) -> bytes:
 
 def _opened(algorithm: Element, data: bytes, password: str, found: Contents) -> bytes | None:
     fields = algorithm.fields(der.SEQUENCE)
-    if (kind := fields.take().oid()) != oids.PBES2:
-        raise Unsupported(f"a key file with {oids.name_of(kind)}")
+    oids.expect(fields.take().oid(), oids.PBES2)
     for plain in pbes2.candidates(fields.take(), data, password):
         if pbes2.is_whole(plain):
             found.opened = True
@@ -115,8 +114,7 @@ def _safe_contents(part: Element, password: str, found: Contents) -> bytes | Non
     kind = fields.take().oid()
     if kind == oids.DATA:
         return fields.take(der.context(0)).fields().take().octets()
-    if kind != oids.ENCRYPTED_DATA:
-        raise Unsupported(f"a key file with {oids.name_of(kind)}")
+    oids.expect(kind, oids.ENCRYPTED_DATA)
     encrypted = fields.take(der.context(0)).fields().take().fields(der.SEQUENCE)
     encrypted.take(der.INTEGER)
     info = encrypted.take().fields(der.SEQUENCE)
