@@ -263,128 +263,79 @@ def _signed_digits(scalar: int) -> list[int]:
 
 _ARC = "1.2.804.2.1.1.1.1.3.1.1.2."
 
+_PARAMETERS = """
+163 3,6,7 1 2
+5ff6108462a2dc8210ab403925e638a19c1455d21
+400000000000000000002bec12be2262d39bcf14d
+2e2f85f5dd74ce983a5c4237229daf8a3f35823be
+3826f008a8c51d7b95284d9d03ff0e00ce2cd723a
 
-def _named(number: int, m: int, ks: tuple[int, ...], a: int, b: str, n: str, cofactor: int, x: str, y: str) -> Curve:
+167 6 1 2
+6ee3ceeb230811759f20518a0930f1a4315a827dac
+3fffffffffffffffffffffb12ebcc7d7f29ff7701f
+7a1f6653786a68192803910a3d30b2a2018b21cd54
+5f49eb26781c0ec6b8909156d98ed435e45fd59918
+
+173 1,2,10 0 4
+108576c80499db2fc16eddf6853bbb278f6b6fb437d9
+800000000000000000000189b4e67606e3825bb2831
+4d41a619bcc6eadf0448fa22fad567a9181d37389ca
+10b51cc12849b234c75e6dd2028bf7ff5c1ce0d991a1
+
+179 1,2,4 1 2
+4a6e0856526436f2f88dd07a341e32d04184572beb710
+3ffffffffffffffffffffffb981960435fe5ab64236ef
+6ba06fe51464b2bd26dc57f48819ba9954667022c7d03
+25fbc363582dcec065080ca8287aaff09788a66dc3a9e
+
+191 9 1 2
+7bc86e2102902ec4d5890e8b6b4981ff27e0482750fefc03
+40000000000000000000000069a779cac1dabc6788f7474f
+714114b762f2ff4a7912a6d2ac58b9b5c2fcfe76daeb7129
+29c41e568b77c617efe5902f11db96fa9613cd8d03db08da
+
+233 1,4,9 1 2
+6973b15095675534c7cf7e64a21bd54ef5dd3b8a0326aa936ece454d2c
+1000000000000000000000000000013e974e72f8a6922031d2603cfe0d7
+3fcda526b6cdf83ba1118df35b3c31761d3545f32728d003eeb25efe96
+9ca8b57a934c54deeda9e54a7bbad95e3b2e91c54d32be0b9df96d8d35
+
+257 12 0 4
+1cef494720115657e18f938d7a7942394ff9425c1458c57861f9eea6adbe3be10
+800000000000000000000000000000006759213af182e987d3e17714907d470d
+2a29ef207d0e9b6c55cd260b306c7e007ac491ca1b10c62334a9e8dcd8d20fb7
+10686d41ff744d4449fccf6d8eea03102e6812c93a9d60b978b702cf156d814ef
+
+307 2,4,8 1 2
+393c7f7d53666b5054b5e6c6d3de94f4296c0c599e2e2e241050df18b6090bdc90186904968bb
+3ffffffffffffffffffffffffffffffffffffffc079c2f3825da70d390fbba588d4604022b7b7
+216ee8b189d291a0224984c1e92f1d16bf75ccd825a087a239b276d3167743c52c02d6e7232aa
+5d9306bacd22b7faeb09d2e049c6e2866c5d1677762a8f2f2dc9a11c7f7be8340ab2237c7f2a0
+
+367 21 1 2
+43fc8ad242b0b7a6f3d1627ad5654447556b47bf6aa4a64b0c2afe42cadab8f93d92394c79a79755437b56995136
+40000000000000000000000000000000000000000000009c300b75a3fa824f22428fd28ce8812245ef44049b2d49
+324a6eddd512f08c49a99ae0d3f961197a76413e7be81a400ca681e09639b5fe12e59a109f78bf4a373541b3b9a1
+1ab597a5b4477f59e39539007c7f977d1a567b92b043a49c6b61984c3fe3481aaf454cd41ba1f051626442b3c10
+
+431 1,3,5 1 2
+3ce10490f6a708fc26dfe8c3d27c4f94e690134d5bff988d8d28aaeaede975936c66bac536b18ae2dc312ca493117daa469c640caf3
+3fffffffffffffffffffffffffffffffffffffffffffffffffffffba3175458009a8c0a724f02f81aa8a1fcbaf80d90c7a95110504cf
+1a62ba79d98133a16bbae7ed9a8e03c32e0824d57aef72f88986874e5aae49c27bed49a2a95058068426c2171e99fd3b43c5947c857d
+70b5e1e14031c1f70bbefe96bdde66f451754b4ca5f48da241f331aa396b8d1839a855c1769b1ea14ba53308b5e2723724e090e02db9
+"""
+"""Of the named curves (DSTU 4145-2002, annex): m, ks, A and the cofactor; then B, n, x and y of the base point."""
+
+
+def _named(number: int, parameters: str) -> Curve:
+    m, ks, a, cofactor, b, n, x, y = parameters.split()
     base = int(x, 16), int(y, 16)
-    return Curve(m, ks, a, int(b, 16), int(n, 16), cofactor, base, f"{_ARC}{number}")
+    middle = tuple(map(int, ks.split(",")))
+    return Curve(int(m), middle, int(a), int(b, 16), int(n, 16), int(cofactor), base, f"{_ARC}{number}")
 
 
-NAMED = (
-    _named(
-        0,
-        163,
-        (3, 6, 7),
-        1,
-        "5ff6108462a2dc8210ab403925e638a19c1455d21",
-        "400000000000000000002bec12be2262d39bcf14d",
-        2,
-        "2e2f85f5dd74ce983a5c4237229daf8a3f35823be",
-        "3826f008a8c51d7b95284d9d03ff0e00ce2cd723a",
-    ),
-    _named(
-        1,
-        167,
-        (6,),
-        1,
-        "6ee3ceeb230811759f20518a0930f1a4315a827dac",
-        "3fffffffffffffffffffffb12ebcc7d7f29ff7701f",
-        2,
-        "7a1f6653786a68192803910a3d30b2a2018b21cd54",
-        "5f49eb26781c0ec6b8909156d98ed435e45fd59918",
-    ),
-    _named(
-        2,
-        173,
-        (1, 2, 10),
-        0,
-        "108576c80499db2fc16eddf6853bbb278f6b6fb437d9",
-        "800000000000000000000189b4e67606e3825bb2831",
-        4,
-        "4d41a619bcc6eadf0448fa22fad567a9181d37389ca",
-        "10b51cc12849b234c75e6dd2028bf7ff5c1ce0d991a1",
-    ),
-    _named(
-        3,
-        179,
-        (1, 2, 4),
-        1,
-        "4a6e0856526436f2f88dd07a341e32d04184572beb710",
-        "3ffffffffffffffffffffffb981960435fe5ab64236ef",
-        2,
-        "6ba06fe51464b2bd26dc57f48819ba9954667022c7d03",
-        "25fbc363582dcec065080ca8287aaff09788a66dc3a9e",
-    ),
-    _named(
-        4,
-        191,
-        (9,),
-        1,
-        "7bc86e2102902ec4d5890e8b6b4981ff27e0482750fefc03",
-        "40000000000000000000000069a779cac1dabc6788f7474f",
-        2,
-        "714114b762f2ff4a7912a6d2ac58b9b5c2fcfe76daeb7129",
-        "29c41e568b77c617efe5902f11db96fa9613cd8d03db08da",
-    ),
-    _named(
-        5,
-        233,
-        (1, 4, 9),
-        1,
-        "6973b15095675534c7cf7e64a21bd54ef5dd3b8a0326aa936ece454d2c",
-        "1000000000000000000000000000013e974e72f8a6922031d2603cfe0d7",
-        2,
-        "3fcda526b6cdf83ba1118df35b3c31761d3545f32728d003eeb25efe96",
-        "9ca8b57a934c54deeda9e54a7bbad95e3b2e91c54d32be0b9df96d8d35",
-    ),
-    _named(
-        6,
-        257,
-        (12,),
-        0,
-        "1cef494720115657e18f938d7a7942394ff9425c1458c57861f9eea6adbe3be10",
-        "800000000000000000000000000000006759213af182e987d3e17714907d470d",
-        4,
-        "2a29ef207d0e9b6c55cd260b306c7e007ac491ca1b10c62334a9e8dcd8d20fb7",
-        "10686d41ff744d4449fccf6d8eea03102e6812c93a9d60b978b702cf156d814ef",
-    ),
-    _named(
-        7,
-        307,
-        (2, 4, 8),
-        1,
-        "393c7f7d53666b5054b5e6c6d3de94f4296c0c599e2e2e241050df18b6090bdc90186904968bb",
-        "3ffffffffffffffffffffffffffffffffffffffc079c2f3825da70d390fbba588d4604022b7b7",
-        2,
-        "216ee8b189d291a0224984c1e92f1d16bf75ccd825a087a239b276d3167743c52c02d6e7232aa",
-        "5d9306bacd22b7faeb09d2e049c6e2866c5d1677762a8f2f2dc9a11c7f7be8340ab2237c7f2a0",
-    ),
-    _named(
-        8,
-        367,
-        (21,),
-        1,
-        "43fc8ad242b0b7a6f3d1627ad5654447556b47bf6aa4a64b0c2afe42cadab8f93d92394c79a79755437b56995136",
-        "40000000000000000000000000000000000000000000009c300b75a3fa824f22428fd28ce8812245ef44049b2d49",
-        2,
-        "324a6eddd512f08c49a99ae0d3f961197a76413e7be81a400ca681e09639b5fe12e59a109f78bf4a373541b3b9a1",
-        "1ab597a5b4477f59e39539007c7f977d1a567b92b043a49c6b61984c3fe3481aaf454cd41ba1f051626442b3c10",
-    ),
-    _named(
-        9,
-        431,
-        (1, 3, 5),
-        1,
-        "3ce10490f6a708fc26dfe8c3d27c4f94e690134d5bff988d8d28aaeaede975936c66bac536b18ae2dc312ca493117daa469c640caf3",
-        "3fffffffffffffffffffffffffffffffffffffffffffffffffffff"
-        "ba3175458009a8c0a724f02f81aa8a1fcbaf80d90c7a95110504cf",
-        2,
-        "1a62ba79d98133a16bbae7ed9a8e03c32e0824d57aef72f8898687"
-        "4e5aae49c27bed49a2a95058068426c2171e99fd3b43c5947c857d",
-        "70b5e1e14031c1f70bbefe96bdde66f451754b4ca5f48da241f331"
-        "aa396b8d1839a855c1769b1ea14ba53308b5e2723724e090e02db9",
-    ),
-)
-"""The ten named curves, by the last number of their object identifiers (DSTU 4145-2002, annex)."""
+NAMED = tuple(_named(number, parameters) for number, parameters in enumerate(_PARAMETERS.split("\n\n")))
+"""The ten named curves, by the last number of their object identifiers."""
 
 DSTU_257 = NAMED[6]
 """The curve that almost every key of a shop is on."""
