@@ -24,7 +24,7 @@ from protocols.fiscal.crypto.signing import NamedBy, sign, signature_of, with_st
 from protocols.fiscal.crypto.timestamps import NoStamp, ask_for_stamp, new_nonce, read_stamp, read_stamp_answer
 from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verdict import Fault, Reason
-from protocols.fiscal.crypto.verifying import Verdict, profile_faults, verify
+from protocols.fiscal.crypto.verifying import CheckedMessage, profile_faults, verify
 from tests.vectors.fiscal_crypto import COMMAND_MESSAGE, OFFLINE_PACKAGE, SALE_MESSAGE, SHA256, Z_MESSAGE
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ CASHIER = AUTHORITY.cashier("Касир", "12345678")
 STAMPER = AUTHORITY.issue("Stamps", stamps=True)
 
 
-def reasons(verdict: Verdict) -> list[Reason]:
+def reasons(verdict: CheckedMessage) -> list[Reason]:
     """Why a message is not accepted."""
     return [fault.reason for fault in verdict.faults]
 

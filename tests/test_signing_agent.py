@@ -317,7 +317,7 @@ class RegisterTests(SynchronousTestCase):
         self.line.who = keys().authority.cashier("Касир", TIN, days=-0.5)
         self.assertFails("until 2026-09-20")
         self.line.who = keys().authority.issue("Касир", usage=KeyUsage.KEY_AGREEMENT, tax_number=TIN)
-        self.assertFails("not meant for this")
+        self.assertFails("not for this use")
 
     def test_key_replaced(self) -> None:
         """Another key at the agent signs from the next shift on; the open shift can only be ended with it."""

@@ -1,7 +1,7 @@
 """An authority of our own for tests, demos and the simulated tax service: keys, certificates, time stamps.
 
-Nothing that it makes is worth anything outside: nobody has its root in a list. It spares everybody the keys of real
-people, and it makes the cases that no provider would: expired, for the wrong use, signed by a stranger.
+No trust list contains its root. It replaces keys of real people, and makes what no provider would: certificates that
+are expired, for the wrong use, or from an unknown issuer.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def make_certificate(
     """A certificate for ``key``.
 
     :param subject: texts by object identifier.
-    :param issuer: who signs; a bare private key makes a self-signed certificate.
+    :param issuer: signs; a bare private key makes a self-signed certificate.
     :param authority: may sign other certificates, :param stamps: may sign time stamps.
     :param random: makes the serial number.
     """
@@ -106,11 +106,11 @@ def make_certificate(
 
 
 class Authority:
-    """A root with keys that it certified.
+    """A root with the keys that it certified.
 
     :param now: the moment around which its certificates are valid.
-    :param root: its key and certificate, made anew when absent.
-    :param random: makes keys and serial numbers; another one than the machine's makes keys for games alone.
+    :param root: its key and certificate, made when absent.
+    :param random: makes keys and serial numbers; any other than the machine's is for tests only.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class Authority:
         name = {oids.ORGANISATION: "Test", oids.COMMON_NAME: "Test authority", oids.COUNTRY: "UA"}
         usage = KeyUsage.CERTIFICATE_SIGN | KeyUsage.CRL_SIGN
         until = now + timedelta(days=365 * years)
-        begun = now - timedelta(days=365)
-        root = make_certificate(name, key.public(), key, begun, until, usage, authority=True, random=self._random)
+        start = now - timedelta(days=365)
+        root = make_certificate(name, key.public(), key, start, until, usage, authority=True, random=self._random)
         return Identity(key, root)
 
     def issue(
@@ -148,7 +148,7 @@ class Authority:
     ) -> Identity:
         """A new key with a certificate of this authority.
 
-        :param days: until it ends, :param age: since it began, both from the authority's moment; may be negative.
+        :param days: until its end, :param age: since its start, both from the authority's ``now``; may be negative.
         """
         key = key or PrivateKey.generate(self._curve, self._random)
         subject = {oids.ORGANISATION: "Test", oids.COMMON_NAME: name, oids.COUNTRY: "UA"}
@@ -168,14 +168,14 @@ class Authority:
         return Identity(key, certificate)
 
     def cashier(self, name: str, tax_number: str, days: float = 365) -> Identity:
-        """A key as a shop's cashier has it."""
+        """A key like a shop's cashier has."""
         return self.issue(name, days, tax_number=tax_number)
 
 
 def stamp_answer(request: bytes, provider: Identity, clock: Callable[[], datetime], serial: int = 1) -> bytes:
-    """What a time-stamp provider answers to `protocols.fiscal.crypto.timestamps.ask_for_stamp`.
+    """A time-stamp provider's answer to `protocols.fiscal.crypto.timestamps.ask_for_stamp`.
 
-    :raises Malformed: when the bytes are no question.
+    :raises Malformed: when the bytes are not a request.
     """
     fields = der.parse(request).fields(der.SEQUENCE)
     fields.take(der.INTEGER)

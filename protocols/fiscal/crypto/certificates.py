@@ -1,7 +1,6 @@
-"""Certificates of Ukrainian providers: whose key, until when, what for, and who says so (fiscal-server.md 15.2).
+"""Certificates of Ukrainian providers: X.509 with DSTU 4145 (docs/reference/cryptography.md#certificates).
 
-An X.509 certificate with a key and a signature of DSTU 4145. Certificates of other algorithms are read as well: their
-keys cannot be used here, and a chain that leads to them is not trusted.
+Certificates of other algorithms are read too; their keys cannot be used, and a chain through them is not trusted.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from protocols.fiscal.crypto.key_formats import key_identifier, read_public_key
 
 
 class KeyUsage(Flag):
-    """What a key may be used for, by the bits of the extension."""
+    """The uses of a key, by the bits of the extension."""
 
     DIGITAL_SIGNATURE = 0x80
     NON_REPUDIATION = 0x40
@@ -38,41 +37,39 @@ class KeyUsage(Flag):
 
 
 SIGNING = KeyUsage.DIGITAL_SIGNATURE | KeyUsage.NON_REPUDIATION
-"""Either of them allows signing documents."""
+"""Either allows signing documents."""
 
 SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
 class Name:
-    """A subject or issuer: object identifiers and texts, in the order of the certificate."""
+    """A subject or issuer: object identifiers and texts, in the certificate's order."""
 
     parts: tuple[tuple[str, str], ...] = field(compare=False)
     raw: bytes = field(repr=False)
 
     def get(self, oid: str) -> str:
-        """The first text of this kind; empty when there is none."""
+        """The first text of this kind; empty when absent."""
         return next((text for kind, text in self.parts if kind == oid), "")
 
     @property
     def common(self) -> str:
-        """The name as people know it."""
+        """The name for people."""
         return self.get(oids.COMMON_NAME) or self.get(oids.ORGANISATION)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate as it was issued; two are equal when their bytes are.
+    """A certificate as it was issued; two are equal when their bytes are. Texts and bytes are empty when absent.
 
-    :param signed: the part that the issuer's signature is over, :param signature: r || s, empty when of another
-        algorithm.
-    :param public_key: ``None`` when of another algorithm.
-    :param key_id: the key identifier in the certificate, else reckoned; 32 bytes.
-    :param issuer_key_id: of the issuer's key; empty when not said.
-    :param usage: ``None`` when the certificate sets no bounds.
-    :param tax_number: of the company (EDRPOU) and :param person_tax_number: of the person (RNOKPP); empty when not
-        said.
-    :param ocsp_url: where its state can be asked for, :param stamp_url: where time stamps are given; may be empty.
+    :param signed: the part covered by the issuer's signature, :param signature: r || s, empty for other algorithms.
+    :param public_key: ``None`` for other algorithms.
+    :param key_id: the key identifier in the certificate, else the calculated one; 32 bytes.
+    :param issuer_key_id: of the issuer's key.
+    :param usage: ``None`` when the certificate does not limit it.
+    :param tax_number: of the company (EDRPOU), :param person_tax_number: of the person (RNOKPP).
+    :param ocsp_url: of its state, :param stamp_url: of the provider's time stamps.
     """
 
     raw: bytes = field(repr=False)
@@ -98,7 +95,7 @@ class Certificate:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """GOST 34.311 of the certificate, as messages refer to it."""
+        """GOST 34.311 of the certificate, by which messages refer to it."""
         return digest(self.raw)
 
     def may_sign(self) -> bool:
@@ -106,15 +103,15 @@ class Certificate:
         return self.usage is None or bool(self.usage & SIGNING)
 
     def valid_at(self, moment: datetime) -> bool:
-        """Whether ``moment`` is within its time; both ends count."""
+        """Whether ``moment`` is within its validity; both ends count."""
         return self.valid_from <= moment <= self.valid_to
 
     def days_left(self, now: datetime) -> int:
-        """Whole days until it ends, downwards: 0 on the last day, negative afterwards."""
+        """Whole days until it ends, rounded down: 0 on the last day, negative afterwards."""
         return math.floor((self.valid_to - now).total_seconds() / SECONDS_A_DAY)
 
     def signed_by(self, issuer: Certificate) -> bool:
-        """Whether the issuer's key signed it; reckoned once for each pair."""
+        """Whether the issuer's key signed it; calculated once for each pair."""
         return _signed_by(self, issuer)
 
 
@@ -127,7 +124,7 @@ def _signed_by(certificate: Certificate, issuer: Certificate) -> bool:
 
 
 def read_name(element: Element) -> Name:
-    """A subject or issuer. :raises Malformed: when it is none."""
+    """A subject or issuer. :raises Malformed: when it is not a name."""
     parts = []
     for group in element.expect(der.SEQUENCE).children():
         for pair in group.expect(der.SET).children():
@@ -136,7 +133,7 @@ def read_name(element: Element) -> Name:
             try:
                 parts.append((kind, value.text()))
             except Malformed:
-                # A name may hold what is no text; it is part of the bytes and nothing that we show.
+                # A part that is not text stays in `Name.raw` only.
                 continue
     return Name(tuple(parts), element.raw)
 
@@ -154,7 +151,7 @@ def _tax_numbers(value: bytes) -> dict[str, str]:
 
 
 def _access(value: bytes | None, kind: str) -> str:
-    """The first address of this kind in an access extension; empty when there is none."""
+    """The first address of this kind in an access extension; empty when absent."""
     if value is None:
         return ""
     for entry in der.parse(value).expect(der.SEQUENCE).children():
@@ -173,7 +170,7 @@ def _extensions(element: Element | None) -> dict[str, bytes]:
         kind = fields.take().oid()
         fields.maybe(der.BOOLEAN)
         if kind in found:
-            raise Malformed(f"the extension {kind} stands there twice")
+            raise Malformed(f"the extension {kind} occurs twice")
         found[kind] = fields.take().octets()
     return found
 
@@ -205,7 +202,7 @@ def _is_authority(value: bytes | None) -> bool:
 def read_certificate(data: bytes) -> Certificate:
     """The certificate in these bytes (DER).
 
-    :raises Malformed: when they are none.
+    :raises Malformed: when they are not a certificate.
     """
     outer = der.parse(data).fields(der.SEQUENCE)
     signed, algorithm, signature = outer.take(der.SEQUENCE), outer.take().fields(der.SEQUENCE), outer.take()
@@ -228,7 +225,7 @@ def read_certificate(data: bytes) -> Certificate:
     fields.maybe(der.context(2, constructed=False))
     extensions = _extensions(fields.maybe(der.context(3)))
     stated_key_id = extensions.get(oids.KEY_IDENTIFIER)
-    reckoned = key_identifier(public_key) if public_key and stated_key_id is None else b""
+    calculated = key_identifier(public_key) if public_key and stated_key_id is None else b""
     directory = extensions.get(oids.DIRECTORY_ATTRIBUTES)
     numbers = _tax_numbers(directory) if directory else {}
     extended = extensions.get(oids.EXTENDED_KEY_USAGE)
@@ -244,7 +241,7 @@ def read_certificate(data: bytes) -> Certificate:
         valid_to=valid_to,
         key_algorithm=key_algorithm,
         public_key=public_key,
-        key_id=der.parse(stated_key_id).octets() if stated_key_id else reckoned,
+        key_id=der.parse(stated_key_id).octets() if stated_key_id else calculated,
         issuer_key_id=_issuer_key_id(extensions.get(oids.ISSUER_KEY_IDENTIFIER)),
         usage=_usage(extensions.get(oids.KEY_USAGE)),
         extended_usage=tuple(e.oid() for e in der.parse(extended).children()) if extended else (),
@@ -256,14 +253,14 @@ def read_certificate(data: bytes) -> Certificate:
     )
 
 
-# Base64 has no hyphen: so a block ends at the next one, and a file of nothing but beginnings is read in one go.
+# Base64 has no hyphen, so a block ends at the next one: the time stays linear for a file of BEGIN lines alone.
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END \1-----")
 
 
 def unwrap_pem(data: bytes) -> list[bytes]:
-    """What stands inside PEM wrappers, or ``data`` itself where there are none.
+    """The content of PEM blocks, or ``data`` itself without any.
 
-    :raises Malformed: when a wrapper holds no base64.
+    :raises Malformed: when a block is not base64.
     """
     blocks = [match[2] for match in _PEM.finditer(data)]
     try:
@@ -273,9 +270,9 @@ def unwrap_pem(data: bytes) -> list[bytes]:
 
 
 def read_certificates(data: bytes) -> list[Certificate]:
-    """The certificates of a file: one in DER, any number in PEM, or a PKCS#7 bundle as providers publish them.
+    """The certificates of a file: one in DER, any number in PEM, or a PKCS#7 bundle.
 
-    :raises Malformed: when there are none in it.
+    :raises Malformed: when it has none.
     """
     found = []
     for block in unwrap_pem(data):
@@ -295,8 +292,8 @@ def read_certificates(data: bytes) -> list[Certificate]:
 
 
 def certificates_in(element: Element) -> Iterable[Certificate]:
-    """The certificates of a signed message's set of them; other kinds of proof in it are passed over.
+    """The certificates of a signed message; other kinds of proof among them are ignored.
 
-    :raises Malformed: when one of them is none.
+    :raises Malformed: when one cannot be read.
     """
     return [read_certificate(part.raw) for part in element.children() if part.tag == der.SEQUENCE]

@@ -1,11 +1,11 @@
-"""The curves of DSTU 4145-2002 in polynomial basis, and multiplying their points (fiscal-server.md 15.2, 15.3).
+"""The curves of DSTU 4145-2002 in polynomial basis (docs/reference/cryptography.md#algorithms).
 
 A curve is ``y**2 + xy = x**3 + A x**2 + B`` over a field of 2**m elements, with a base point P of prime order n. The
 ten named ones carry the object identifiers ``1.2.804.2.1.1.1.1.3.1.1.2.0`` to ``.9``.
 
-Inside, points are López-Dahab triples of wide field elements: ``x = X/Z, y = Y/Z**2``, so that a whole multiplication
+Points are calculated as López-Dahab triples of wide field elements: ``x = X/Z, y = Y/Z**2``, so a multiplication
 needs one inversion, at its end. Multiples of the base point come from a comb: the 255 sums of P shifted by multiples
-of one eighth of the scalar, made once for each curve and kept.
+of one eighth of the scalar, made once for each curve.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _Wide = tuple[int, int]
 _Triple = tuple[int, int, int]
 
 _NOWHERE: _Triple = (1, 0, 0)
-"""The neutral element, told by Z = 0."""
+"""The neutral element: Z = 0."""
 
 TEETH = 8
 """Rows of the comb: 2**8 - 1 points a curve."""
 
 BLINDING = 64
-"""Random bits by which a secret scalar is moved, see `Curve.base_multiple`."""
+"""Random bits that blind a secret scalar, see `Curve.base_multiple`."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class Curve:
     """A curve with its base point.
 
     :param m: degree of the field, :param ks: the exponents of its polynomial between m and 0.
-    :param a: 0 or 1, :param b: narrow, :param n: order of the base point, :param cofactor: points there are in all,
-        by n.
+    :param a: 0 or 1, :param b: narrow, :param n: order of the base point, :param cofactor: of all points, by n.
     :param oid: object identifier of a named curve, else empty.
     """
 
@@ -53,7 +52,7 @@ class Curve:
 
     @cached_property
     def field(self) -> Field:
-        """Where the coordinates live."""
+        """The field of the coordinates."""
         return Field(self.m, self.ks)
 
     @property
@@ -115,7 +114,7 @@ class Curve:
         return x3, mul(u ^ z3, mul(x2, z3) ^ x3) ^ mul(square(z3), x2 ^ y2), z3
 
     def _affine(self, triples: list[_Triple]) -> list[_Wide]:
-        """The points, none of them the neutral one, by one inversion."""
+        """The points, none of them neutral, by one inversion."""
         f = self.field
         made = []
         for (x, y, _), inverse in zip(triples, f.inverses([z for *_, z in triples]), strict=True):
@@ -135,7 +134,7 @@ class Curve:
 
     @cached_property
     def _comb(self) -> list[_Wide | None]:
-        """By eight bits, one of each row: the sum of the rows' points; tens of milliseconds, once a curve."""
+        """The sum of the rows' points by one bit of each row; takes tens of milliseconds, once for each curve."""
         f = self.field
         p: _Triple = (*f.widen_all(self.base), 1)  # type: ignore[assignment]
         rows: list[_Triple] = [p]
@@ -166,8 +165,8 @@ class Curve:
     def base_multiple(self, scalar: int, blind: int = 0) -> Point | None:
         """``scalar`` times the base point; ``None`` for the neutral element.
 
-        :param blind: below 2**64, fresh and random for a secret scalar: so many times n are added to it, which
-            changes the steps and not the result.
+        :param blind: below 2**64, random for a secret scalar: that many times n are added to it, which changes the
+            steps but not the result.
         """
         return self._narrow(self.base_triple(scalar % self.n + blind * self.n))
 
@@ -176,13 +175,13 @@ class Curve:
         f = self.field
         x, y = f.widen_all(point)
         if not x:
-            # The one point of order two is its own negative: doubling it leaves the formulas' ground.
+            # The point of order two is its own negative: the formulas cannot double it.
             return (x, y, 1) if scalar & 1 else _NOWHERE
         (twice,) = self._affine([self._double((x, y, 1))])
         odd: list[_Triple] = [(x, y, 1)]
         for _ in range(7):
             odd.append(self._add(odd[-1], twice))
-        # None of them is the neutral element: all orders here divide 2n or 4n, and n is a large prime.
+        # None of them is neutral: all orders divide 2n or 4n, and n is a large prime.
         window = self._affine(odd)
         p = _NOWHERE
         for digit in reversed(_signed_digits(scalar)):
@@ -198,7 +197,7 @@ class Curve:
         return self._narrow(self._multiple(scalar, point))
 
     def combine(self, s: int, r: int, point: Point) -> Point | None:
-        """``s * P + r * point``, what a signature is checked by; ``None`` for the neutral element."""
+        """``s * P + r * point``, to verify a signature; ``None`` for the neutral element."""
         other = self.multiple(r, point)
         p = self.base_triple(s % self.n)
         if other is not None:
@@ -207,7 +206,7 @@ class Curve:
         return self._narrow(p)
 
     def negative(self, point: Point) -> Point:
-        """The point that adds up with ``point`` to the neutral element."""
+        """The negative of ``point``."""
         return point[0], point[0] ^ point[1]
 
     def compress(self, point: Point) -> bytes:
@@ -223,16 +222,16 @@ class Curve:
     def expand(self, packed: bytes) -> Point:
         """The reverse of `compress`.
 
-        :raises Malformed: when no point of the curve looks so.
+        :raises Malformed: when it is not a point of the curve.
         """
         value = int.from_bytes(packed, "little")
         if len(packed) != self.size or value >> self.m:
-            raise Malformed(f"{len(packed)} bytes are no compressed point of this curve")
+            raise Malformed(f"{len(packed)} bytes are not a compressed point of this curve")
         f = self.field
         if not value:
             return 0, f.narrow(f.root(self._wide_b))
         bit, x = value & 1, f.widen(value & ~1)
-        # All points of the group have x with the trace A; the lowest bit decides the trace because m is odd.
+        # All points of the group have an x of trace A; the lowest bit decides the trace because m is odd.
         if f.trace(x) != self.a:
             x ^= 1
         if not x:
@@ -247,7 +246,7 @@ class Curve:
 
 
 def _signed_digits(scalar: int) -> list[int]:
-    """The scalar in digits, 0 or odd and between -15 and 15, lowest first; four zeros after each other one."""
+    """The digits of the scalar, 0 or odd from -15 to 15, lowest first; four zeros follow each odd one."""
     digits = []
     while scalar:
         digit = 0
@@ -338,7 +337,7 @@ NAMED = tuple(_named(number, parameters) for number, parameters in enumerate(_PA
 """The ten named curves, by the last number of their object identifiers."""
 
 DSTU_257 = NAMED[6]
-"""The curve that almost every key of a shop is on."""
+"""The curve of almost every shop's key."""
 
 
 def by_oid(oid: str) -> Curve | None:
@@ -351,8 +350,8 @@ def with_base(m: int, ks: tuple[int, ...], a: int, b: int, n: int, base: bytes) 
     """The curve of these explicit parameters: one of the named ones, with its own or another base point.
 
     :param base: the base point, compressed.
-    :raises Malformed: when it is none of the named curves, or the base point has not the order n. A curve of
-        somebody's own choice is no reason to trust a signature.
+    :raises Malformed: when it is not a named curve, or the base point is not of order n: a freely chosen curve
+        proves nothing.
     """
     for curve in NAMED:
         if (curve.m, curve.ks, curve.a, curve.b, curve.n) == (m, tuple(sorted(ks)), a, b, n):

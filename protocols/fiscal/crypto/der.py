@@ -4,9 +4,8 @@ One element is ``tag | length | content``; lengths of 128 and more are ``80+n`` 
 
     30 0c 06 0a 2a 86 24 02 01 01 01 01 02 01        SEQUENCE of 12 bytes, in it an OBJECT IDENTIFIER of 10
 
-What is read keeps its bytes as they were sent (`Element.raw`): hashes and signatures are over those, and some makers
-order what DER would have sorted (fiscal-server.md 15.2). Nothing is read deeper than it is asked for, so nested
-garbage costs nothing.
+Elements keep their bytes as they were sent (`Element.raw`), because hashes and signatures cover those and some
+programs do not sort as DER requires. Inner elements are read only when needed, so nested garbage costs nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _TEXTS = {
     0x1A: "ascii",
     0x1E: "utf-16-be",
 }
-"""How the kinds of text are encoded: UTF8, Printable, Numeric, Teletex, IA5, Visible, BMP."""
+"""Encodings of text: UTF8, Printable, Numeric, Teletex, IA5, Visible, BMP."""
 
 
 _LONGEST_NUMBER, _LONGEST_OID = 1024, 128
-"""Bytes; more than any key or name of ours needs, and few enough to be written in an error as digits."""
+"""Bytes; more than any key or name needs, few enough to be written in an error as digits."""
 
 
 def context(number: int, constructed: bool = True) -> int:
@@ -55,17 +54,17 @@ class Element:
     raw: bytes
 
     def children(self) -> list[Element]:
-        """The elements inside, whatever the tag says.
+        """The elements inside, for any tag.
 
-        :raises Malformed: when the content is no row of elements.
+        :raises Malformed: when the content is not a row of elements.
         """
         return list(_elements(self.content))
 
     def fields(self, tag: int | None = None) -> Fields:
-        """The elements inside, to be taken one after the other.
+        """The elements inside, to be taken one by one.
 
-        :param tag: what the element itself must be, if given.
-        :raises Malformed: when it is something else, or its content no row of elements.
+        :param tag: of the element itself, checked if given.
+        :raises Malformed: when it has another tag, or its content is not a row of elements.
         """
         if tag is not None:
             self.expect(tag)
@@ -81,28 +80,28 @@ class Element:
         return self
 
     def integer(self) -> int:
-        """The number of an INTEGER. :raises Malformed: when it is none."""
+        """The number of an INTEGER. :raises Malformed: for another element."""
         self.expect(INTEGER)
         if not 0 < len(self.content) <= _LONGEST_NUMBER:
             raise Malformed(f"a number of {len(self.content)} bytes")
         return int.from_bytes(self.content, "big", signed=True)
 
     def octets(self) -> bytes:
-        """The bytes of an OCTET STRING. :raises Malformed: when it is none."""
+        """The bytes of an OCTET STRING. :raises Malformed: for another element."""
         return self.expect(OCTET_STRING).content
 
     def bits(self) -> bytes:
-        """The bytes of a BIT STRING, its unused last bits as they are. :raises Malformed: when it is none."""
+        """The bytes of a BIT STRING, unused last bits included. :raises Malformed: for another element."""
         self.expect(BIT_STRING)
         if not self.content or self.content[0] > 7:
             raise Malformed("a bit string without its count of unused bits")
         return self.content[1:]
 
     def oid(self) -> str:
-        """The dotted form of an OBJECT IDENTIFIER. :raises Malformed: when it is none."""
+        """The dotted form of an OBJECT IDENTIFIER. :raises Malformed: for another element."""
         self.expect(OID)
         if not 0 < len(self.content) <= _LONGEST_OID or self.content[-1] & 0x80:
-            raise Malformed("an object identifier is cut, or longer than any")
+            raise Malformed("an object identifier is cut or too long")
         numbers, value = [], 0
         for byte in self.content:
             value = value << 7 | byte & 0x7F
@@ -113,23 +112,23 @@ class Element:
         return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
 
     def text(self) -> str:
-        """The text of any kind of text. :raises Malformed: when it is none, or cannot be decoded."""
+        """The text of any kind of string. :raises Malformed: for another element, or when it cannot be decoded."""
         encoding = _TEXTS.get(self.tag)
         if encoding is None:
-            raise Malformed(f"an element of tag {self.tag:02x} is no text")
+            raise Malformed(f"an element of tag {self.tag:02x} is not a text")
         try:
             return self.content.decode(encoding)
         except UnicodeDecodeError as wrong:
             raise Malformed("a text is not in its encoding") from wrong
 
     def time(self) -> datetime:
-        """The moment of a UTCTime or GeneralizedTime, in UTC. :raises Malformed: when it is none."""
+        """The moment of a UTCTime or GeneralizedTime, in UTC. :raises Malformed: for another element."""
         digits = self.content.decode("latin-1")
         if self.tag == UTC_TIME:
-            # Two digits of the year: 50 and above are of the last century (X.509).
+            # A year of two digits: from 50 on it is of the last century (X.509).
             digits = ("19" if digits[:2] >= "50" else "20") + digits
         elif self.tag != GENERALIZED_TIME:
-            raise Malformed(f"an element of tag {self.tag:02x} is no time")
+            raise Malformed(f"an element of tag {self.tag:02x} is not a time")
         whole, _, fraction = digits.removesuffix("Z").partition(".")
         plain = digits.isascii() and whole.isdigit() and len(whole) == 14 and (not fraction or fraction.isdigit())
         if not plain or not digits.endswith("Z"):
@@ -137,7 +136,7 @@ class Element:
         try:
             moment = datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         except ValueError as wrong:
-            raise Malformed("a time that no calendar has") from wrong
+            raise Malformed("a time that does not exist") from wrong
         return moment + timedelta(microseconds=int(fraction[:6].ljust(6, "0")))
 
 
@@ -166,11 +165,11 @@ class Fields:
         return element
 
     def maybe(self, tag: int) -> Element | None:
-        """The next element if it has this tag; else it stays."""
+        """The next element, taken only if it has this tag."""
         return self.take() if self.peek() == tag else None
 
     def rest(self) -> list[Element]:
-        """Whatever is left."""
+        """The remaining elements."""
         left, self._at = self._elements[self._at :], len(self._elements)
         return left
 
@@ -193,7 +192,7 @@ def _extent(data: bytes, at: int) -> tuple[int, int]:
     if length & 0x80:
         count = length & 0x7F
         if not 1 <= count <= 4:
-            raise Malformed("a length that DER does not have")
+            raise Malformed("a length that is not DER")
         start += count
         length = int.from_bytes(data[at + 2 : start], "big")
     if start + length > len(data):
@@ -202,9 +201,9 @@ def _extent(data: bytes, at: int) -> tuple[int, int]:
 
 
 def parse(data: bytes) -> Element:
-    """The one element that ``data`` is.
+    """The element that fills ``data``.
 
-    :raises Malformed: when it is none, or something follows it.
+    :raises Malformed: when there is none, or more follows.
     """
     end, start = _extent(data, 0)
     if end != len(data):
@@ -213,9 +212,9 @@ def parse(data: bytes) -> Element:
 
 
 def parse_first(data: bytes) -> Element:
-    """The element that ``data`` begins with; what follows is passed over.
+    """The element at the start of ``data``; the rest is ignored.
 
-    :raises Malformed: when it begins with none.
+    :raises Malformed: when there is none.
     """
     end, start = _extent(data, 0)
     return Element(data[0], data[start:end], data[:end])
@@ -237,7 +236,7 @@ def sequence(*parts: bytes) -> bytes:
 
 
 def set_of(*parts: bytes) -> bytes:
-    """SET OF the parts, sorted as DER wants it."""
+    """SET OF the parts, sorted as DER requires."""
     return element(SET, *sorted(parts))
 
 
@@ -254,7 +253,7 @@ def octets(value: bytes) -> bytes:
 def bits(value: bytes, unused: int = 0) -> bytes:
     """BIT STRING.
 
-    :param unused: how many of the last bits do not count.
+    :param unused: number of unused last bits.
     """
     return element(BIT_STRING, bytes([unused]), value)
 

@@ -1,18 +1,16 @@
-"""DSTU 4145-2002: signing and checking (fiscal-server.md 15.3).
+"""DSTU 4145-2002: signing and verifying (docs/reference/cryptography.md#algorithms).
 
 A private key is a number d, the public key the point Q = -dP. All in bytes is little-endian::
 
     h = the hash as a number, its lowest m bits, 1 in place of 0
     sign    pick e;  r = the lowest L bits of h * x(eP);  s = (e + d r) mod n;  again when e, r or s is 0
-    check   0 < r, s < n  and  r = the lowest L bits of h * x(sP + rQ)
+    verify  0 < r, s < n  and  r = the lowest L bits of h * x(sP + rQ)
     L = bits of n, less one;  the signature is r || s, each in as many bytes as n has
 
-Whoever learns one e, or sees two signatures with the same e, has the key. So e is drawn from key, hash and the
-machine's randomness together: a broken generator of random numbers alone gives nothing away, and neither does a fault
-that shows in repeated signatures of one text.
+One known e, or two signatures with the same e, reveal the key. So e is made of key, hash and the machine's randomness
+together: neither a broken random generator alone nor a fault in repeated signatures of one text reveals it.
 
-The times of plain Python's integers depend on their values; docs/cryptography.md says what follows. Points are
-multiplied by whoever `arithmetic.current` names.
+The times of plain Python's integers depend on their values (docs/reference/cryptography.md#timing).
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from protocols.fiscal.crypto.curves import BLINDING, DSTU_257, Curve, Point
 from protocols.fiscal.crypto.errors import Malformed
 
 Randomness = Callable[[int], bytes]
-"""So many bytes of it."""
+"""Returns as many random bytes as asked for."""
 
 
 def _hash_number(curve: Curve, hash: bytes) -> int:
@@ -56,9 +54,8 @@ class PublicKey:
     def verify(self, hash: bytes, signature: bytes, by: Arithmetic | None = None) -> bool:
         """Whether ``signature`` was made over ``hash`` with the private key to this one.
 
-        :param hash: bytes as the hash function gives them.
         :param signature: r || s.
-        :param by: who multiplies; the machine's choice when absent.
+        :param by: multiplies points; `arithmetic.current` when absent.
         """
         half, odd = divmod(len(signature), 2)
         if odd or not half:
@@ -72,7 +69,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey:
-    """A secret number of a curve; it stands in no log and no traceback.
+    """A secret number of a curve; its ``repr`` does not show it.
 
     :raises Malformed: when the number is not between 1 and n - 1.
     """
@@ -87,11 +84,11 @@ class PrivateKey:
     @classmethod
     def generate(cls, curve: Curve = DSTU_257, random: Randomness = secrets.token_bytes) -> PrivateKey:
         """A new key."""
-        # 16 bytes more than the number needs leave no measurable lean towards small ones.
+        # With 16 bytes more than the number needs, no bias towards small numbers is measurable.
         return cls(curve, int.from_bytes(random(curve.scalar_size + 16), "little") % (curve.n - 1) + 1)
 
     def public(self, random: Randomness = secrets.token_bytes, by: Arithmetic | None = None) -> PublicKey:
-        """The public key; some milliseconds."""
+        """The public key; takes some milliseconds."""
         blind = int.from_bytes(random(BLINDING // 8), "little")
         point = (by or current()).base_multiple(self.curve, self.d, blind)
         if point is None:
@@ -101,8 +98,8 @@ class PrivateKey:
     def sign(self, hash: bytes, random: Randomness = secrets.token_bytes, by: Arithmetic | None = None) -> bytes:
         """The signature r || s over ``hash``.
 
-        :param random: where e comes from, together with key and hash.
-        :param by: who multiplies; the machine's choice when absent.
+        :param random: makes e, together with key and hash.
+        :param by: multiplies points; `arithmetic.current` when absent.
         """
         while True:
             blind = int.from_bytes(random(BLINDING // 8), "little")
@@ -114,11 +111,11 @@ class PrivateKey:
         size = self.curve.scalar_size
         key = self.d.to_bytes(size, "little")
         drawn = hmac.digest(key, b"nonce" + random(64) + hash, hashlib.sha512)
-        # 512 bits for an order of at most 430: too long to lean. The shorter curves have more to spare.
+        # 512 bits for an order of at most 430: no measurable bias.
         return int.from_bytes(drawn, "little") % (self.curve.n - 1) + 1
 
     def sign_with(self, hash: bytes, e: int, blind: int = 0, by: Arithmetic | None = None) -> bytes | None:
-        """The signature with this very ``e``; ``None`` when another one must be taken. Only vectors call it directly.
+        """The signature with this ``e``; ``None`` when another one is needed. Only `sign` and vectors call it.
 
         :param blind: see `Curve.base_multiple`.
         """

@@ -1,4 +1,4 @@
-"""What can be wrong with keys, certificates and signed messages, told as data."""
+"""What can be wrong with keys, certificates and signed messages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ class CryptoError(Exception):
 
 
 class Malformed(CryptoError):
-    """The bytes are not what they should be: cut, damaged, or something else altogether."""
+    """The bytes are cut, damaged or something else."""
 
 
 class Unsupported(CryptoError):
-    """The bytes are well made, of an algorithm or a version that is not ours."""
+    """The bytes are well formed, of an algorithm or version that is not supported."""
 
 
 class WrongPassword(CryptoError):
-    """The key file is whole as far as can be seen; this password does not open it."""
+    """The key file looks whole; this password does not open it."""
 
 
 class NoKey(CryptoError):
-    """The key file opens and holds no key that fits the certificate, or no certificate is there."""
+    """The key file opens, but has no key for the certificate, or there is no certificate."""
 
 
 class SelfTestFailed(CryptoError):
-    """The arithmetic on this machine gives wrong results: nothing may be signed."""
+    """This machine calculates wrongly: nothing may be signed."""

@@ -1,16 +1,14 @@
-"""Fields of 2**m elements, fast in plain integers: polynomials whose coefficients stand far apart.
+"""Fields of 2**m elements, fast in plain integers: polynomials with spaced coefficients.
 
-An element is a polynomial over bits. Adding is XOR, and multiplying is a product without carries, which no integer
-of Python offers. So each coefficient gets a place of its own of w bits, with ``2**w > m``::
+An element is a polynomial over bits. Addition is XOR, multiplication a product without carries, which Python's
+integers lack. So each coefficient gets w bits of its own, with ``2**w > m``::
 
     x**2 + x + 1, w = 9      000000001 000000001 000000001        "wide"
                              1 1 1                                 "narrow": the usual form, as in certificates
 
-The ordinary product of two wide numbers then has in each place the count of pairs that meet there, at most m, so no
-place runs over into the next; the lowest bit of each place is the coefficient. One multiplication and one mask take
-the place of hundreds of shifts: 5 microseconds instead of 29 for m = 257.
-
-Wide numbers stay wide over a whole calculation; they are narrowed at its end.
+In the ordinary product of two wide numbers each place counts the pairs that meet there, at most m, so no place
+overflows into the next; its lowest bit is the coefficient. One multiplication and one mask replace hundreds of
+shifts: 5 microseconds instead of 29 for m = 257. Numbers stay wide during a calculation and are narrowed at its end.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from functools import cached_property
 class Field:
     """The field of polynomials modulo ``x**m + x**k + … + 1``.
 
-    All elements that its methods take and give are wide and reduced, but for `widen` and `narrow` themselves.
+    All its methods take and return wide, reduced elements, except `widen` and `narrow`.
 
     :param m: degree, :param ks: the exponents between m and 0.
     """
@@ -73,7 +71,7 @@ class Field:
         return self._reduce(a * a & self._places)
 
     def inverse(self, a: int) -> int:
-        """What gives one when multiplied with ``a``, by Euclid's algorithm on narrow numbers.
+        """The inverse of ``a``, by Euclid's algorithm on narrow numbers.
 
         :raises ZeroDivisionError: when ``a`` is zero.
         """
@@ -90,7 +88,7 @@ class Field:
         return self.widen(g)
 
     def inverses(self, elements: Sequence[int]) -> list[int]:
-        """The inverse of each, at the price of one and three multiplications for each (Montgomery's trick).
+        """The inverse of each, by one inversion and three multiplications for each (Montgomery's trick).
 
         :raises ZeroDivisionError: when one is zero.
         """
@@ -106,7 +104,7 @@ class Field:
         return made[::-1]
 
     def root(self, a: int) -> int:
-        """The square root: every element has one."""
+        """The square root; every element has one."""
         for _ in range(self.m - 1):
             a = self.square(a)
         return a

@@ -1,13 +1,12 @@
-"""GOST 28147-89: the block cipher under the hash and the key files (fiscal-server.md 15.3, 15.5).
+"""GOST 28147-89: the block cipher of the hash and of key files (docs/reference/cryptography.md#algorithms).
 
 A block is 8 bytes, two little-endian words; a key is 32 bytes, eight little-endian words. One round::
 
-    n2 ^= rotate_left_11(S(n1 + k mod 2**32)), then the words change places
+    n2 ^= rotate_left_11(S(n1 + k mod 2**32)), then the words are swapped
 
-``S`` replaces each of the eight nibbles by a row of the S-box, the first row the lowest nibble. 32 rounds encrypt,
-with the key words 0 to 7 three times and then 7 to 0. In Ukraine the S-box is DKE-1 unless a file brings its own.
-
-The S-box and the rotation are one look-up: tables by 12, 12 and 8 bits of the sum, so a round costs three of them.
+``S`` replaces each of the eight nibbles by a row of the S-box, the lowest nibble by the first row. 32 rounds encrypt,
+with the key words 0 to 7 three times and then 7 to 0. S-box and rotation are one look-up: tables by 12, 12 and 8 bits
+of the sum, three look-ups a round.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ KEY = 32
 _WORD = 0xFFFFFFFF
 
 Tables = tuple[list[int], list[int], list[int]]
-"""By the low 12, the next 12 and the top 8 bits (with a carry: 9) of a sum: the nibbles replaced and rotated."""
+"""Replaced and rotated nibbles by the low 12, the next 12 and the top 8 bits (with a carry: 9) of a sum."""
 
 Pairs = tuple[tuple[int, int], ...]
 """Key words in the order of the rounds, two rounds a pair."""
@@ -48,7 +47,7 @@ class SBox:
 
     @cached_property
     def tables(self) -> Tables:
-        """The look-ups; made at first use, some milliseconds."""
+        """The look-up tables, made at first use in some milliseconds."""
         nibbles = [half for byte in self.packed for half in (byte >> 4, byte & 15)]
         rows = [nibbles[at : at + 16] for at in range(0, 128, 16)]
 
@@ -56,7 +55,6 @@ class SBox:
             made = [0]
             for row in range(first, first + count):
                 shift = 4 * row
-                # The row of the higher nibble varies slowest: the table is indexed by the nibbles together.
                 made = [low | rows[row][high] << shift for high in range(16) for low in made]
             return [(value << 11 | value >> 21) & _WORD for value in made]
 
@@ -69,11 +67,11 @@ DKE1 = SBox(
         "f8e9720dc615b43a28975f0bc1dea36438b564ea2c179fd0123e6db8fac57904"
     )
 )
-"""The S-box number 1 of Ukraine, which is the default everywhere (fiscal-server.md 15.2)."""
+"""The S-box number 1 of Ukraine, the default everywhere (docs/reference/cryptography.md#algorithms)."""
 
 
 def pairs_of(words: Iterable[int]) -> Pairs:
-    """The order of rounds that encrypts."""
+    """The order of key words for encryption."""
     k0, k1, k2, k3, k4, k5, k6, k7 = words
     up = ((k0, k1), (k2, k3), (k4, k5), (k6, k7))
     return up + up + up + ((k7, k6), (k5, k4), (k3, k2), (k1, k0))
@@ -95,7 +93,7 @@ Words = tuple[int, int, int, int, int, int, int, int]
 
 
 def all_rounds(tables: Tables, key: Words, n1: int, n2: int) -> tuple[int, int]:
-    """Both words after the 32 rounds that encrypt: `rounds` written out, for the hash, whose keys live once."""
+    """Both words after the 32 rounds that encrypt: `rounds` unrolled for the hash, which uses each key once."""
     low, middle, top = tables
     k0, k1, k2, k3, k4, k5, k6, k7 = key
     for _ in (1, 2, 3):
@@ -147,7 +145,7 @@ class Gost28147:
         self._tables = sbox.tables
         words = struct.unpack("<8I", key)
         self._encrypt = pairs_of(words)
-        # Decryption turns the order of all 32 rounds round.
+        # Decryption reverses the order of all 32 rounds.
         self._decrypt = tuple((b, a) for a, b in reversed(self._encrypt))
         self._mac = self._encrypt[:8]
 
@@ -157,7 +155,7 @@ class Gost28147:
 
     def _ecb(self, pairs: Pairs, data: bytes) -> bytes:
         if len(data) % BLOCK:
-            raise Malformed(f"{len(data)} bytes are no whole number of blocks")
+            raise Malformed(f"{len(data)} bytes are not a whole number of blocks")
         made = bytearray()
         for n1, n2 in struct.iter_unpack("<2I", data):
             made += struct.pack("<2I", *self._block(pairs, n1, n2))
@@ -166,12 +164,12 @@ class Gost28147:
     def encrypt_ecb(self, data: bytes) -> bytes:
         """Each block on its own.
 
-        :raises Malformed: when ``data`` is no whole number of blocks.
+        :raises Malformed: when ``data`` is not a whole number of blocks.
         """
         return self._ecb(self._encrypt, data)
 
     def decrypt_ecb(self, data: bytes) -> bytes:
-        """The reverse of `encrypt_ecb`, with its errors."""
+        """The reverse of `encrypt_ecb`; raises the same."""
         return self._ecb(self._decrypt, data)
 
     def _gamma(self, iv: bytes) -> bytes:
@@ -189,7 +187,7 @@ class Gost28147:
         return bytes(made)
 
     def encrypt_cfb(self, iv: bytes, data: bytes) -> bytes:
-        """Cipher feedback: each block is masked with the encrypted cipher text before it; any length of ``data``.
+        """Cipher feedback: each block is XORed with the encrypted block of cipher text before it; any length.
 
         :param iv: 8 bytes.
         :raises Malformed: when ``iv`` has another length.
@@ -197,11 +195,11 @@ class Gost28147:
         return self._cfb(iv, data, decrypt=False)
 
     def decrypt_cfb(self, iv: bytes, data: bytes) -> bytes:
-        """The reverse of `encrypt_cfb`, with its errors."""
+        """The reverse of `encrypt_cfb`; raises the same."""
         return self._cfb(iv, data, decrypt=True)
 
     def mac(self, data: bytes) -> bytes:
-        """The 4 bytes that guard ``data``: 16 rounds a block, chained; the last block is filled with zeros."""
+        """The check value of ``data``, 4 bytes: 16 rounds a block, chained; the last block is padded with zeros."""
         n1 = n2 = 0
         data += bytes(-len(data) % BLOCK)
         for a, b in struct.iter_unpack("<2I", data):

@@ -1,4 +1,4 @@
-"""GOST 34.311-95: the hash of 32 bytes in every signature of the tax service (fiscal-server.md 15.2, 15.3).
+"""GOST 34.311-95: the hash, 32 bytes, in every signature (docs/reference/cryptography.md#algorithms).
 
 Blocks of 32 bytes, as little-endian numbers; the start vector is zero. One step mixes a block M into the state H::
 
@@ -7,10 +7,10 @@ Blocks of 32 bytes, as little-endian numbers; the start vector is zero. One step
     H  = psi**61(H ^ psi(M ^ psi**12(S)))
 
 ``psi`` shifts the sixteen 16-bit words down by one and puts the XOR of words 1, 2, 3, 4, 13 and 16 on top. It is
-linear, so the last line is one sum over words: ``psi**61(H) ^ psi**62(M) ^ psi**74(S)``. A word times a number with a
-single bit in some of its 16-bit places is that word copied to those places, so each power is 16 multiplications.
+linear, so the last line is one sum over words: ``psi**61(H) ^ psi**62(M) ^ psi**74(S)``. Multiplying a word by a
+number with single bits in some 16-bit places copies it to those places, so each power is 16 multiplications.
 
-At the end come the length in bits and the sum of all blocks, each as a block.
+The last two blocks are the length in bits and the sum of all blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _psi(value: int) -> int:
 
 
 def _copies(power: int) -> list[int]:
-    """For each word the number that, times the word, is what ``psi**power`` makes of it."""
+    """For each word the number that, times the word, gives ``psi**power`` of it."""
     made = []
     for word in range(16):
         value = 1 << 16 * word
@@ -78,10 +78,7 @@ def _step(state: int, block: int, sbox: SBox) -> int:
 
 
 class Gost34311:
-    """A hash that is fed piece by piece.
-
-    :param sbox: DKE-1 unless a certificate says otherwise.
-    """
+    """A hash of data that comes in pieces."""
 
     def __init__(self, data: bytes = b"", sbox: SBox = DKE1) -> None:
         self._sbox = sbox
@@ -90,13 +87,13 @@ class Gost34311:
         self.update(data)
 
     def copy(self) -> Gost34311:
-        """A second hash that goes on from here by itself."""
+        """An independent copy of the current state."""
         other = Gost34311(sbox=self._sbox)
         other._state, other._sum, other._length, other._rest = self._state, self._sum, self._length, self._rest
         return other
 
     def update(self, data: bytes) -> None:
-        """Take more bytes in."""
+        """Add bytes."""
         data = self._rest + data
         whole = len(data) - len(data) % SIZE
         for at in range(0, whole, SIZE):
@@ -110,7 +107,7 @@ class Gost34311:
         self._sum = self._sum + value & _WHOLE
 
     def digest(self) -> bytes:
-        """The hash of all that was taken in, 32 bytes; may be asked for in between."""
+        """The hash of all bytes so far, 32 bytes; more may follow."""
         last = self.copy()
         length = last._length + 8 * len(last._rest)
         if last._rest:
@@ -120,12 +117,12 @@ class Gost34311:
 
 
 HEAD = 6 * SIZE
-"""Bytes with which receipts begin alike: the XML declaration, the schema, the kind of document."""
+"""Bytes that start all receipts of one kind: XML declaration, schema, kind of document."""
 
 
 @lru_cache(maxsize=16)
-def _begun(head: bytes, sbox: SBox) -> Gost34311:
-    """The hash of a beginning; the next text that begins so goes on from there."""
+def _started(head: bytes, sbox: SBox) -> Gost34311:
+    """The hash of a common start, for all texts that have it."""
     return Gost34311(head, sbox)
 
 
@@ -133,6 +130,6 @@ def digest(data: bytes, sbox: SBox = DKE1) -> bytes:
     """The hash of ``data``, 32 bytes."""
     if len(data) <= HEAD:
         return Gost34311(data, sbox).digest()
-    hash = _begun(data[:HEAD], sbox).copy()
+    hash = _started(data[:HEAD], sbox).copy()
     hash.update(data[HEAD:])
     return hash.digest()

@@ -1,12 +1,12 @@
-"""Key-6.dat and its kin: the key file of IIT's programs (fiscal-server.md 15.5).
+"""Key-6.dat and similar: the key file of IIT's programs (docs/reference/cryptography.md#key-files).
 
 ::
 
     SEQUENCE { SEQUENCE { OID 1.3.6.1.4.1.19398.1.1.1.2, SEQUENCE { OCTETS mac(4), OCTETS pad } }, OCTETS data }
 
-``data || pad`` is GOST 28147 in ECB; the first bytes of it, as many as data has, are a PKCS#8 key. The MAC, of the
-same key, is over the plain PKCS#8. Where it is wrong, what came out tells a wrong password from a damaged file.
-Certificates are kept elsewhere.
+``data || pad`` is GOST 28147 in ECB; its first bytes, as many as data has, are a PKCS#8 key. The MAC under the same
+key covers the plain PKCS#8. Where it is wrong, the decrypted bytes distinguish a wrong password from a damaged file.
+The file has no certificates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import iit_key, spellings
 
 ROUNDS = 10_000
-"""Hashes of the password; the format has no place to say another number."""
+"""Hashes of the password; the format has no field for another number."""
 
 
 def open_iit(parameters: Element, data: bytes, password: str, rounds: int = ROUNDS) -> bytes:
@@ -35,7 +35,7 @@ def open_iit(parameters: Element, data: bytes, password: str, rounds: int = ROUN
     mac = fields.take().octets()
     pad = fields.take().octets() if fields.peek() == der.OCTET_STRING else b""
     if len(mac) != 4 or len(pad) >= BLOCK or not data or (len(data) + len(pad)) % BLOCK:
-        raise Malformed("a key file of IIT has the wrong lengths")
+        raise Malformed("a key file of IIT has wrong lengths")
     looked_right = False
     for spelling in spellings(password):
         cipher = Gost28147(iit_key(spelling, rounds))

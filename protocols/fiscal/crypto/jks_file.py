@@ -1,4 +1,4 @@
-"""``.jks``: the Java key store, as PrivatBank hands keys out (fiscal-server.md 15.5).
+"""``.jks``: the Java key store, as PrivatBank issues keys (docs/reference/cryptography.md#key-files).
 
 All numbers big-endian; a text is two bytes of length and UTF-8::
 
@@ -54,10 +54,10 @@ class _Cursor:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What stands under one name of a key store.
+class StoreEntry:
+    """One entry of a key store.
 
-    :param protected: an encrypted key, empty when the entry has certificates alone.
+    :param protected: an encrypted key, empty for an entry of certificates alone.
     """
 
     alias: str
@@ -65,14 +65,14 @@ class Entry:
     certificates: tuple[bytes, ...] = field(repr=False)
 
 
-def read_entries(data: bytes) -> list[Entry]:
-    """The entries, still protected; the last 20 bytes are not looked at.
+def read_entries(data: bytes) -> list[StoreEntry]:
+    """The entries, still protected; the last 20 bytes are not checked.
 
-    :raises Malformed: when the bytes are no key store.
+    :raises Malformed: when the bytes are not a key store.
     """
     cursor = _Cursor(data)
     if cursor.take(4) != MAGIC:
-        raise Malformed("this is no Java key store")
+        raise Malformed("this is not a Java key store")
     version = cursor.number()
     if version not in (1, 2):
         raise Unsupported(f"a Java key store of version {version}")
@@ -88,9 +88,9 @@ def read_entries(data: bytes) -> list[Entry]:
         cursor.take(8)
         if tag == 1:
             protected = cursor.block()
-            entries.append(Entry(alias, protected, tuple([certificate() for _ in range(cursor.number())])))
+            entries.append(StoreEntry(alias, protected, tuple([certificate() for _ in range(cursor.number())])))
         elif tag == 2:
-            entries.append(Entry(alias, b"", (certificate(),)))
+            entries.append(StoreEntry(alias, b"", (certificate(),)))
         else:
             raise Malformed(f"a key store entry of kind {tag}")
     if len(data) - cursor.at != _SHA1:
@@ -142,9 +142,9 @@ def open_jks(data: bytes, password: str) -> tuple[list[bytes], list[Certificate]
     if not whole and not keys:
         raise WrongPassword("the password does not open the key store")
     if whole and any(key is None for _, key in plain):
-        raise WrongPassword("the password opens the key store and not the key in it: it has one of its own")
+        raise WrongPassword("the password opens the key store, but its key has another one")
     if not whole:
-        raise Malformed("the key store is damaged, or the password is the key's and not the store's")
+        raise Malformed("the key store is damaged, or the password belongs to the key and not to the store")
     return keys, [read_certificate(raw) for entry in entries for raw in entry.certificates]
 
 

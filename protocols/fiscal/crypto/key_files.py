@@ -1,6 +1,6 @@
-"""Opening a key file of any kind that shops are given (fiscal-server.md 15.5).
+"""Opens a key file of any kind (docs/reference/cryptography.md#key-files).
 
-The kind is told from the first bytes, not from the name: providers rename them freely.
+The first bytes decide the kind, not the name: providers rename files freely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class KeyFile:
     """An opened key file; the keys are secret.
 
     :param keys: in the order of the file; IIT's files have a second one that does not sign.
-    :param certificates: those in the file, often none.
     """
 
     kind: Kind
@@ -41,18 +40,18 @@ class KeyFile:
 
 
 def open_key_file(data: bytes, password: str) -> KeyFile:
-    """The keys and certificates of a key file; takes seconds, as its makers meant it.
+    """The keys and certificates of a key file; takes seconds.
 
     :raises WrongPassword: when the file is whole and the password does not open it.
-    :raises Malformed: when it is damaged or no key file at all.
-    :raises Unsupported: when it is a key file that we cannot read.
+    :raises Malformed: when it is damaged or not a key file.
+    :raises Unsupported: when it is a key file of another kind.
     """
     if data.startswith(MAGIC):
         found, certificates = open_jks(data, password)
         return KeyFile(Kind.JKS, _keys(found), tuple(certificates))
     if data.startswith(JCEKS_MAGIC):
         raise Unsupported("a Java key store of the kind JCEKS")
-    # Files copied from tokens may be longer than what is in them, so what follows is passed over.
+    # Files copied from tokens may be longer than their content.
     outer = der.parse_first(unwrap_pem(data)[0])
     fields = outer.fields(der.SEQUENCE)
     if fields.peek() == der.INTEGER:
@@ -80,12 +79,12 @@ def _pkcs12(data: bytes, password: str) -> KeyFile:
     try:
         keys = _keys(found.keys)
     except Unsupported as named:
-        # A changed byte may look like another algorithm.
+        # A damaged byte may look like another algorithm.
         if mac_fits(data, password) is False:
             raise damaged from named
         raise
     points = {certificate.public_key for certificate in found.certificates}
-    # Where a certificate shows that the key is whole, nothing hangs on the MAC, and its second and a half is spared.
+    # A certificate that fits proves the key whole and saves the MAC's 1.5 seconds.
     if not any(key.public() in points for key in keys) and mac_fits(data, password) is False:
         raise damaged
     return KeyFile(Kind.PKCS12, keys, tuple(found.certificates))

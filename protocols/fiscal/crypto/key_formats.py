@@ -1,13 +1,13 @@
-"""How keys of DSTU 4145 are written: parameters, public keys, private keys (fiscal-server.md 15.2, 15.5).
+"""The form of DSTU 4145 keys: parameters, public and private keys (docs/reference/cryptography.md#key-formats).
 
-Parameters are the object identifier of a named curve, or the curve written out, and after either an S-box::
+Parameters are the object identifier of a named curve, or the curve written out, with an optional S-box after either::
 
     SEQUENCE { OID 1.2.804.2.1.1.1.1.3.1.1.2.6 }                          or
     SEQUENCE { SEQUENCE { SEQUENCE { m, k | SEQUENCE { k1, k2, k3 } }, A, OCTETS B, n, OCTETS P }, OCTETS S-box }
 
 B and the compressed P are little-endian. The public key is an OCTET STRING with the compressed point, inside a BIT
-STRING. The private key is the usual PKCS#8 around the little-endian number; IIT's files hang a second key, for
-agreeing on secrets, into its attributes.
+STRING. The private key is PKCS#8 around the little-endian number; IIT's files have a second key, for key agreement,
+in its attributes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocols.fiscal.crypto.gost34311 import digest
 
 
 def _explicit_curve(element: Element, turned: bool) -> Curve:
-    """A curve written out. ``turned``: IIT writes the bytes of a second key's curve the other way round."""
+    """A curve written out. ``turned``: IIT reverses the bytes of a second key's curve."""
     fields = element.fields(der.SEQUENCE)
     fields.maybe(der.context(0))
     binary = fields.take().fields(der.SEQUENCE)
@@ -47,7 +47,7 @@ def _read_curve(parameters: Element, turned: bool = False) -> Curve:
         curve = _explicit_curve(fields.take(), turned)
     sbox = fields.maybe(der.OCTET_STRING)
     if sbox is not None and sbox.content != DKE1.packed:
-        raise Unsupported("the key wants an S-box other than DKE-1")
+        raise Unsupported("the key uses an S-box other than DKE-1")
     return curve
 
 
@@ -62,7 +62,7 @@ def _algorithm_curve(algorithm: Element) -> Curve:
 def read_public_key(info: Element) -> PublicKey:
     """The key of a SubjectPublicKeyInfo.
 
-    :raises Malformed: when it is none, or its point lies beside the curve.
+    :raises Malformed: when it is not one, or its point is not on the curve.
     :raises Unsupported: when it is of another algorithm.
     """
     fields = info.fields(der.SEQUENCE)
@@ -103,14 +103,14 @@ def write_public_key(key: PublicKey) -> bytes:
 
 
 def key_identifier(key: PublicKey) -> bytes:
-    """What providers and the tax service name the key by: the hash of its OCTET STRING, 32 bytes."""
+    """The identifier by which providers and the tax service name a key: the hash of its OCTET STRING, 32 bytes."""
     return digest(der.octets(key.packed))
 
 
 def read_private_keys(data: bytes) -> list[PrivateKey]:
-    """The key of a PKCS#8 PrivateKeyInfo, and IIT's second one when there is one.
+    """The key of a PKCS#8 PrivateKeyInfo, and IIT's second one, if any.
 
-    :raises Malformed: when it is none.
+    :raises Malformed: when it is not one.
     :raises Unsupported: when the first key is of another algorithm.
     """
     fields = der.parse_first(data).fields(der.SEQUENCE)
@@ -122,7 +122,7 @@ def read_private_keys(data: bytes) -> list[PrivateKey]:
 
 
 def _second_keys(attributes: Element) -> list[PrivateKey]:
-    """IIT's second key, in a list of none or one. It never signs, so where it cannot be read it is passed over."""
+    """IIT's second key, if any. It never signs, so one that cannot be read is ignored."""
     try:
         found = {}
         for attribute in attributes.children():
@@ -140,11 +140,11 @@ def _second_keys(attributes: Element) -> list[PrivateKey]:
 
 
 _MARKS = (der.oid(oids.DSTU_4145_LE)[2:], der.oid(oids.CERTIFICATE_BAG)[2:], DKE1.packed[16:48])
-"""What stands somewhere in every key or row of certificates, and by chance nowhere."""
+"""Bytes that every key or row of certificates contains, and random bytes do not."""
 
 
 def shows_a_key(plain: bytes) -> bool:
-    """Whether decrypted bytes, however damaged, were decrypted with the right password."""
+    """Whether decrypted bytes, even if damaged, show that the password was right."""
     return any(mark in plain for mark in _MARKS)
 
 

@@ -1,12 +1,10 @@
-"""Points of the named curves multiplied by the machine's own OpenSSL, where it can (fiscal-server.md 15.4, 18).
+"""Multiplies points of the named curves by the machine's own OpenSSL (docs/reference/cryptography.md#openssl).
 
-libcrypto knows curves over 2**m under the name GF2m. Whoever builds it may leave them out, and may break them, so the
-library is looked for, asked what it has, and its answers are compared with known ones before anybody relies on them
-(`protocols.fiscal.crypto.arithmetic`). Without it plain Python does the same.
+libcrypto has curves over 2**m under the name GF2m. Builds may lack them or break them, so its results are compared
+with known answers before use (`protocols.fiscal.crypto.self_test`). Without it plain Python does the same.
 
-A curve is told to the library as it stands in `curves`: polynomial, A, B, base point, order, cofactor. With order and
-cofactor known it multiplies by a ladder that takes the same steps for every scalar; the lock of the interpreter is
-free meanwhile.
+The library gets a curve as it is in `curves`: polynomial, A, B, base point, order, cofactor. With order and cofactor
+it multiplies by a ladder that takes the same steps for every scalar, and without the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -40,14 +38,13 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "EC_POINT_is_at_infinity": (_INT, (_P, _P)),
     "EC_POINT_mul": (_INT, (_P, _P, _P, _P, _P, _P)),
 }
-"""What is used of the library: result and arguments. A build without curves over 2**m lacks some of these names."""
+"""The functions used: result and arguments. A build without curves over 2**m lacks some of them."""
 
 
 def names(platform: str = sys.platform) -> tuple[str, ...]:
-    """What the library may be called here, the newest first.
+    """Possible names of the library, the newest first.
 
-    Exact versions only: asking a Mac for a nameless one ends the process, and the search of `ctypes.util` starts
-    compilers on the way.
+    Exact versions only: loading one without version ends the process on a Mac, and `ctypes.util` starts compilers.
     """
     if platform == "win32":
         return "libcrypto-3.dll", "libcrypto-3-x64.dll", "libcrypto-1_1.dll", "libcrypto-1_1-x64.dll"
@@ -58,9 +55,9 @@ def names(platform: str = sys.platform) -> tuple[str, ...]:
 
 
 def load(candidates: Sequence[str] | None = None, opened: Callable[[str], Any] = ctypes.CDLL) -> Libcrypto:
-    """The machine's library, the first that is there.
+    """The machine's library, the first that is found.
 
-    :raises SelfTestFailed: when there is none, or none with curves over 2**m; the text says what was found.
+    :raises SelfTestFailed: when there is none, or none with curves over 2**m; the text says which.
     """
     found = "no libcrypto was found"
     for name in names() if candidates is None else candidates:
@@ -91,13 +88,13 @@ class Libcrypto:
         self._groups: dict[Curve, tuple[int, int]] = {}
 
     def serves(self, curve: Curve) -> bool:
-        """Whether ``curve`` is one that is told to the library: the named ones, with their own base points."""
+        """Whether the library multiplies on ``curve``: only on named curves with their own base points."""
         return curve in NAMED
 
     def combine(self, curve: Curve, s: int, r: int = 0, point: Point | None = None) -> Point | None:
         """``s * P + r * point``; ``None`` for the neutral element. Without ``point`` ``s * P`` alone, for secret s.
 
-        :raises SelfTestFailed: when the library refuses, or the result is no point of the curve.
+        :raises SelfTestFailed: when the library fails, or the result is not on the curve.
         """
         group, _ = self._group(curve)
         with ExitStack() as held:
@@ -113,13 +110,13 @@ class Libcrypto:
             x, y = (self._made("BN_new", "BN_clear_free", held) for _ in "xy")
             self._do("EC_POINT_get_affine_coordinates", group, result, x, y, context)
             made = self._value(x, curve.size), self._value(y, curve.size)
-        # A fault of the machine in the middle of a multiplication leads off the curve, and from there to the key.
+        # A machine fault during a multiplication gives a point off the curve, which could reveal the key.
         if not curve.contains(made):
             raise SelfTestFailed(f"{self.name} left the curve of m = {curve.m}")
         return made
 
     def _group(self, curve: Curve) -> tuple[int, int]:
-        """The library's idea of ``curve`` with its base point; made once and kept."""
+        """The library's form of ``curve`` with its base point; made once."""
         known = self._groups.get(curve)
         if known is not None:
             return known
@@ -131,7 +128,7 @@ class Libcrypto:
             order, cofactor = self._number(curve.n, size, held), self._number(curve.cofactor, 1, held)
             self._do("EC_GROUP_set_generator", group, base, order, cofactor)
             lost.pop_all()
-        # Two threads may both have made one; either is right, and the other is forgotten.
+        # Two threads may both have made one; either is right.
         return self._groups.setdefault(curve, (group, base))
 
     def _point(self, group: int, curve: Curve, point: Point, held: ExitStack) -> int:
@@ -152,7 +149,7 @@ class Libcrypto:
         return int.from_bytes(room.raw, "little")
 
     def _made(self, maker: str, freed_by: str, held: ExitStack, *arguments: Any) -> int:
-        """Something of the library's, that ``held`` gives back."""
+        """An object of the library, freed by ``held``."""
         made: int | None = self._call[maker](*arguments)
         if not made:
             raise SelfTestFailed(f"{self.name} refuses {maker}")

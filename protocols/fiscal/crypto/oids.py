@@ -1,4 +1,4 @@
-"""Object identifiers that keys, certificates and messages of Ukraine carry (fiscal-server.md 15.2, 15.5)."""
+"""Object identifiers of Ukrainian keys, certificates and messages (docs/reference/cryptography.md#key-formats)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DSTU_7564_256, DSTU_7624_256_CBC, HMAC_DSTU_7564_256 = (
     "1.2.804.2.1.1.1.1.1.3.5.2",
     "1.2.804.2.1.1.1.1.2.2.4",
 )
-"""Kupyna and Kalyna, the newer hash and cipher: named in errors, not spoken."""
+"""Kupyna and Kalyna, the newer hash and cipher: named in errors, not supported."""
 
 DATA, SIGNED_DATA, ENCRYPTED_DATA = "1.2.840.113549.1.7.1", "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.6"
 CONTENT_TYPE, MESSAGE_DIGEST, SIGNING_TIME = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4", "1.2.840.113549.1.9.5"
@@ -63,7 +63,7 @@ NAMES = {
     "1.2.840.10045.4.3.2": "ECDSA with SHA-256",
     "2.16.840.1.101.3.4.2.1": "SHA-256",
 }
-"""Words for people who read an error."""
+"""Names for error texts."""
 
 
 def name_of(oid: str) -> str:

@@ -1,6 +1,6 @@
-"""From a password to a key: three ways, all slow on purpose (fiscal-server.md 15.5).
+"""Three ways from a password to a key, all slow on purpose (docs/reference/cryptography.md#key-files).
 
-All run for seconds in plain Python, whatever the password: the caller runs them in a thread, once for each key file.
+They run for seconds in plain Python: the caller runs them in a thread, once for each key file.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from protocols.fiscal.crypto.errors import Malformed, Unsupported
 from protocols.fiscal.crypto.gost34311 import SIZE, Gost34311, digest
 
 MOST_ROUNDS = 200_000
-"""More rounds than any key file has; a file that asks for more is a trap for the machine that reads it."""
+"""No real key file has more; a file that asks for more would block the machine that reads it."""
 
 
 def spellings(password: str) -> list[bytes]:
-    """The bytes that a typed password may have been when the file was made: UTF-8, or Windows-1251 of old programs.
+    """The bytes of a typed password: UTF-8, or Windows-1251 as old programs used.
 
     Empty when no encoding has all its characters.
     """
@@ -27,9 +27,9 @@ def spellings(password: str) -> list[bytes]:
 
 
 def check_rounds(rounds: int) -> None:
-    """Stop before the work.
+    """Check a number of rounds before the work.
 
-    :raises Malformed: for no round at all.
+    :raises Malformed: for less than one.
     :raises Unsupported: for too many.
     """
     if rounds < 1:
@@ -55,7 +55,7 @@ class Hmac:
         self._outer = Gost34311(bytes(byte ^ 0x5C for byte in key))
 
     def digest(self, data: bytes) -> bytes:
-        """The 32 bytes that guard ``data``."""
+        """The check value of ``data``, 32 bytes."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(data)
         outer.update(inner.digest())
@@ -76,7 +76,7 @@ def pbkdf2(password: bytes, salt: bytes, rounds: int) -> bytes:
 def pkcs12_mac_key(password: str, salt: bytes, rounds: int, block: int = SIZE) -> bytes:
     """The key of a PKCS#12 file's MAC, 32 bytes (RFC 7292 appendix B, purpose 3).
 
-    :param block: bytes that the rule calls v, the block of the hash.
+    :param block: block size of the hash, in the rule ``v``.
     """
 
     def filled(data: bytes) -> bytes:

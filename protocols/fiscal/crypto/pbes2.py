@@ -1,4 +1,4 @@
-"""Keys encrypted as in PKCS#5, with Ukrainian algorithms (fiscal-server.md 15.5).
+"""Keys encrypted as in PKCS#5, with Ukrainian algorithms (docs/reference/cryptography.md#key-files).
 
 ::
 
@@ -6,7 +6,7 @@
         SEQUENCE { OID PBKDF2, SEQUENCE { OCTETS salt, rounds, SEQUENCE { OID HMAC-GOST 34.311 } } },
         SEQUENCE { OID GOST 28147 CFB, SEQUENCE { OCTETS start vector(8), OCTETS S-box(64) } } } }, OCTETS data }
 
-There is no check value: a wrong password shows in what comes out.
+There is no check value: only the decrypted bytes show a wrong password.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from protocols.fiscal.crypto.gost28147 import DKE1, Gost28147, SBox
 from protocols.fiscal.crypto.passwords import check_rounds, pbkdf2, spellings
 
 ROUNDS = 10_000
-"""What files in use have."""
+"""As in files in use."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How something was encrypted."""
+    """Parameters of an encryption."""
 
     salt: bytes
     rounds: int
@@ -38,8 +38,8 @@ class Scheme:
     def read(cls, parameters: Element) -> Scheme:
         """The parameters of PBES2.
 
-        :raises Malformed: when they are none.
-        :raises Unsupported: when the algorithms are others, as Kupyna and Kalyna of newer files.
+        :raises Malformed: when they cannot be read.
+        :raises Unsupported: for other algorithms, such as Kupyna and Kalyna in newer files.
         """
         fields = parameters.fields(der.SEQUENCE)
         derivation, cipher = fields.take().fields(der.SEQUENCE), fields.take().fields(der.SEQUENCE)
@@ -74,7 +74,7 @@ class Scheme:
         )
 
     def decrypt(self, data: bytes, password: bytes) -> bytes:
-        """What ``data`` was, if the password is right."""
+        """The plain form of ``data``, if the password is right."""
         return Gost28147(pbkdf2(password, self.salt, self.rounds), self.sbox).decrypt_cfb(self.start, data)
 
     def encrypt(self, data: bytes, password: bytes) -> bytes:
@@ -83,8 +83,7 @@ class Scheme:
 
 
 def candidates(parameters: Element, data: bytes, password: str) -> Iterator[bytes]:
-    """What may have been encrypted, by each spelling of the password: at most one of them makes sense. Each takes
-    seconds, so stop at the first that does.
+    """The decrypted bytes for each spelling of the password. Each takes seconds, so stop at the first valid one.
 
     :raises Malformed: and :raises Unsupported: as `Scheme.read`.
     """
@@ -96,7 +95,7 @@ def candidates(parameters: Element, data: bytes, password: str) -> Iterator[byte
 
 
 def is_whole(plain: bytes) -> bool:
-    """Whether it is one sequence and nothing else, as a rightly decrypted key or bag is."""
+    """Whether it is exactly one sequence, as a correctly decrypted key or bag is."""
     try:
         return der.parse(plain).tag == der.SEQUENCE
     except Malformed:

@@ -1,4 +1,4 @@
-"""``.pfx`` and ``.p12``: keys and certificates in one file, the Ukrainian way (RFC 7292; fiscal-server.md 15.5).
+"""``.pfx`` and ``.p12``: keys and certificates in one file, the Ukrainian way (RFC 7292).
 
 ::
 
@@ -6,7 +6,7 @@
         MAC { { hash algorithm, OCTETS }, OCTETS salt, rounds } }
 
 Each SafeContents is a row of bags: encrypted keys, keys, certificates. The MAC is HMAC over all of them with a key of
-the password; it tells a wrong password from a damaged file where its algorithm is GOST 34.311.
+the password. With GOST 34.311 it distinguishes a wrong password from a damaged file.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import Hmac, check_rounds, pkcs12_mac_key
 
 BLOCKS = (32, 64)
-"""Both sizes that makers take for the block of GOST 34.311 in the key of the MAC; the second one is the usual 64."""
+"""The sizes that programs use as the block of GOST 34.311 for the key of the MAC."""
 
 
 @dataclass
 class Contents:
     """What was found in a file, before its keys are read.
 
-    :param keys: PKCS#8, :param opened: whether anything that came out shows the right password, :param closed:
-        whether anything did not come out whole.
+    :param keys: PKCS#8, :param opened: whether some decrypted part shows the right password, :param closed: whether
+        some part did not decrypt.
     """
 
     keys: list[bytes] = field(default_factory=list, repr=False)
@@ -42,7 +42,7 @@ class Contents:
 
 
 def open_pkcs12(fields: Fields, password: str) -> Contents:
-    """Keys and certificates of a PFX whose version was taken already.
+    """Keys and certificates of a PFX whose version is already read.
 
     :raises Malformed: when the file is damaged.
     :raises WrongPassword: when the password does not open it.
@@ -63,9 +63,9 @@ def open_pkcs12(fields: Fields, password: str) -> Contents:
 
 
 def mac_fits(data: bytes, password: str) -> bool | None:
-    """Whether the MAC of a file is right; ``None`` when there is none that can be checked.
+    """Whether the MAC of a file is right; ``None`` when it has none or cannot be checked.
 
-    :raises Malformed: when the bytes are no PFX.
+    :raises Malformed: when the bytes are not a PFX.
     """
     fields = der.parse_first(data).fields(der.SEQUENCE)
     fields.take(der.INTEGER)
@@ -143,7 +143,7 @@ def _read_bag(bag: Element, password: str, found: Contents) -> None:
 def write_pkcs12(
     keys: Sequence[bytes], certificates: Sequence[Certificate], password: str, rounds: int = pbes2.ROUNDS
 ) -> bytes:
-    """A file with these PKCS#8 keys, encrypted, and these certificates, open, under a MAC."""
+    """A file with these PKCS#8 keys, encrypted, and these certificates, not encrypted, under a MAC."""
 
     def bag(kind: str, value: bytes) -> bytes:
         return der.sequence(der.oid(kind), der.element(der.context(0), value))

@@ -1,4 +1,4 @@
-"""The form of a signed message: CMS with the content inside (fiscal-server.md 15.2).
+"""The form of a signed message: CMS with the content inside (docs/reference/cryptography.md#signed-messages).
 
 ::
 
@@ -7,12 +7,12 @@
     SignerInfo { version, who, digest algorithm, [0] signed attributes, signature algorithm, OCTETS r || s,
         [1] unsigned attributes }
 
-The signature is over the signed attributes with their first byte A0 written as 31 (SET); the attribute messageDigest
-holds the hash of the content. Two traps of this field:
+The signature covers the signed attributes with their first byte A0 written as 31 (SET); the attribute messageDigest
+holds the hash of the content.
 
-- official messages do not sort the attributes as DER would, so their bytes are hashed as they were sent;
-- "who" is mostly issuer and serial number; the official form is ``[0]`` around an OCTET STRING with the key
-  identifier, the one of the standard is ``[0]`` with the bare identifier. All three are read.
+- Official messages do not sort the attributes as DER does, so their bytes are hashed as they were sent.
+- "Who" is mostly issuer and serial number. Official samples have ``[0]`` around an OCTET STRING with the key
+  identifier, the standard ``[0]`` with the bare identifier. All three are read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SignerInfo:
     """One signature of a message.
 
     :param issuer: and :param serial: of the certificate, or else :param key_id:.
-    :param signed_bytes: what the signature is over; empty without signed attributes.
+    :param signed_bytes: covered by the signature; empty without signed attributes.
     :param signature: r || s as it was sent.
     """
 
@@ -56,17 +56,17 @@ class SignerInfo:
         return (certificate.issuer.raw, certificate.serial) == (self.issuer, self.serial)
 
     def attribute(self, oid: str) -> Element | None:
-        """The one value of a signed attribute; ``None`` when it is absent or has several."""
+        """The value of a signed attribute; ``None`` when it is absent or has several."""
         values = self.attributes.get(oid, [])
         return values[0] if len(values) == 1 else None
 
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A signed message as it was sent; nothing of it is checked yet.
+    """A signed message as it was sent, unchecked.
 
-    :param content: what was signed; ``None`` when it is kept elsewhere.
-    :param others: whether lists of revoked certificates are in it.
+    :param content: what was signed; ``None`` when it is not inside.
+    :param others: whether it contains lists of revoked certificates.
     """
 
     content_type: str
@@ -86,7 +86,7 @@ def _read_attributes(element: Element | None) -> Attributes:
         fields = attribute.fields(der.SEQUENCE)
         kind = fields.take().oid()
         if kind in found:
-            raise Malformed(f"the attribute {kind} stands there twice")
+            raise Malformed(f"the attribute {kind} occurs twice")
         found[kind] = fields.take(der.SET).children()
     return found
 
@@ -103,7 +103,7 @@ def _read_signer(element: Element) -> SignerInfo:
     else:
         key_id = fields.take(der.context(0, constructed=False)).content
     if not issuer and not key_id:
-        raise Malformed("a signature does not say whose it is")
+        raise Malformed("a signature does not name its certificate")
     digest_algorithm = fields.take().fields(der.SEQUENCE).take().oid()
     signed = fields.maybe(der.context(0))
     signature_algorithm = fields.take().fields(der.SEQUENCE).take().oid()
@@ -122,13 +122,13 @@ def _read_signer(element: Element) -> SignerInfo:
 
 
 def read(data: bytes) -> SignedMessage:
-    """The message in these bytes.
+    """The message in these bytes; its signature is not checked.
 
-    :raises Malformed: when they are none. Nothing is said of the signature yet.
+    :raises Malformed: when they are not a message.
     """
     outer = der.parse(data).fields(der.SEQUENCE)
     if outer.take().oid() != oids.SIGNED_DATA:
-        raise Malformed("this is no signed message")
+        raise Malformed("this is not a signed message")
     fields = outer.take(der.context(0)).fields().take().fields(der.SEQUENCE)
     fields.take(der.INTEGER)
     fields.take(der.SET)
@@ -147,7 +147,7 @@ def read(data: bytes) -> SignedMessage:
 
 
 def check_signature(message: SignedMessage, signer: SignerInfo, certificate: Certificate) -> list[Fault]:
-    """What is wrong with a signature as such: digest, attributes, arithmetic. Nothing is said of trust."""
+    """What is wrong with the signature itself: digest, attributes, arithmetic. Trust is not checked."""
     for name in (signer.digest_algorithm, signer.signature_algorithm, certificate.key_algorithm):
         if name not in (oids.GOST_34311, oids.DSTU_4145_LE):
             return [Fault(Reason.ALGORITHM, oids.name_of(name))]
@@ -159,7 +159,7 @@ def check_signature(message: SignedMessage, signer: SignerInfo, certificate: Cer
     faults = _check_attributes(message, signer, certificate)
     signature = signer.signature
     if len(signature) != 2 * key.curve.scalar_size and signature[:1] == b"\x04":
-        # Some makers wrap r || s once more.
+        # Some programs wrap r || s once more.
         try:
             signature = der.parse(signature).octets()
         except Malformed:
@@ -176,7 +176,7 @@ def _check_attributes(message: SignedMessage, signer: SignerInfo, certificate: C
     if stated_type is None or stated_digest is None:
         return [Fault(Reason.ATTRIBUTES, "the type or the hash of the content is not signed")]
     if stated_type.oid() != message.content_type:
-        faults.append(Fault(Reason.ATTRIBUTES, "the signed type of the content is another one"))
+        faults.append(Fault(Reason.ATTRIBUTES, "the signed content type is another one"))
     if stated_digest.octets() != digest(message.content or b""):
         faults.append(Fault(Reason.CHANGED))
     bound = signer.attribute(oids.SIGNING_CERTIFICATE_V2)

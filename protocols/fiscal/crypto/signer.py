@@ -1,7 +1,6 @@
-"""Who signs for a register: the interface, and the signer that holds a key in memory (fiscal-server.md 18).
+"""The interface of signers, and the one that holds a key in memory (docs/reference/cryptography.md#signers).
 
-Everything here is arithmetic without waiting; a signature takes milliseconds, opening a key file seconds. The caller
-runs both in a thread.
+A signature takes milliseconds, opening a key file seconds. The caller runs both in a thread.
 """
 
 from __future__ import annotations
@@ -24,14 +23,13 @@ from protocols.fiscal.crypto.signing import NamedBy, sign
 
 @dataclass(frozen=True)
 class KeyFacts:
-    """What may be told of a key to anybody.
+    """The public facts of a key.
 
     :param subject: the name in the certificate, :param issuer: of the provider.
-    :param tax_number: what documents are signed for: the company's number, else the person's; empty when not said.
-    :param person_tax_number: of the person, empty when not said.
+    :param tax_number: the company's, else the person's; :param person_tax_number: the person's; empty when absent.
     :param key_id: hex, as the tax service lists its operators (SubjectKeyId), :param serial: hex.
     :param valid_from: and :param valid_to: UTC, both ends count.
-    :param stamp_url: where the provider gives time stamps, may be empty.
+    :param stamp_url: of the provider's time-stamp service, may be empty.
     """
 
     subject: str
@@ -60,12 +58,12 @@ class KeyFacts:
         )
 
     def days_left(self, now: datetime) -> int:
-        """Whole days until the key ends, downwards; negative afterwards."""
+        """Whole days until the key ends, rounded down; negative afterwards."""
         return math.floor((self.valid_to - now).total_seconds() / SECONDS_A_DAY)
 
 
 class Closed(CryptoError):
-    """The signer was closed: its key is gone."""
+    """The signer was closed and has no key any more."""
 
 
 class ISigner(Interface):
@@ -75,29 +73,29 @@ class ISigner(Interface):
     certificate: Certificate
 
     def sign(content: bytes, signing_time: datetime | None = None) -> bytes:
-        """The signed message around ``content``, as the tax service takes it; blocks for its time.
+        """The signed message around ``content``, as the tax service accepts it; blocks.
 
         :param signing_time: put into the message when given.
         :raises CryptoError: when it cannot be signed.
         """
 
     def close() -> None:
-        """Let go of the key; afterwards `sign` fails with `Closed`."""
+        """Forget the key; afterwards `sign` fails with `Closed`."""
 
 
 @cache
 def _tested() -> None:
-    """The known answers, asked for once a process; a failure is not kept and so happens again."""
+    """Test this machine once in a process; a failure is not cached and so happens again."""
     self_test()
     choose()
 
 
 @implementer(ISigner)
 class BuiltInSigner:
-    """Signs with a key in this process's memory; the first one of a process does the self-test before.
+    """Signs with a key in this process's memory; the first one of a process runs the self-test.
 
-    :raises NoKey: when the certificate belongs to another key, or its key may not sign.
-    :raises SelfTestFailed: when this machine reckons wrongly.
+    :raises NoKey: when the certificate belongs to another key or does not allow signatures.
+    :raises SelfTestFailed: when this machine calculates wrongly.
     """
 
     def __init__(
@@ -128,11 +126,11 @@ class BuiltInSigner:
 def signer_of(
     file: KeyFile, certificates: Iterable[Certificate] = (), named_by: NamedBy = NamedBy.ISSUER_AND_SERIAL
 ) -> BuiltInSigner:
-    """The signer of an opened key file: the first key that has a certificate which allows signatures.
+    """The signer of an opened key file: its first key with a certificate that allows signatures.
 
-    Of several certificates for one key the one that ends last is taken.
+    Of several certificates for one key the one that ends last is used.
 
-    :param certificates: known from elsewhere, beside those in the file.
+    :param certificates: known besides those in the file.
     :raises NoKey: when there is no such pair.
     """
     known = sorted({*file.certificates, *certificates}, key=lambda certificate: certificate.valid_to, reverse=True)
@@ -142,8 +140,8 @@ def signer_of(
             if certificate.public_key == public and certificate.may_sign():
                 return BuiltInSigner(key, certificate, named_by)
     if not known:
-        raise NoKey("there is no certificate with the key: fetch it from the provider and give it along")
-    raise NoKey("no certificate that allows signatures fits a key of the file")
+        raise NoKey("there is no certificate with the key: fetch it from the provider and supply it too")
+    raise NoKey("no certificate that allows signatures belongs to a key of the file")
 
 
 def open_signer(
@@ -152,7 +150,7 @@ def open_signer(
     certificates: Iterable[Certificate] = (),
     named_by: NamedBy = NamedBy.ISSUER_AND_SERIAL,
 ) -> BuiltInSigner:
-    """`open_key_file` and `signer_of` in one; takes seconds.
+    """`open_key_file`, then `signer_of`; takes seconds.
 
     :raises CryptoError: as both do.
     """

@@ -1,7 +1,7 @@
-"""Making signed messages as the tax service takes them: CAdES with the content inside (fiscal-server.md 15.1, 15.2).
+"""Makes signed messages as the tax service accepts them (docs/reference/cryptography.md#signed-messages).
 
-One signature, the signer's certificate and no other, signed attributes sorted as DER wants them. A time stamp is put
-in afterwards: it is about the signature, and it has to be fetched.
+CAdES with the content inside, one signature, the signer's certificate alone, signed attributes in DER's order. A time
+stamp covers the signature, so it is fetched and added afterwards.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from protocols.fiscal.crypto.signed_message import read
 
 
 class NamedBy(Enum):
-    """How a signature says whose it is."""
+    """How a signature names its certificate."""
 
     ISSUER_AND_SERIAL = 1
-    """As the standard has it, and as live clients do."""
+    """As in the standard and in clients in use."""
 
     KEY_IDENTIFIER = 2
-    """As the official samples do: ``[0]`` around an OCTET STRING, which standard readers refuse."""
+    """As in the official samples: ``[0]`` around an OCTET STRING, which standard readers refuse."""
 
 
 _GOST = der.sequence(der.oid(oids.GOST_34311))
@@ -36,7 +36,7 @@ def _attribute(oid: str, value: bytes) -> bytes:
 
 
 def _signing_certificate(certificate: Certificate) -> bytes:
-    """The reference to the signer's certificate, by hash, issuer and serial number."""
+    """A reference to the signer's certificate: hash, issuer and serial number."""
     issuer = der.sequence(der.element(der.context(4), certificate.issuer.raw))
     reference = der.sequence(
         _GOST, der.octets(certificate.fingerprint), der.sequence(issuer, der.integer(certificate.serial))
@@ -55,10 +55,10 @@ def sign(
 ) -> bytes:
     """The signed message around ``content``.
 
-    :param signing_time: the signer's own word on when; left out by default, as the official samples do.
-    :param certificate: of this very key; `protocols.fiscal.crypto.signer` makes sure of that once, not each time.
-    :param by: who multiplies points; the machine's choice when absent.
-    :raises NoKey: when the certificate's key is not even on the same curve.
+    :param certificate: of this key; `protocols.fiscal.crypto.signer` checks that once, not for each signature.
+    :param signing_time: stated by the signer; absent by default, as in the official samples.
+    :param by: multiplies points; `arithmetic.current` when absent.
+    :raises NoKey: when the certificate's key is on another curve.
     """
     if certificate.public_key is None or certificate.public_key.curve != key.curve:
         raise NoKey("the certificate belongs to another key")
@@ -95,7 +95,7 @@ def sign(
 
 
 def signature_of(message: bytes) -> bytes:
-    """The value of the one signature of a message: what a time stamp is about.
+    """The value of a message's only signature, which a time stamp covers.
 
     :raises Malformed: when the message has not exactly one.
     """
@@ -106,7 +106,7 @@ def signature_of(message: bytes) -> bytes:
 
 
 def with_stamp(message: bytes, token: bytes) -> bytes:
-    """The message with a time-stamp token beside its signature; all that was signed stays as it is.
+    """The message with a time-stamp token beside its signature.
 
     :raises Malformed: when the message has not exactly one signature, or has unsigned attributes already.
     """

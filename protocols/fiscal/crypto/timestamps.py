@@ -1,10 +1,10 @@
-"""Time stamps: a third party's signed word that a signature existed at a moment (RFC 3161; fiscal-server.md 15.2).
+"""Time stamps: a third party's signed proof that a signature existed at a moment (RFC 3161).
 
-The asker sends the hash of the signature value, the answer holds a signed message whose content is::
+The request holds the hash of the signature value, the answer a signed message with the content::
 
     TSTInfo { version 1, policy, { hash algorithm, OCTETS hash }, serial, GeneralizedTime, …, nonce? }
 
-It is put beside the signature as an unsigned attribute. Asking is the caller's: this module has no line.
+It is added beside the signature as an unsigned attribute. The caller sends the request; this module does no I/O.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REQUEST_TYPE, ANSWER_TYPE = "application/timestamp-query", "application/timestam
 
 
 class NoStamp(CryptoError):
-    """The provider answered and gave no time stamp."""
+    """The provider answered without a time stamp."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TimeStamp:
 
     :param moment: UTC, :param imprint: hash of what was stamped.
     :param issuer: certificate of the provider's key, ``None`` when it is not inside.
-    :param faults: what is wrong with it; the moment counts for nothing unless this is empty.
+    :param faults: what is wrong with it; the moment counts only without faults.
     """
 
     moment: datetime
@@ -49,13 +49,13 @@ class TimeStamp:
 def read_stamp(token: bytes, stamped: bytes, trust: Trust | None) -> TimeStamp:
     """A time-stamp token, checked.
 
-    :param stamped: what it should be about: the value of a signature.
-    :param trust: which providers we believe; ``None`` does not ask.
-    :raises Malformed: when it is no token.
+    :param stamped: the value of the signature that it should cover.
+    :param trust: accepted providers; ``None`` accepts any.
+    :raises Malformed: when it is not a token.
     """
     message = read(token)
     if message.content_type != oids.TIME_STAMP_INFO or message.content is None:
-        raise Malformed("this is no time-stamp token")
+        raise Malformed("this is not a time-stamp token")
     fields = der.parse(message.content).fields(der.SEQUENCE)
     fields.take(der.INTEGER)
     fields.take(der.OID)
@@ -68,7 +68,7 @@ def read_stamp(token: bytes, stamped: bytes, trust: Trust | None) -> TimeStamp:
     if algorithm != oids.GOST_34311:
         faults.append(Fault(Reason.ALGORITHM, oids.name_of(algorithm)))
     elif hash != digest(stamped):
-        faults.append(Fault(Reason.TIME_STAMP, "it was given for something else"))
+        faults.append(Fault(Reason.TIME_STAMP, "it covers something else"))
     issuer = None
     if len(message.signers) != 1:
         faults.append(Fault(Reason.TIME_STAMP, f"it has {len(message.signers)} signatures"))
@@ -89,12 +89,12 @@ def read_stamp(token: bytes, stamped: bytes, trust: Trust | None) -> TimeStamp:
 
 
 def new_nonce() -> int:
-    """A number that ties an answer to its question."""
+    """A number that links an answer to its request."""
     return secrets.randbits(63)
 
 
 def ask_for_stamp(signature: bytes, nonce: int) -> bytes:
-    """The question to a provider: a stamp for this signature value, the provider's certificate included."""
+    """The request to a provider for a stamp of this signature value, with the provider's certificate inside."""
     imprint = der.sequence(der.sequence(der.oid(oids.GOST_34311)), der.octets(digest(signature)))
     return der.sequence(der.integer(1), imprint, der.integer(nonce), der.boolean(True))
 
@@ -102,8 +102,8 @@ def ask_for_stamp(signature: bytes, nonce: int) -> bytes:
 def read_stamp_answer(answer: bytes, signature: bytes, nonce: int, trust: Trust | None) -> bytes:
     """The token in a provider's answer, checked.
 
-    :raises NoStamp: when the provider refused, or its token is not the one that was asked for.
-    :raises Malformed: when the bytes are no answer.
+    :raises NoStamp: when the provider refused, or its token answers another request or is wrong.
+    :raises Malformed: when the bytes are not an answer.
     """
     fields = der.parse(answer).fields(der.SEQUENCE)
     status = fields.take().fields(der.SEQUENCE).take().integer()
@@ -112,7 +112,7 @@ def read_stamp_answer(answer: bytes, signature: bytes, nonce: int, trust: Trust 
     token = fields.take(der.SEQUENCE).raw
     stamp = read_stamp(token, signature, trust)
     if stamp.nonce != nonce:
-        raise NoStamp("the answer belongs to another question")
+        raise NoStamp("the answer belongs to another request")
     if stamp.faults:
         raise NoStamp("; ".join(map(str, stamp.faults)))
     return token

@@ -1,7 +1,7 @@
-"""Whom we believe: a list of certificates, and the way from any other one to them.
+"""Trust: a list of certificates, and the chain from any other one to them (docs/reference/cryptography.md#trust).
 
-The tax service wants no issuer's certificate inside a message (fiscal-server.md 15.1), so issuers come from the list.
-Revocation is not asked for here: that needs a line, and a line that is down must not stop a receipt.
+Messages contain no issuer's certificate, so issuers come from the list. Revocation is not checked: it needs a
+connection, and a broken connection must not stop a receipt.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from protocols.fiscal.crypto.certificates import Certificate, KeyUsage
 from protocols.fiscal.crypto.verdict import Fault, Reason
 
 LONGEST = 4
-"""Certificates on the way, the trusted one among them."""
+"""Certificates in a chain, with the trusted one."""
 
 
 class Trust:
     """A list of trusted certificates: of authorities, or of single keys.
 
-    :param anchors: trusted as they are, :param between: certificates of authorities that are known and trusted only
-        when a trusted one signed them.
+    :param anchors: trusted as they are, :param between: certificates of authorities, trusted only when a trusted one
+        signed them.
     """
 
     def __init__(self, anchors: Iterable[Certificate], between: Iterable[Certificate] = ()) -> None:
@@ -28,16 +28,16 @@ class Trust:
         self._known = (*self._anchors, *between)
 
     def faults(self, certificate: Certificate, at: datetime) -> list[Fault]:
-        """What speaks against ``certificate`` at that moment; nothing when it is to be trusted."""
+        """Why ``certificate`` is not trusted at that moment; empty when it is."""
         if not certificate.valid_at(at):
             span = f"{certificate.valid_from:%Y-%m-%d} to {certificate.valid_to:%Y-%m-%d}"
             return [Fault(Reason.NOT_VALID, f"{certificate.subject.common}, {span}")]
-        if self._leads_home(certificate, at, LONGEST):
+        if self._leads_to_anchor(certificate, at, LONGEST):
             return []
         detail = f"{certificate.subject.common}, issued by {certificate.issuer.common}"
         return [Fault(Reason.NOT_TRUSTED, detail)]
 
-    def _leads_home(self, certificate: Certificate, at: datetime, left: int) -> bool:
+    def _leads_to_anchor(self, certificate: Certificate, at: datetime, left: int) -> bool:
         if certificate in self._anchors:
             return True
         if left <= 1:
@@ -46,7 +46,7 @@ class Trust:
             _could_have_issued(issuer, certificate)
             and issuer.valid_at(at)
             and certificate.signed_by(issuer)
-            and self._leads_home(issuer, at, left - 1)
+            and self._leads_to_anchor(issuer, at, left - 1)
             for issuer in self._known
         )
 

@@ -1,4 +1,4 @@
-"""What was found wrong with a signed message, as a value with reasons."""
+"""Faults of signed messages, as values."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from enum import Enum, unique
 class Reason(Enum):
     """Why a signed message is not accepted."""
 
-    CHANGED = "the content is not the one that was signed"
+    CHANGED = "the content was changed after signing"
     SIGNATURE = "the signature does not fit the key"
-    ATTRIBUTES = "what the signature covers is incomplete or contradicts itself"
-    ALGORITHM = "the algorithm is not ours"
-    NO_CERTIFICATE = "the signer's certificate is not there"
+    ATTRIBUTES = "the signed attributes are incomplete or contradictory"
+    ALGORITHM = "the algorithm is not supported"
+    NO_CERTIFICATE = "the signer's certificate is missing"
     OTHER_CERTIFICATE = "the signature was made for another certificate"
-    KEY_USAGE = "the key is not meant for this"
+    KEY_USAGE = "the key is not for this use"
     NOT_VALID = "the certificate was not valid at that time"
-    NOT_TRUSTED = "the certificate does not lead to one that we trust"
+    NOT_TRUSTED = "the certificate does not lead to a trusted one"
     TIME_STAMP = "the time stamp is wrong"
-    PROFILE = "the tax service does not take messages of this form"
+    PROFILE = "the tax service does not accept messages of this form"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checking signed messages: ours, a shop's, the tax service's own (fiscal-server.md 15.1, 15.2)."""
+"""Verifies signed messages (docs/reference/cryptography.md#verification)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from protocols.fiscal.crypto.verdict import Fault, Reason
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What is known of a signed message after checking it.
+class CheckedMessage:
+    """The result of checking a signed message.
 
     :param content: what was signed; to be used only when `valid`.
-    :param signer: whose key signed, ``None`` when that cannot be told.
-    :param signed_at: the signer's own word, :param stamp: a third party's, if there is one.
+    :param signer: the certificate of the signing key, ``None`` when unknown.
+    :param signed_at: stated by the signer, :param stamp: by a third party, if there is one.
     :param faults: everything that is wrong; empty means valid.
     """
 
@@ -42,26 +42,26 @@ def verify(
     trust: Trust | None,
     stamp_trust: Trust | None = None,
     known: Certificate | None = None,
-) -> Verdict:
+) -> CheckedMessage:
     """Check a signed message with one signature.
 
-    :param at: when it arrived; a time stamp's moment, when there is a good one, takes its place.
-    :param trust: whose signature is accepted; ``None`` checks the arithmetic alone and says nothing of who signed.
-    :param stamp_trust: which time-stamp providers are believed; ``None`` does not ask.
+    :param at: when it arrived; the moment of a good time stamp replaces it.
+    :param trust: accepted signers; ``None`` checks the signature alone, by any signer.
+    :param stamp_trust: accepted time-stamp providers; ``None`` accepts any.
     :param known: the signer's certificate, for messages without one.
-    :raises Malformed: when the bytes are no signed message.
+    :raises Malformed: when the bytes are not a signed message.
     """
     message = read(data)
     content = message.content or b""
     if len(message.signers) != 1:
         fault = Fault(Reason.PROFILE, f"it has {len(message.signers)} signatures")
-        return Verdict(content, None, None, None, (fault,))
+        return CheckedMessage(content, None, None, None, (fault,))
     (signer,) = message.signers
     certificate = message.certificate_of(signer)
     if certificate is None and known is not None and signer.is_by(known):
         certificate = known
     if certificate is None:
-        return Verdict(content, None, None, None, (Fault(Reason.NO_CERTIFICATE),))
+        return CheckedMessage(content, None, None, None, (Fault(Reason.NO_CERTIFICATE),))
     signed_at = None
     try:
         faults = check_signature(message, signer, certificate)
@@ -75,7 +75,7 @@ def verify(
         faults.append(Fault(Reason.KEY_USAGE, "the key is not for signatures"))
     if trust is not None:
         faults += trust.faults(certificate, stamp.moment if stamp and not stamp.faults else at)
-    return Verdict(content, certificate, signed_at, stamp, tuple(faults))
+    return CheckedMessage(content, certificate, signed_at, stamp, tuple(faults))
 
 
 def _stamp(signer: SignerInfo, trust: Trust | None) -> tuple[TimeStamp | None, list[Fault]]:
@@ -90,9 +90,9 @@ def _stamp(signer: SignerInfo, trust: Trust | None) -> tuple[TimeStamp | None, l
 
 
 def profile_faults(message: SignedMessage, stamp_wanted: bool = False) -> list[Fault]:
-    """What the tax service would refuse in the form of a message, whatever its signature (fiscal-server.md 15.1).
+    """What the tax service refuses in the form of a message (docs/reference/cryptography.md#signed-messages).
 
-    :param stamp_wanted: whether a time stamp must be there; documents made offline need none.
+    :param stamp_wanted: whether a time stamp is required; documents made offline need none.
     """
     wrong = []
     if len(message.signers) != 1:
