@@ -1,1 +1,1 @@
-"""The tax service's fiscal server: what its documents are made of."""
+"""The protocol of the tax service's fiscal server."""

@@ -1,7 +1,7 @@
-"""Bodies as they travel: gzip or deflate, and how large they may be (fiscal-server 2).
+"""Compressed bodies and their limits (docs/reference/tax-service.md#transport).
 
-The server counts the bytes before compression. Some clients send zlib data under the name gzip and are served, so
-both are read under either name; we write true gzip.
+The server counts the bytes before compression. It accepts zlib data under the name gzip from some clients, so both
+are read under either name; gzip is written.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import gzip
 import zlib
 
 MOST_BYTES = 200 * 1024
-"""What a client may send, uncompressed. One emulator takes 512,000 bytes; the smaller limit is the safe one."""
+"""What a client may send, uncompressed. One emulator accepts 512,000 bytes; the smaller limit is safe."""
 
 MOST_ANSWER_BYTES = 8 * 1024 * 1024
-"""What we read of an answer, uncompressed."""
+"""What is read of an answer, uncompressed."""
 
 _AUTOMATIC, _RAW = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 
 class UnreadableBody(ValueError):
-    """A body that its content encoding does not fit."""
+    """A body that its content encoding does not describe."""
 
 
 class BodyTooLarge(ValueError):
@@ -27,7 +27,7 @@ class BodyTooLarge(ValueError):
 
 
 def compress(body: bytes) -> bytes:
-    """``body`` as gzip, the same bytes each time."""
+    """``body`` as gzip, with the same bytes each time."""
     return gzip.compress(body, mtime=0)
 
 

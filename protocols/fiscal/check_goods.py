@@ -1,4 +1,4 @@
-"""The rows of a receipt's body: goods, services, money transfers, fuel, currency (fiscal-server 4.9)."""
+"""The rows of a receipt: goods, services, transfers, fuel, currency (docs/reference/tax-service.md#element-order)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BodyRow:
     alcovol: Quantity | None = None
     price: Money | None = None
     letters: Text15 | None = None
-    """The letters of its taxes."""
+    """Of its taxes."""
     cost: Money | None = None
     """Price by quantity, before any discount."""
 
@@ -87,7 +87,7 @@ class BodyRow:
     valsymcd: Text64 | None = None
     valnm: Text | None = None
     valopertype: Count | None = None
-    """0 bought, 1 its storno, 2 sold, 3 its storno, 4 reverse, 5 conversion, 6 and 7 their storno."""
+    """0 buying, 1 its reversal, 2 selling, 3 its reversal, 4 reverse, 5 conversion, 6 and 7 their reversals."""
     valoutcd: Number | None = None
     valoutsymcd: Text64 | None = None
     valoutnm: Text | None = None

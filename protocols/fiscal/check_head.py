@@ -1,4 +1,4 @@
-"""The head of a receipt and of every other document of class CHECK (fiscal-server 4.3)."""
+"""The head of every document of class CHECK (docs/reference/tax-service.md#element-order)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from protocols.fiscal.simple_types import (
 
 
 class DocType(IntEnum):
-    """``DOCTYPE``: what a document is."""
+    """``DOCTYPE``: the type of a document."""
 
     SALE = 0
-    """Goods and services: a sale, a return, money in and out of the drawer, a storno."""
+    """Goods and services: a sale, a return, money into and out of the drawer, a reversal."""
     TRANSFER = 1
     CURRENCY = 2
     WITHDRAWAL = 3
-    """Cash given out against a card."""
+    """Cash paid out from a card."""
     PAWNSHOP = 4
     OPEN_SHIFT = 100
     CLOSE_SHIFT = 101
@@ -38,7 +38,7 @@ class DocType(IntEnum):
 
 
 class DocSubType(IntEnum):
-    """``DOCSUBTYPE``: what a document of goods and services, or of currency, does."""
+    """``DOCSUBTYPE``: the operation of a document of goods and services, or of currency."""
 
     SALE = 0
     RETURN = 1
@@ -52,7 +52,7 @@ class DocSubType(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckHead:
-    """``CHECKHEAD``: who issued the document, when, and under which numbers."""
+    """``CHECKHEAD``: issuer, time and numbers of a document."""
 
     doctype: Count
     docsubtype: Count | None = None
@@ -73,25 +73,25 @@ class CheckHead:
     cashregisternum: Number
     """The register's fiscal number."""
     orderretcashregnum: Number | None = None
-    """Of a return: the register that issued the receipt, when it is another one."""
+    """Of a return: the register that issued the receipt, if it is another one."""
     orderretdate: Date | None = None
     orderretnum: Text128 | None = None
     """Of a return: the fiscal number of the receipt."""
     orderstornum: Text128 | None = None
-    """Of a storno: the fiscal number that it takes back."""
+    """Of a reversal: the fiscal number of the reversed document."""
     opertypenm: Text128 | None = None
     vehiclern: Text64 | None = None
     revokelastonlinedoc: Flag | None = None
-    """Of an offline begin: whether the last online document is revoked."""
+    """Of an offline session's opening: whether the last online document is revoked."""
     cashier: Text128 | None = None
     logourl: Text256 | None = None
     comment: Text | None = None
     ver: Version = 1
     ordertaxnum: Text128 | None = None
-    """The fiscal number; given by the register only offline."""
+    """The fiscal number; set by the register only offline."""
     offline: Flag | None = None
     prevdochash: Text64 | None = None
-    """SHA-256 of the document before, see `protocols.fiscal.offline`."""
+    """SHA-256 of the previous document, see `protocols.fiscal.offline`."""
     revoked: Flag | None = None
     storned: Flag | None = None
     testing: Flag | None = None

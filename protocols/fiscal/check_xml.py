@@ -1,4 +1,4 @@
-"""The document CHECK: receipts, money moves, openings and closings of shifts and sessions (fiscal-server 4)."""
+"""The document CHECK: receipts, money in and out, shifts, sessions (docs/reference/tax-service.md#documents)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from protocols.fiscal.simple_types import (
 
 @dataclass(frozen=True, kw_only=True)
 class CheckTotal:
-    """``CHECKTOTAL``: what is to be paid, its rounding, its discount, its part payment (4.4)."""
+    """``CHECKTOTAL``: the sum to pay, its rounding, discount and part payment."""
 
     sum: Money | None = None
     pwnsumissued: Money | None = None
     pwnsumreceived: Money | None = None
     rndsum: Money | None = None
-    """What rounding took away: the exact sum less the rounded one."""
+    """The exact sum less the rounded one."""
     norndsum: Money | None = None
     """The exact sum."""
     notaxsum: Money | None = None
@@ -51,7 +51,7 @@ class CheckTotal:
 
 @dataclass(frozen=True, kw_only=True)
 class CardRow:
-    """``PAYSYS/ROW``: a payment by card, as the terminal's slip tells it (4.5)."""
+    """``PAYSYS/ROW``: a card payment, as on the terminal's slip."""
 
     taxnum: Text64 | None = None
     name: Text | None = None
@@ -75,13 +75,13 @@ class CardRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PayRow:
-    """``CHECKPAY/ROW``: one way of paying; code and name are the shop's own (4.5)."""
+    """``CHECKPAY/ROW``: one way of payment; code and name are the shop's own."""
 
     payformcd: Count
     payformnm: Text
     sum: Money | None = None
     provided: Money | None = None
-    """What was handed over."""
+    """The money given by the customer."""
     remains: Money | None = None
     """The change."""
     paysys: tuple[CardRow, ...] = ()
@@ -89,7 +89,7 @@ class PayRow:
 
 @dataclass(frozen=True, kw_only=True)
 class TaxRow:
-    """``CHECKTAX/ROW``: one tax of one letter and rate (4.6)."""
+    """``CHECKTAX/ROW``: one tax of one letter and rate."""
 
     type: Count
     """0 VAT, 1 excise, 2 pension fund."""
@@ -103,13 +103,13 @@ class TaxRow:
     turnoverdiscount: Money | None = None
     """After discounts."""
     sourcesum: Money | None = None
-    """What the tax is reckoned from."""
+    """The base of the tax."""
     sum: Money
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ptks:
-    """``CHECKPTKS``: the payment kiosk that took a transfer (4.7)."""
+    """``CHECKPTKS``: the payment kiosk that accepted a transfer."""
 
     ptkspn: Text64 | None = None
     ptksnm: Text | None = None
@@ -134,7 +134,7 @@ class Ptks:
 
 @dataclass(frozen=True, kw_only=True)
 class DutyFreeRow:
-    """``CHECKDUTYFREE/ROW``: a duty-free payment in some currency (4.8)."""
+    """``CHECKDUTYFREE/ROW``: a duty-free payment in a currency."""
 
     passportdoc: Text64
     passportcountry: Text64
@@ -148,7 +148,7 @@ class DutyFreeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class DutyFreeRemainsRow:
-    """``CHECKDUTYFREEREMAINS/ROW``: change of a duty-free payment (4.8)."""
+    """``CHECKDUTYFREEREMAINS/ROW``: change of a duty-free payment."""
 
     valcd: Number
     valsymcd: Text64
@@ -160,7 +160,7 @@ class DutyFreeRemainsRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """``CHECK``: its sections in their order (4.2)."""
+    """``CHECK``: its sections, in order."""
 
     checkhead: CheckHead
     checktotal: CheckTotal | None = None

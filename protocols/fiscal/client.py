@@ -1,8 +1,7 @@
-"""A register's way to the fiscal server: documents, packages and questions, each with a verdict (fiscal-server 2, 3).
+"""The client of the fiscal server: sends documents, packages and commands (docs/reference/tax-service.md#commands).
 
-The client knows no socket: whoever makes it hands in `Exchange`, which carries one request and brings its answer, and
-the functions that sign and verify. Nothing is ever sent twice here; what to do about an unknown outcome is for those
-who keep the books.
+The caller supplies `Exchange`, which carries one request, and the functions that sign and verify. Nothing is sent
+twice here; the caller decides what to do about an unknown outcome.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
 from protocols.fiscal.bodies import BodyTooLarge
 from protocols.fiscal.command_answers import (
-    Answer,
+    AnAnswer,
     DocumentInfo,
     LastTotals,
     RegistrarState,
@@ -44,29 +43,28 @@ from protocols.fiscal.verdicts import (
 )
 
 Exchange = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Reply]]
-"""Method, address, headers, body: the answer.
+"""From method, address, headers and body to the answer.
 
-It raises `protocols.errors.NotReached` when nothing was written, and any other `WireError` when something was.
+It raises `protocols.errors.NotReached` when nothing was written, else another `WireError`.
 """
 
 SERVER = "https://fs.tax.gov.ua:8643/fs"
 """The fiscal server; test documents go there too."""
 
 T = TypeVar("T")
-AnAnswer = TypeVar("AnAnswer", bound=Answer)
 
 Asked = Answered[AnAnswer] | Nothing | Refused | Lost
 
 
 class Aside(Protocol):
-    """Does work elsewhere that would keep everybody else waiting: checking a signature takes milliseconds."""
+    """Does work in another thread: verifying a signature takes milliseconds."""
 
     def __call__(self, work: Callable[..., T], /, *arguments: object) -> Awaitable[T]:
         """What ``work`` returns."""
 
 
 async def at_once(work: Callable[..., T], /, *arguments: object) -> T:
-    """What ``work`` returns, done here and now."""
+    """What ``work`` returns, done in this thread."""
     return work(*arguments)
 
 
@@ -78,9 +76,8 @@ class FiscalServer:
     """The fiscal server at one address.
 
     :param base: its address, like `SERVER`.
-    :param sign: signs commands; documents and packages come here signed.
-    :param open: verifies what the server signed.
-    :param aside: where answers are verified: in a thread, when there is one.
+    :param sign: signs commands; documents and packages are already signed.
+    :param open: verifies what the server signed; called by ``aside``.
     """
 
     def __init__(
@@ -109,7 +106,7 @@ class FiscalServer:
         return verdicts.of_package(reply) if isinstance(reply, Reply) else reply
 
     async def ask(self, command: Command, shape: type[AnAnswer]) -> Asked[AnAnswer]:
-        """Ask ``command``, whose answer is a ``shape``."""
+        """Send ``command``, whose answer is a ``shape``."""
         reply = await self._command(command)
         return verdicts.of_command(reply, shape) if isinstance(reply, Reply) else reply
 
@@ -130,7 +127,7 @@ class FiscalServer:
         return await self.ask(commands.Objects(uid=self._fresh_uid()), TaxObjects)
 
     async def state(self, register: int, handing_in: Session | None = None) -> Asked[RegistrarState]:
-        """Where ``register`` stands.
+        """The state of ``register``.
 
         :param handing_in: the offline session that is about to be handed in.
         """
@@ -143,12 +140,12 @@ class FiscalServer:
         return await self.ask(command, RegistrarState)
 
     async def look_up(self, register: int, number: int) -> Asked[DocumentInfo]:
-        """What became of the local ``number``; `Nothing` when the server never registered it."""
+        """The document with the local ``number``; `Nothing` when the server never registered it."""
         command = commands.DocumentInfoByLocalNum(uid=self._fresh_uid(), num_fiscal=register, num_local=number)
         return await self.ask(command, DocumentInfo)
 
     async def totals(self, register: int) -> Asked[LastTotals]:
-        """What the server reckons that the last shift of ``register`` came to."""
+        """The server's totals of the last shift of ``register``."""
         return await self.ask(commands.LastShiftTotals(uid=self._fresh_uid(), num_fiscal=register), LastTotals)
 
     async def _command(self, command: Command) -> Reply | Refused | Lost:
@@ -170,7 +167,7 @@ class FiscalServer:
 
 
 def skew(state: StateOfServer, now: datetime) -> float | None:
-    """Seconds that the server's clock is before ours (less than 0: behind); `None` when it told no time.
+    """Seconds that the server's clock is ahead of ours, negative when behind; `None` when it sent no time.
 
     :param now: our time, with its zone.
     """

@@ -1,6 +1,6 @@
-"""What the fiscal server answers to commands (fiscal-server 3).
+"""The fiscal server's answers to commands (docs/reference/tax-service.md#commands).
 
-Answers are not signed. Sums are numbers with a fraction and are read as decimals; numbers are met as text too.
+Answers are not signed. Sums are read as decimals; numbers occur as text too.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from protocols.fiscal.error_codes import code_of, words
 
 
 class BadAnswer(ValueError):
-    """Bytes that are no answer to the command that was asked."""
+    """Bytes that are not an answer to the command."""
 
 
 class ResultCode(IntEnum):
-    """What `CheckExt` and `ZRepExt` say of a document."""
+    """The result of `CheckExt` and `ZRepExt`."""
 
     OK = 0
     ONLINE_DOCUMENT_ABSENT = 1
     OFFLINE_NUMBER_RESERVED = 2
-    """The number belongs to the register's session, the document was not handed in yet."""
+    """The number belongs to the register's session; its document was not handed in yet."""
     OFFLINE_NUMBER_NOT_RESERVED = 3
     TRANSACTIONS_REGISTRAR_NOT_REGISTERED = 4
     DOCUMENT_ABSENT = 5
@@ -36,24 +36,24 @@ LooseText = str | int | None
 
 
 def text_of(value: LooseText) -> str:
-    """Such a text as text; empty when it is absent."""
+    """The text of such a value; empty when absent."""
     return "" if value is None else str(value)
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """What every answer may carry."""
+class ServerAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Members of every answer."""
 
     uid: LooseText = msgspec.field(name="UID", default=None)
     timestamp: str | None = None
 
 
-class StateOfServer(Answer, frozen=True, kw_only=True):
+class StateOfServer(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `ServerState`: the time."""
 
     timestamp: str
 
 
-class SchemaFiles(Answer, frozen=True, kw_only=True):
+class SchemaFiles(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `Schemas`: both schemas in Base64."""
 
     xsd_schema_check: str
@@ -70,7 +70,7 @@ class Registrar(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class TaxObject(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """An outlet with its payer and its registers: what the head of a document has to repeat."""
+    """An outlet with its payer and registers, which the head of a document repeats."""
 
     entity: int | None = None
     tax_obj_guid: str | None = None
@@ -85,7 +85,7 @@ class TaxObject(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     transactions_registrars: list[Registrar] = []
 
 
-class TaxObjects(Answer, frozen=True, kw_only=True):
+class TaxObjects(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `Objects`."""
 
     tax_objects: list[TaxObject]
@@ -99,18 +99,18 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     chief_cashier: bool = False
 
 
-class OperatorList(Answer, frozen=True, kw_only=True):
+class OperatorList(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `Operators`."""
 
     tin: LooseText = None
     operators: list[Operator] = []
 
 
-class RegistrarState(Answer, frozen=True, kw_only=True):
+class RegistrarState(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `TransactionsRegistrarState`; durations in minutes.
 
-    The offline members are null when the register may not go offline, or another key asks than the opener's or a
-    senior's.
+    The offline members are null when the register may not go offline, or when the key is neither the one that opened
+    the shift nor a senior's.
     """
 
     shift_state: int
@@ -128,7 +128,7 @@ class RegistrarState(Answer, frozen=True, kw_only=True):
     offline_session_id: LooseText = None
     offline_seed: LooseText = None
     offline_next_local_num: int | None = None
-    """The place within the session of the next offline document, from 1."""
+    """The number within the session of the next offline document, from 1."""
     offline_session_duration: Decimal | None = None
     offline_sessions_monthly_duration: Decimal | None = None
     offline_session_rolled_back: bool | None = None
@@ -138,13 +138,13 @@ class RegistrarState(Answer, frozen=True, kw_only=True):
 
     @property
     def session(self) -> tuple[str, str] | None:
-        """Id and seed of the offline session that the register has, `None` without one."""
+        """Id and seed of the register's offline session, `None` without one."""
         if not text_of(self.offline_session_id).strip("0") or not text_of(self.offline_seed):
             return None
         return text_of(self.offline_session_id), text_of(self.offline_seed)
 
 
-class DocumentForm(Answer, frozen=True, kw_only=True):
+class DocumentForm(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `CheckExt` and `ZRepExt`; ``data`` in Base64."""
 
     data: str | None = None
@@ -170,7 +170,7 @@ class Shift(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     z_rep_fiscal_num: LooseText = None
 
 
-class ShiftList(Answer, frozen=True, kw_only=True):
+class ShiftList(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `Shifts`."""
 
     shifts: list[Shift] = []
@@ -189,13 +189,13 @@ class DocumentLine(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     storned: bool = False
 
 
-class DocumentList(Answer, frozen=True, kw_only=True):
+class DocumentList(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `Documents`."""
 
     documents: list[DocumentLine] = []
 
 
-class DocumentInfo(Answer, frozen=True, kw_only=True):
+class DocumentInfo(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `DocumentInfoByLocalNum`: the document is registered."""
 
     num_fiscal: LooseText
@@ -207,7 +207,7 @@ class DocumentInfo(Answer, frozen=True, kw_only=True):
 
 
 class PayFormTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """What one way of paying came to, in hryvnias."""
+    """The total of one way of payment, in hryvnias."""
 
     pay_form_code: int
     pay_form_name: str
@@ -215,7 +215,7 @@ class PayFormTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class TaxTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """What one tax came to, in hryvnias."""
+    """The total of one tax, in hryvnias."""
 
     type: int
     name: str
@@ -229,7 +229,7 @@ class TaxTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class OrderTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """What was sold, or returned, in hryvnias."""
+    """Totals of sales, or of returns, in hryvnias."""
 
     sum: Decimal = Decimal(0)
     pwn_sum_issued: Decimal | None = None
@@ -247,7 +247,7 @@ class OrderTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class CashTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """What was given out against cards, in hryvnias."""
+    """Totals of cash paid out from cards, in hryvnias."""
 
     sum: Decimal = Decimal(0)
     commission: Decimal | None = None
@@ -255,7 +255,7 @@ class CashTotals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """The server's draft of a Z-report; that of foreign currency is kept as it comes."""
+    """The server's draft of a Z-report; the part of foreign currency is not decoded."""
 
     real: OrderTotals | None = None
     ret: OrderTotals | None = None
@@ -265,7 +265,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     service_output: Decimal | None = None
 
 
-class LastTotals(Answer, frozen=True, kw_only=True):
+class LastTotals(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `LastShiftTotals`; ``totals`` is null when the shift is closed."""
 
     shift_state: int
@@ -281,21 +281,21 @@ class LastTotals(Answer, frozen=True, kw_only=True):
     totals: Totals | None = None
 
 
-class TicketOfDocument(Answer, frozen=True, kw_only=True):
+class TicketOfDocument(ServerAnswer, frozen=True, kw_only=True):
     """Answer to `SendDocument`: the signed ticket in Base64."""
 
     ticket: str
 
 
-class NextSession(Answer, frozen=True, kw_only=True):
-    """Answer to a package: the next offline session, when the package held the end of one."""
+class NextSession(ServerAnswer, frozen=True, kw_only=True):
+    """Answer to a package: the next offline session, when the package closed one."""
 
     offline_session_id: LooseText = None
     offline_seed: LooseText = None
 
 
-class DeviceOfRegister(Answer, frozen=True, kw_only=True):
-    """Answer to `DeviceRegister`: the machine that the server knows, ours when the ids are equal."""
+class DeviceOfRegister(ServerAnswer, frozen=True, kw_only=True):
+    """Answer to `DeviceRegister`: the machine that the server knows."""
 
     device_id: str | None = None
 
@@ -305,21 +305,21 @@ class _Error(msgspec.Struct, rename="pascal"):
     error_message: Any = None
 
 
-AnAnswer = TypeVar("AnAnswer", bound=Answer)
+AnAnswer = TypeVar("AnAnswer", bound=ServerAnswer)
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _errors: Any = msgspec.json.Decoder(_Error, strict=False).decode
 
 
-def encode(answer: Answer) -> bytes:
+def encode(answer: ServerAnswer) -> bytes:
     """The JSON text of an answer."""
     return _encode(answer)
 
 
 def decode(shape: type[AnAnswer], data: bytes) -> AnAnswer:
-    """The answer that ``data`` holds; members that nobody knows are passed over.
+    """The answer in ``data``; unknown members are ignored.
 
-    :raises BadAnswer: when it is none of this shape.
+    :raises BadAnswer: when it is not of this shape.
     """
     try:
         return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=shape, strict=False)
@@ -328,7 +328,7 @@ def decode(shape: type[AnAnswer], data: bytes) -> AnAnswer:
 
 
 def error_in(data: bytes) -> tuple[int, str] | None:
-    """The code and the text of an answer that says an error, `None` when it says none."""
+    """Code and text of an error answer, `None` for any other."""
     try:
         error = _errors(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -340,7 +340,7 @@ def error_in(data: bytes) -> tuple[int, str] | None:
 
 
 def write_error(code: int, text: str, uid: str = "") -> bytes:
-    """The answer that says an error, for those who asked for errors as JSON."""
+    """The error answer in JSON."""
     members: dict[str, Any] = {"UID": uid or None, "ErrorCode": code, "ErrorMessage": text}
     return msgspec.json.encode(members)
 

@@ -1,4 +1,4 @@
-"""Which documents there are, and which sections each of them carries (fiscal-server 4.10)."""
+"""The kinds of documents and their sections (docs/reference/tax-service.md#document-kinds)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocols.fiscal.zrep_xml import ZRep
 
 @dataclass(frozen=True)
 class Shape:
-    """The sections of a kind of document besides the head."""
+    """The sections of a kind of document, without the head."""
 
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ SHAPES = {
     Kind.WITHDRAWAL: Shape(frozenset({"checktotal", "checkpay", "checkbody"}), frozenset({"checktax"})),
     Kind.PAWNSHOP: _GOODS,
 }
-"""What each kind of CHECK carries."""
+"""Sections of each kind of CHECK."""
 
 _BY_TYPE: dict[int, Kind] = {
     DocType.TRANSFER: Kind.TRANSFER,
@@ -68,11 +68,11 @@ _BY_SUBTYPE: dict[int, Kind] = {
 _MOVES: frozenset[int] = frozenset(
     {DocSubType.CASH_IN, DocSubType.REINFORCEMENT, DocSubType.CASH_OUT, DocSubType.STORNO}
 )
-"""Subtypes that mean the same in an exchange office as in a shop."""
+"""Subtypes with the same meaning in an exchange office as in a shop."""
 
 
 def kind_of(document: Document) -> Kind | None:
-    """What ``document`` does; `None` for a type that nobody knows."""
+    """The kind of ``document``; `None` for an unknown type."""
     if isinstance(document, ZRep):
         return Kind.Z
     head = document.checkhead
@@ -88,7 +88,7 @@ def is_return(document: Document) -> bool:
 
 
 def content_faults(document: Document) -> Iterator[Fault]:
-    """What ``document`` carries that its kind does not, or lacks that its kind needs."""
+    """Sections that ``document`` has against its kind, or lacks."""
     kind = kind_of(document)
     if kind is None:
         yield Fault("CHECK/CHECKHEAD/DOCTYPE", "a document of this type and subtype is not known")
@@ -114,17 +114,17 @@ def _head_faults(document: Document, kind: Kind) -> Iterator[Fault]:
     if kind is Kind.RETURN and not head.orderretnum:
         yield Fault(f"{path}/ORDERRETNUM", "a return names its receipt")
     if kind is Kind.STORNO and not head.orderstornum:
-        yield Fault(f"{path}/ORDERSTORNUM", "a storno names the document that it takes back")
+        yield Fault(f"{path}/ORDERSTORNUM", "a storno names the document that it reverses")
     if head.revokelastonlinedoc is not None and kind is not Kind.OFFLINE_BEGIN:
-        yield Fault(f"{path}/REVOKELASTONLINEDOC", "only an offline begin revokes a document")
+        yield Fault(f"{path}/REVOKELASTONLINEDOC", "only the opening of an offline session revokes a document")
     if kind in (Kind.OFFLINE_BEGIN, Kind.OFFLINE_END):
         if head.testing:
-            yield Fault(f"{path}/TESTING", "an offline session is begun and ended for real")
+            yield Fault(f"{path}/TESTING", "an offline session is never a test")
         if not head.offline:
-            yield Fault(f"{path}/OFFLINE", "a session's begin and end are offline documents")
+            yield Fault(f"{path}/OFFLINE", "a session's opening and closing are offline documents")
     yield from _number_faults(path, head.offline, head.ordertaxnum)
 
 
 def _number_faults(path: str, offline: bool | None, number: str | None) -> Iterator[Fault]:
     if bool(offline) != bool(number):
-        yield Fault(f"{path}/ORDERTAXNUM", "offline documents carry a fiscal number, and only they")
+        yield Fault(f"{path}/ORDERTAXNUM", "offline documents have a fiscal number, and only they")

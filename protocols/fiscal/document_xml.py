@@ -37,7 +37,7 @@ def with_head(document: ADocument, **members: Any) -> ADocument:
 def encode(document: Document | Ticket) -> bytes:
     """The bytes of a document; equal documents have equal bytes.
 
-    :raises DocumentError: when a value cannot be written, with its place.
+    :raises DocumentError: with the place, when a value cannot be written.
     """
     name, location = ROOTS[type(document)]
     attributes = {"xmlns:xsi": _XSI, "xsi:noNamespaceSchemaLocation": location}

@@ -1,4 +1,4 @@
-"""The fiscal server's error codes, and the texts in which it tells them (fiscal-server 2, 8)."""
+"""The fiscal server's error codes and error texts (docs/reference/tax-service.md#error-codes)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """Why the fiscal server refused; `symbol` is its own name for it."""
+    """Why the fiscal server refused."""
 
     OK = 0
     TRANSACTIONS_REGISTRAR_ABSENT = 1
@@ -26,11 +26,11 @@ class Code(IntEnum):
     INVALID_QUERY_PARAMETER = 11
     CRYPTOGRAPHY_ERROR = 12
     NO_CONTENT = 13
-    """What was asked for is not there; without `resultAsJson` the HTTP status 204 says so."""
+    """Nothing found; HTTP status 204 without `resultAsJson`."""
 
     @property
     def symbol(self) -> str:
-        """``CheckLocalNumberInvalid``."""
+        """The server's own name: ``CheckLocalNumberInvalid``."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
@@ -46,14 +46,14 @@ _ERROR = re.compile(
 
 @dataclass(frozen=True)
 class ErrorText:
-    """What an error body says; ``code`` is `None` when it names none."""
+    """Content of an error body; ``code`` is `None` without one."""
 
     code: int | None
     text: str
 
 
 def words(body: bytes) -> str:
-    """``body`` as text: UTF-8 when it is that, else windows-1251; both are met."""
+    """``body`` as text in UTF-8 or windows-1251; both occur."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -62,7 +62,7 @@ def words(body: bytes) -> str:
 
 
 def read_error(body: bytes) -> ErrorText:
-    """The code and the text of an error body; any bytes at all are read."""
+    """Code and text of an error body, for any bytes."""
     text = words(body)
     found = _ERROR.match(text)
     if found is None or not (found["code"] or found["name"] in _BY_SYMBOL):
@@ -72,12 +72,12 @@ def read_error(body: bytes) -> ErrorText:
 
 
 def write_error(code: Code, text: str) -> bytes:
-    """The error body that says ``code`` and ``text``, in UTF-8."""
+    """An error body in UTF-8."""
     return f"Код помилки: {code.value} {code.symbol}\r\n{text}".encode()
 
 
 def code_of(value: object) -> int | None:
-    """A code as JSON may tell it: a number, a number in a text, or a symbolic name; `None` for anything else."""
+    """A code in JSON: a number, a number in a text, or a symbolic name; `None` for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,8 +1,8 @@
-"""One request over HTTPS, told apart by whether it left (fiscal-server 2, 9.2).
+"""One request over HTTPS, with errors that show whether it was sent (docs/reference/tax-service.md#answers).
 
-Each request has a connection of its own: on one that is kept open the server may hang up just when the next document
-leaves, and then nobody knows whether it arrived. Nothing is written before the connection stands, for TLS before the
-server's certificate was verified, so everything up to there is `NotReached`; everything after is unknown.
+Each request has its own connection: the server may close one that is kept open just when the next document is sent,
+and then its outcome is unknown. Nothing is written before the connection is made and the server's certificate is
+verified, so every failure up to there is `NotReached`; after it the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ ANSWER_S = 30.0
 """Seconds for the whole answer, after that."""
 
 
-# Twisted names no public place for this interface, though its documentation has one implement it.
+# Twisted has no public name for this interface, though its documentation says to implement it.
 @implementer(IOpenSSLTrustRoot)
 class ExtraRoots:
-    """Trust in what the machine trusts, and in ``certificates`` besides."""
+    """Trusts the machine's certificates and ``certificates``."""
 
     def __init__(self, certificates: list[X509]) -> None:
         self._certificates = certificates
@@ -63,7 +63,7 @@ class ExtraRoots:
 
 
 def roots_in(pem: bytes) -> list[X509]:
-    """Every certificate of a PEM file.
+    """The certificates of a PEM file.
 
     :raises ValueError: when there is none, or one cannot be read.
     """
@@ -80,14 +80,14 @@ def roots_in(pem: bytes) -> list[X509]:
 
 @implementer(IHandshakeListener)
 class _Verified(Protocol):
-    """Waits until TLS stands, and only then lets the real protocol speak."""
+    """Connects the real protocol once the TLS handshake is complete."""
 
     def __init__(self, factory: IProtocolFactory, address: IAddress | None, ready: Deferred[IProtocol]) -> None:
         self._factory, self._address, self._ready = factory, address, ready
         self._real: IProtocol | None = None
 
     def handshakeCompleted(self) -> None:
-        # A certificate that does not fit the name ends the connection, but only after this is called.
+        # A certificate for another name closes the connection only after this call.
         if getattr(self.transport, "disconnecting", False) or self._ready.called:
             return
         real = self._factory.buildProtocol(self._address)  # type: ignore[arg-type]
@@ -118,10 +118,10 @@ class _VerifiedFactory(Factory):
 
 
 @implementer(IStreamClientEndpoint)
-class StandingEndpoint:
-    """Connects, and counts as connected once the first byte of a request may leave.
+class ReadyEndpoint:
+    """Connects; the connection is ready when a request may be written.
 
-    :param trust: makes the TLS of a connection; `None` for a line in the clear.
+    :param trust: makes the TLS of a connection; `None` without TLS.
     :param patience: seconds for all of it.
     """
 
@@ -137,10 +137,10 @@ class StandingEndpoint:
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect.
 
-        :raises NotReached: when no connection comes about, whatever the reason.
+        :raises NotReached: when there is no connection, for any reason.
         """
-        # One line in the log for each request is the device's affair, not that of Twisted's factories.
-        setattr(protocolFactory, "noisy", False)  # noqa: B010 - the interface does not know it
+        # The device logs its requests; Twisted's factories need not.
+        setattr(protocolFactory, "noisy", False)  # noqa: B010 - not in the interface
         if self._trust is None:
             ready: Deferred[IProtocol] = self._inner.connect(protocolFactory)
         else:
@@ -180,11 +180,11 @@ def _not_reached(failure: Failure) -> Failure:
 
 @implementer(IAgentEndpointFactory)
 class ServerEndpoints:
-    """The way to the host of each address.
+    """Makes the endpoint of each address.
 
-    :param roots: certificates to trust besides those that the machine trusts (the setting `server_ca`).
-    :param patience: seconds to connect, TLS included.
-    :param line: the way to a host and port; by name over TCP when absent.
+    :param roots: certificates to trust besides the machine's (the setting `server_ca`).
+    :param patience: seconds to connect, with TLS.
+    :param line: makes the endpoint of a host and port; TCP by name when absent.
     """
 
     def __init__(
@@ -199,12 +199,12 @@ class ServerEndpoints:
         self._line = line or (lambda host, port: HostnameEndpoint(reactor, host, port))
         self._trust: Any = ExtraRoots(roots) if roots else platformTrust()
 
-    def endpointForURI(self, uri: URI) -> StandingEndpoint:
+    def endpointForURI(self, uri: URI) -> ReadyEndpoint:
         """The endpoint for one address."""
         host = uri.host.decode("ascii")
         line = self._line(host, uri.port)
         trust = optionsForClientTLS(host, trustRoot=self._trust) if uri.scheme == b"https" else None
-        return StandingEndpoint(line, self._clock, trust, self._patience)
+        return ReadyEndpoint(line, self._clock, trust, self._patience)
 
 
 @implementer(IBodyProducer)
@@ -224,7 +224,7 @@ class _Body:
 
 
 class _Collected(Protocol):
-    """Gathers an answer's body, up to the size that anybody believes."""
+    """Collects an answer's body, up to the allowed size."""
 
     def __init__(self, whole: Deferred[bytes]) -> None:
         self._whole, self._parts, self._held = whole, list[bytes](), 0
@@ -246,7 +246,7 @@ class _Collected(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self._whole.called:
             return
-        # Without a length the end of the connection is the end of the answer; half an answer shows when it is read.
+        # Without a length the end of the connection ends the answer; the reader notices half of one.
         if reason.check(ResponseDone, PotentialDataLoss):
             self._whole.callback(b"".join(self._parts))
         else:
@@ -254,10 +254,10 @@ class _Collected(Protocol):
 
 
 class HttpsExchange:
-    """Carries requests to a server, each over a connection of its own.
+    """Sends requests to a server, each over its own connection.
 
-    :param endpoints: the way there; its failures are `NotReached`.
-    :param patience: seconds from the begin to the end of the answer, connecting included.
+    :param endpoints: to the server; their failures are `NotReached`.
+    :param patience: seconds for the whole exchange, with connecting.
     """
 
     def __init__(
@@ -270,25 +270,25 @@ class HttpsExchange:
         self._patience = patience
 
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Carry one request.
+        """Send one request.
 
-        :raises NotReached: when nothing of it left.
-        :raises WireError: any other one: it left, and no whole answer came.
+        :raises NotReached: when nothing was sent.
+        :raises WireError: any other: it was sent, and no whole answer came.
         """
-        left = Deferred[Reply].fromCoroutine(self._carry(method, url, headers, body))
-        left.addTimeout(self._patience, self._clock, self._late)
-        return await left
+        exchange = Deferred[Reply].fromCoroutine(self._carry(method, url, headers, body))
+        exchange.addTimeout(self._patience, self._clock, self._late)
+        return await exchange
 
     def _late(self, result: object, seconds: float) -> Failure:
         return Failure(Silent(seconds))
 
     async def _carry(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        told = Headers({name: [value] for name, value in headers.items()})
-        told.setRawHeaders("User-Agent", ["dmtwisted"])
+        sent = Headers({name: [value] for name, value in headers.items()})
+        sent.setRawHeaders("User-Agent", ["dmtwisted"])
         if not url.startswith(("https://", "http://")) or not url.isascii():
-            raise NotReached(f"{url} is no address")
+            raise NotReached(f"{url} is not an address")
         try:
-            response: IResponse = await self._agent.request(method.encode(), url.encode(), told, _Body(body))
+            response: IResponse = await self._agent.request(method.encode(), url.encode(), sent, _Body(body))
             content = await _content(response)
         except WireError:
             raise
@@ -308,7 +308,7 @@ def _content(response: IResponse) -> Deferred[bytes]:
 
 
 def _words(failure: Failure) -> str:
-    """What a failure says to people; a failed answer has failures within."""
+    """The text of a failure; a failed answer contains failures."""
     error = failure.value
     if isinstance(error, ResponseFailed):
         return "; ".join(map(_words, error.reasons))

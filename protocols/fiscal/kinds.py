@@ -1,4 +1,4 @@
-"""What documents do, in the words of scenarios and ledgers where these have one (fiscal-server 4.10)."""
+"""Kinds of documents, named as in scenarios and ledgers (docs/reference/tax-service.md#document-kinds)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a document does."""
+    """The kind of a document."""
 
     OPEN = "open"
     CLOSE = "close"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 SESSION_ENDS = frozenset({Kind.OFFLINE_BEGIN, Kind.OFFLINE_END})
-"""Begin and end of an offline session; they belong to no shift."""
+"""The offline session's opening and closing documents; they belong to no shift."""
 
 SETTLEMENTS = frozenset(Kind) - SESSION_ENDS - {Kind.OPEN, Kind.CLOSE, Kind.Z}
 """Documents that move money: the tax service calls them financially significant."""

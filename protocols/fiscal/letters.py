@@ -1,7 +1,7 @@
-"""Which characters a document of the tax service can hold, and what becomes of the others (fiscal-server 4).
+"""The characters of documents, and replacements for others (docs/reference/tax-service.md#documents).
 
-Documents are written in windows-1251. XML itself forbids control characters; everything that the code page lacks has
-to be replaced before signing, since what was signed cannot be mended.
+Documents are written in windows-1251, and XML forbids control characters. Other characters are replaced before
+signing, because a signed document cannot be corrected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INSTEAD = str.maketrans(
         "\ufeff": "",
     }
 )
-"""Characters that shops use, and that have a neighbour in the code page."""
+"""Characters that shops use, with a similar one in the code page."""
 
 
 def trouble(text: str) -> str:
@@ -48,9 +48,9 @@ def trouble(text: str) -> str:
 
 
 def writable(text: str, longest: int | None = None) -> str:
-    """``text`` as a document can hold it: composed letters, near neighbours, and ``?`` for the rest.
+    """``text`` in characters of a document: composed letters, similar ones, ``?`` for the rest.
 
-    :param longest: characters that the element takes; what is over is cut off.
+    :param longest: characters that the element allows; the rest is cut off.
     """
     composed = unicodedata.normalize("NFC", text).translate(_INSTEAD)
     kept = _FORBIDDEN.sub("?", composed.encode(CODE_PAGE, "replace").decode(CODE_PAGE))

@@ -1,12 +1,11 @@
-"""Fiscal numbers that a register gives itself while it is offline (fiscal-server 6, 7.4, 7.5).
+"""Fiscal numbers that a register assigns offline (docs/reference/tax-service.md#offline-numbers).
 
-``<session>.<n>.<control>``: the session and its secret seed come from the tax service while the register is
-online, ``n`` counts the documents of the session from 1, and the control number proves that whoever numbered the
-document knew the seed::
+``<session>.<n>.<control>``: the session and its secret seed come from the tax service while the register is online,
+``n`` counts the documents of the session from 1, and the control number proves that the register knew the seed::
 
     text     seed,ORDERDATE,ORDERTIME,ORDERNUM,CASHREGISTERNUM,CASHDESKNUM[,SUM][,PREVDOCHASH]
-    CRC-32   a6 bd db bd      of the ASCII text, as zlib reckons it
-    swapped  bd db bd a6      the trap: the four bytes are reversed
+    CRC-32   a6 bd db bd      of the ASCII text, as in zlib
+    swapped  bd db bd a6      the four bytes are reversed
     control  3185294758 mod 10000 = 4758; 0 becomes 1, no leading zeros
 """
 
@@ -22,8 +21,8 @@ def control_number(
     """The control number of a document.
 
     :param date: ``ddmmyyyy``, :param time: ``hhmmss``, :param number: local number of the document.
-    :param amount: ``0.00`` when the document has a total, else empty.
-    :param hash: hash of the document before it; empty right after the session's begin.
+    :param amount: ``0.00`` for a document with a total, else empty.
+    :param hash: of the previous document; empty for the first one after the session's opening.
     """
     parts = [seed, date, time, str(number), register, desk]
     text = ",".join(parts + [part for part in (amount, hash) if part])
@@ -43,5 +42,5 @@ def fiscal_number(session: str, ordinal: int, control: int) -> str:
 
 
 def document_hash(sent: bytes) -> str:
-    """What the next document carries of this one: SHA-256 of the bytes as prepared for sending, in hex."""
+    """The hash that the next document contains: SHA-256 of the bytes as prepared for sending, in hex."""
     return hashlib.sha256(sent).hexdigest()

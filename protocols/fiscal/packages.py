@@ -1,11 +1,11 @@
-"""Offline documents as one body: each with its length before it (fiscal-server 7.3).
+"""Packages of offline documents (docs/reference/tax-service.md#packages).
 
 ::
 
     ba 13 00 00   30 82 13 b6 06 …   c6 0a 00 00   30 82 0a c2 06 …
     length 5050   signed document    length 2758   signed document
 
-The length has four bytes, the lowest first. The whole is signed once more before it leaves.
+The length has four bytes, little-endian. The package is signed again before it is sent.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ LENGTH_BYTES = 4
 
 
 class BrokenPackage(ValueError):
-    """Bytes that are no package, or documents that fit into none."""
+    """Bytes that are not a package, or documents that fit into none."""
 
 
 def join(documents: Iterable[bytes]) -> bytes:
-    """The package of ``documents``, in their order."""
+    """The package of ``documents``, in order."""
     return b"".join(len(document).to_bytes(LENGTH_BYTES, "little") + document for document in documents)
 
 
@@ -47,10 +47,9 @@ def split(package: bytes) -> tuple[bytes, ...]:
 
 
 def batches(documents: Iterable[bytes], size: int, most: int = MOST_DOCUMENTS) -> Iterator[tuple[bytes, ...]]:
-    """``documents`` in their order, cut into packages.
+    """``documents`` in order, cut into packages.
 
-    :param size: bytes that the documents of a package and their lengths may have; what the outer signature adds
-        has to be taken off before.
+    :param size: bytes of the documents and their lengths in one package, without the outer signature.
     :raises BrokenPackage: when one document alone is larger.
     """
     batch: list[bytes] = []

@@ -1,15 +1,15 @@
-"""What a document may hold, in which order: the tax service's schemas as data (fiscal-server 4, 5, 8).
+"""The tax service's schemas as data (docs/reference/tax-service.md#element-order).
 
-A section is a frozen dataclass whose fields stand in the order of its elements and are named as these, in small
-letters. A field's type says everything else::
+A section is a frozen dataclass whose fields have the order and, in lower case, the names of its elements. The type of
+a field says the rest::
 
     orderdate: Date                      <ORDERDATE>        required
     comment: Text | None = None          <COMMENT>          may be absent
-    ver: Version = 1                     <VER>              required; the value that our own code writes
-    checktotal: CheckTotal | None = None <CHECKTOTAL>…      a section within
+    ver: Version = 1                     <VER>              required; the value that is written
+    checktotal: CheckTotal | None = None <CHECKTOTAL>…      a section inside
     checkpay: tuple[PayRow, ...] = ()    <CHECKPAY><ROW ROWNUM="1">…
 
-From this one description come reading, writing and the check that names the place of every fault.
+Reading, writing and the check that names the place of every fault follow this one description.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from protocols.fiscal.xml_tree import Node
 ROW, ROWNUM = "ROW", "ROWNUM"
 
 MOST_ROWS = 999_999
-"""The highest number that a row can have."""
+"""The highest number of a row."""
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Fault:
 
 
 class DocumentError(ValueError):
-    """A document that does not keep to its schema; ``faults`` has at least one."""
+    """A document that breaks its schema; ``faults`` has at least one."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__("; ".join(map(str, faults[:5])))
@@ -60,14 +60,14 @@ class Element:
     simple: SimpleType | None = None
     section: type[Any] | None = None
     rows: bool = False
-    """Whether it holds numbered rows, each of them a section."""
+    """Whether it contains numbered rows, each a section."""
 
 
 _known: dict[type[Any], tuple[Element, ...]] = {}
 
 
 def elements(section: type[Any]) -> tuple[Element, ...]:
-    """The elements of a section in their order."""
+    """The elements of a section, in order."""
     if section not in _known:
         hints = get_type_hints(section, include_extras=True)
         _known[section] = tuple(_element(field, hints[field.name]) for field in dataclasses.fields(section))
@@ -88,9 +88,9 @@ def _element(field: dataclasses.Field[Any], hint: Any) -> Element:
 
 
 def faults(section: type[Any], node: Node, path: str) -> Iterator[Fault]:
-    """Everything that is wrong with ``node`` as a ``section``, in the order in which it stands there."""
+    """Everything that is wrong with ``node`` as a ``section``, in document order."""
     if node.text.strip():
-        yield Fault(path, "text stands between the elements")
+        yield Fault(path, "there is text between the elements")
     known = {element.name: place for place, element in enumerate(elements(section))}
     place, seen = -1, set[str]()
     for child in node.children:
@@ -99,11 +99,11 @@ def faults(section: type[Any], node: Node, path: str) -> Iterator[Fault]:
             yield Fault(inside, "an element of this name is not expected here")
             continue
         if child.name in seen:
-            yield Fault(inside, "the element stands here twice")
+            yield Fault(inside, "the element occurs twice")
             continue
         seen.add(child.name)
         if known[child.name] < place:
-            yield Fault(inside, f"the element has to stand before {elements(section)[place].name}")
+            yield Fault(inside, f"the element belongs before {elements(section)[place].name}")
         place = max(place, known[child.name])
         yield from _element_faults(elements(section)[known[child.name]], child, inside)
     for element in elements(section):
@@ -131,7 +131,7 @@ def _element_faults(element: Element, node: Node, path: str) -> Iterator[Fault]:
 def _row_faults(element: Element, node: Node, path: str) -> Iterator[Fault]:
     assert element.section is not None
     if node.text.strip():
-        yield Fault(path, "text stands between the rows")
+        yield Fault(path, "there is text between the rows")
     for position, row in enumerate(node.children, 1):
         inside = f"{path}/{row.name}[{position}]"
         if row.name != ROW:
@@ -146,7 +146,7 @@ def _row_faults(element: Element, node: Node, path: str) -> Iterator[Fault]:
 
 
 def read(section: type[T], node: Node) -> T:
-    """The value that ``node`` stands for.
+    """The value of ``node``.
 
     :raises DocumentError: with every fault when it is not a ``section``.
     """
@@ -172,10 +172,10 @@ def _read(section: type[T], node: Node) -> T:
 
 
 def write(value: Any, name: str, path: str = "", attributes: dict[str, str] | None = None) -> Node:
-    """The element ``name`` that stands for ``value``.
+    """The element ``name`` for ``value``.
 
     :param path: its place in the document; its name when empty.
-    :raises DocumentError: when a value cannot be written, with its place.
+    :raises DocumentError: with the place, when a value cannot be written.
     """
     path = path or name
     children: list[Node] = []

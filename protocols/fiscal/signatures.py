@@ -1,7 +1,7 @@
-"""What protocol A needs of signatures, told without any cryptography (fiscal-server 2, 15).
+"""Signing and verifying as functions without cryptography (docs/reference/cryptography.md#signed-messages).
 
-Whoever can sign and verify hands these functions in; `protocols.fiscal.crypto` knows how. The plain pair below signs
-nothing: it serves training and tests, where content travels as it is.
+The caller supplies them; `protocols.fiscal.crypto` does the work. The pair below leaves content unsigned, for
+training and tests.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from datetime import datetime
 
 
 class WrongSignature(Exception):
-    """A signed message that is none, or whose signature does not hold."""
+    """Bytes that are not a signed message, or whose signature is wrong."""
 
 
 @dataclass(frozen=True)
 class Signed:
-    """What a signed message holds.
+    """A verified message.
 
-    ``key`` is the signer's key identifier in hex, empty when nothing was signed; ``stamped`` the time of the
-    signature's time stamp, `None` without one.
+    ``key`` is the signer's key identifier in hex, empty for unsigned content; ``stamped`` the moment of the time
+    stamp.
     """
 
     content: bytes
     key: str = ""
     name: str = ""
-    """The signer, as the certificate names them."""
+    """The signer's name in the certificate."""
     stamped: datetime | None = None
 
 
 Sign = Callable[[bytes], Awaitable[bytes]]
-"""Content in, signed message out; it takes a while and is awaited."""
+"""Content in, signed message out."""
 
 Open = Callable[[bytes], Signed]
 """Signed message in, content out; raises `WrongSignature`."""
 
 Seal = Callable[[bytes], bytes]
-"""As `Sign`, at once: what a simulated server uses."""
+"""As `Sign`, but synchronous: for simulated servers."""
 
 
 async def unsigned(content: bytes) -> bytes:
@@ -51,5 +51,5 @@ def open_unsigned(message: bytes) -> Signed:
 
 
 def seal_unsigned(content: bytes) -> bytes:
-    """Sign nothing, at once."""
+    """Sign nothing, synchronously."""
     return content

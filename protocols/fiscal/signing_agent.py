@@ -1,12 +1,10 @@
-"""A signing agent: a key that stays where it is, asked for signatures over HTTP (fiscal-server 18).
+"""The protocol of signing agents, which keep a key elsewhere (docs/reference/cryptography.md#signing-agent)::
 
-The protocol is ours and small; whoever keeps keys in a token, a certified library or elsewhere can speak it::
-
-    GET  /key     → {"protocol": 1, "certificate": "MIID…"}            whose key it is, DER in Base64
+    GET  /key     → {"protocol": 1, "certificate": "MIID…"}            DER in Base64
     POST /sign    {"content": "PD94…"} → {"message": "MIIJ…"}           the signed message around the content
     an error      {"error": "words for people"} with status 4xx or 5xx
 
-Each request bears ``Authorization: Bearer TOKEN``; without the right one the answer is 401.
+Each request has ``Authorization: Bearer TOKEN``; without the right token the answer is 401.
 """
 
 from __future__ import annotations
@@ -28,39 +26,39 @@ JSON_TYPE = "application/json"
 
 
 class KeyTold(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose key the agent holds."""
+    """The certificate of the agent's key."""
 
     protocol: int
     certificate: bytes
 
 
 class SignAsked(msgspec.Struct, frozen=True):
-    """What shall be signed."""
+    """The content to sign."""
 
     content: bytes
 
 
 class Signed(msgspec.Struct, frozen=True):
-    """What was signed, with the signature around it."""
+    """The signed message."""
 
     message: bytes
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Why there is no signature."""
+    """The reason of an error."""
 
     error: str
 
 
 class AgentError(Exception):
-    """The agent gave no signature; the text is for people."""
+    """The agent did not sign; the text is for people."""
 
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 def headers(token: str) -> Mapping[str, str]:
-    """What each request bears."""
+    """The headers of each request."""
     return {"Authorization": f"Bearer {token}", "Content-Type": JSON_TYPE, "Accept": JSON_TYPE}
 
 
@@ -72,7 +70,7 @@ def encode(value: msgspec.Struct) -> bytes:
 def decode(body: bytes, shape: type[T]) -> T:
     """A request or an answer.
 
-    :raises AgentError: when it is none.
+    :raises AgentError: when it cannot be read.
     """
     try:
         return msgspec.json.decode(body, type=shape)
@@ -81,9 +79,9 @@ def decode(body: bytes, shape: type[T]) -> T:
 
 
 def told(reply: Reply, shape: type[T]) -> T:
-    """What an answer says.
+    """The value in an answer.
 
-    :raises AgentError: when it is an error, or no answer of an agent.
+    :raises AgentError: for an error, or anything else.
     """
     if reply.status == 200:
         return decode(reply.body, shape)

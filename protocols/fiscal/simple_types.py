@@ -1,7 +1,7 @@
-"""How single values stand in a document: amounts, quantities, dates, codes and texts (fiscal-server 4.1).
+"""Simple values in documents: amounts, dates, codes and texts (docs/reference/tax-service.md#simple-types).
 
-Each `SimpleType` reads a text and writes a value, and says with a `ValueError` what is wrong with either. Amounts are
-integer kopecks, percentages hundredths, quantities thousandths; no binary fraction comes near them.
+Each `SimpleType` reads and writes values; a `ValueError` says what is wrong. Amounts are integer kopecks, percentages
+hundredths, quantities thousandths, never binary fractions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Annotated, Any
 from protocols.fiscal.letters import trouble
 
 _DIGITS = 15
-"""Digits before the dot: the schema's own comments speak of fifteen."""
+"""Digits before the dot, from comments in the schema."""
 
 _CAPITALS = "АБВГДЕЄЖЗИІКЛМНОПРСТУФХЦЧШЩЮЯ"
 
 
 @dataclass(frozen=True)
 class SimpleType:
-    """One kind of value: ``read`` makes it of a text, ``write`` a text of it; both raise `ValueError`.
+    """One kind of value; ``read`` from text and ``write`` to text raise `ValueError`.
 
-    :param pattern: of its texts, empty for any; :param longest: characters of it, 0 for any number.
-    :param bounds: of whole numbers. All three are what a schema can say of it (`protocols.fiscal.xsd`).
+    ``pattern`` of its texts (empty: any), ``longest`` number of characters (0: any) and ``bounds`` of whole numbers
+    are for the XSD (`protocols.fiscal.xsd`).
     """
 
     name: str
@@ -51,8 +51,8 @@ def _matched(pattern: str, expected: str) -> Callable[[str], re.Match[str]]:
 def _decimal(name: str, places: int, exact: bool, shortened: bool = False) -> SimpleType:
     """Numbers with a dot, kept as integers in units of the last place.
 
-    :param exact: all places have to be there; otherwise up to so many.
-    :param shortened: zeros at the end are left out when it is written.
+    :param exact: all places are required; otherwise up to so many.
+    :param shortened: zeros at the end are not written.
     """
     fraction = rf"\.([0-9]{{{places}}})" if exact else rf"(?:\.([0-9]{{1,{places}}}))?"
     match = _matched(rf"(-?)([0-9]{{1,{_DIGITS}}}){fraction}", f"a number like {'0.' + '0' * places}")
@@ -67,7 +67,7 @@ def _decimal(name: str, places: int, exact: bool, shortened: bool = False) -> Si
 
     def write(value: int) -> str:
         if abs(value) >= 10**_DIGITS * unit:
-            raise ValueError(f"at most {_DIGITS} digits stand before the dot")
+            raise ValueError(f"at most {_DIGITS} digits are expected before the dot")
         text = f"{'-' if value < 0 else ''}{abs(value) // unit}.{abs(value) % unit:0{places}d}"
         return text.rstrip("0").rstrip(".") if shortened else text
 
@@ -92,18 +92,16 @@ def _whole(name: str, least: int, most: int, zeros_after_dot: bool = False) -> S
 
 
 def _text(name: str, longest: int) -> SimpleType:
-    def write(value: str) -> str:
-        if len(value) > longest:
-            raise ValueError(f"at most {longest} characters are expected, not {len(value)}")
-        wrong = trouble(value)
-        if wrong:
-            raise ValueError(wrong)
-        return value
-
     def read(text: str) -> str:
         if len(text) > longest:
             raise ValueError(f"at most {longest} characters are expected, not {len(text)}")
         return text
+
+    def write(value: str) -> str:
+        wrong = trouble(read(value))
+        if wrong:
+            raise ValueError(wrong)
+        return value
 
     return SimpleType(name, read, write, longest=longest)
 
@@ -158,7 +156,7 @@ Quantity = Annotated[int, _decimal("quantity", 3, exact=False)]
 """Thousandths, written ``1.000``, read with up to three decimals."""
 
 Rate = Annotated[int, _decimal("rate", 8, exact=False, shortened=True)]
-"""A rate of exchange in units of the eighth decimal."""
+"""An exchange rate in units of the eighth decimal."""
 
 Count = Annotated[int, _whole("count", 0, 10**18 - 1)]
 """A whole number from 0."""
@@ -167,7 +165,7 @@ Number = Annotated[int, _whole("number", 1, 10**18 - 1)]
 """A whole number from 1."""
 
 Code = Annotated[int, _whole("code", 0, 10**15, zeros_after_dot=True)]
-"""A code as a Z-report writes it; ``0.00`` is read too."""
+"""A code in a Z-report; ``0.00`` is read too."""
 
 UnitCode = Annotated[int, _whole("unit code", 1, 99_999)]
 """A unit of measure by the state's list."""
@@ -202,7 +200,7 @@ Moment = Annotated[
 Tin = Annotated[
     str, _pattern("tin", rf"[0-9]{{5,10}}|[{_CAPITALS}]{{2}}[0-9]{{6}}", "a payer's code of 5 to 10 digits")
 ]
-"""The code of a payer; of a person without one the number of the passport."""
+"""The code of a payer; for a person without one the passport number."""
 
 Ipn = Annotated[
     str, _pattern("ipn", rf"0|[0-9]{{6,12}}|[{_CAPITALS}]{{2}}[0-9]{{6}}", "a VAT number of 6 to 12 digits")
@@ -212,7 +210,7 @@ Ipn = Annotated[
 Uktzed = Annotated[
     str, _pattern("uktzed", "[0-9]{4}|[0-9]{6}|[0-9]{8}|[0-9]{10}|00[0-9]{3}", "a code of 4, 6, 8 or 10 digits")
 ]
-"""A code of the customs' list of goods; its leading zeros count."""
+"""A code of the customs' list of goods, with leading zeros."""
 
 Dkpp = Annotated[
     str, _pattern("dkpp", r"[0-9]{2}\.[0-9]{2}(\.[0-9]{1,2})*(-[0-9]{1,2}(\.[0-9]{1,2})*)?", "a code like 11.22.33")
@@ -228,4 +226,4 @@ Text128 = Annotated[str, _text("text of 128", 128)]
 Text256 = Annotated[str, _text("text of 256", 256)]
 Text1024 = Annotated[str, _text("text of 1024", 1024)]
 Text = Annotated[str, _text("text", 100_000)]
-"""A text of any length; our own limit keeps it within a document's size."""
+"""A text of any length; the limit keeps it within a document's size."""

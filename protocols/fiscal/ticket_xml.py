@@ -1,4 +1,4 @@
-"""The document TICKET: the fiscal server's answer to one document (fiscal-server 8)."""
+"""The document TICKET: the fiscal server's answer to one document (docs/reference/tax-service.md#tickets)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protocols.fiscal.simple_types import Count, Date, Number, Text, Text128, Ti
 class Ticket:
     """``TICKET``: the fiscal number of a document, or why it was refused.
 
-    An offline session comes with the opening of a shift; servers are met that write 0 when none is granted.
+    The opening of a shift grants an offline session; some servers write 0 without one.
     """
 
     uid: Text
-    """The GUID of the document that is answered; empty when the server could not read it."""
+    """The GUID of the document; empty when the server could not read it."""
     orderdate: Date
     ordertime: Time
     ordernum: Number

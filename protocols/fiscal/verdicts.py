@@ -1,14 +1,14 @@
-"""What an answer of the fiscal server proves (fiscal-server 2, 8).
+"""What an answer of the fiscal server proves (docs/reference/tax-service.md#answers).
 
-A refusal is believed only where the server says it in its own words; everything that cannot be read leaves the
-outcome unknown, and a question has to settle it:
+Only a refusal in the server's own words counts; whatever cannot be read leaves the outcome unknown until a command
+settles it:
 
 =====================================================  ====================================
 200, a ticket of ours that verifies, with a number     accepted
 200, a ticket of ours that verifies, with an error     refused, with its code
 200, anything else                                     unknown
-400, 401, 403, 404, 405, 411, 413, 414, 415, 416       refused, with the code if one is told
-204 to a question, or the error 13                     nothing there
+400, 401, 403, 404, 405, 411, 413, 414, 415, 416       refused, with the code if there is one
+204 to a command, or the error 13                     nothing found
 any other status, 5xx before all                       unknown
 =====================================================  ====================================
 """
@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from protocols.fiscal import command_answers
 from protocols.fiscal.bodies import MOST_ANSWER_BYTES, BodyTooLarge, UnreadableBody, restore
-from protocols.fiscal.command_answers import Answer, BadAnswer, NextSession, text_of
+from protocols.fiscal.command_answers import AnAnswer, BadAnswer, NextSession, text_of
 from protocols.fiscal.document_xml import Document, decode, decode_as
 from protocols.fiscal.error_codes import Code, read_error, words
 from protocols.fiscal.schema import DocumentError
@@ -30,7 +30,7 @@ from protocols.fiscal.signatures import Open, WrongSignature
 from protocols.fiscal.ticket_xml import Ticket
 
 REFUSING = frozenset({400, 401, 403, 404, 405, 411, 413, 414, 415, 416})
-"""HTTP statuses by which a request is turned away as it is; other ones may come from anybody on the way."""
+"""HTTP statuses that refuse a request; others may come from a proxy."""
 
 _CODE_OF_STATUS = {
     401: Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED,
@@ -38,12 +38,11 @@ _CODE_OF_STATUS = {
 }
 
 T = TypeVar("T")
-AnAnswer = TypeVar("AnAnswer", bound=Answer)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An HTTP answer; the names of ``headers`` are in small letters."""
+    """An HTTP answer; names in ``headers`` are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -76,19 +75,19 @@ class PackageTaken:
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """The answer to a question."""
+    """The answer to a command."""
 
     value: T
 
 
 @dataclass(frozen=True)
 class Nothing:
-    """What was asked for is not there."""
+    """The server has no such thing."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The server certainly did not do it; ``code`` is `None` when it told none (see `error_codes.Code`)."""
+    """The server certainly did not do it; ``code`` is an `error_codes.Code`, `None` without one."""
 
     code: int | None
     text: str
@@ -97,14 +96,14 @@ class Refused:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The request left, and what became of it nobody knows."""
+    """The request was sent, its outcome is unknown."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class NotSent:
-    """No connection came about: nothing left."""
+    """There was no connection: nothing was sent."""
 
     why: str
 
@@ -121,9 +120,9 @@ Lost = Unknown | NotSent
 
 
 def of_document(reply: Reply, open: Open, uid: str, number: int) -> Accepted | Refused | Unknown:
-    """What became of a document that was handed in.
+    """The outcome of a document that was handed in.
 
-    :param uid: its GUID, :param number: its local number: a ticket of another document proves nothing.
+    :param uid: its GUID, :param number: its local number; a ticket of another document proves nothing.
     """
     body = _body(reply)
     if isinstance(body, (Unknown, Refused)):
@@ -131,17 +130,17 @@ def of_document(reply: Reply, open: Open, uid: str, number: int) -> Accepted | R
     try:
         ticket = decode_as(Ticket, open(body).content)
     except WrongSignature as error:
-        return Unknown(f"the ticket's signature does not hold ({error})")
+        return Unknown(f"the ticket's signature is wrong ({error})")
     except DocumentError as error:
         return Unknown(f"the ticket cannot be read ({error})")
     ours = ticket.ordernum == number and ticket.uid.strip("{}").lower() == uid.strip("{}").lower()
     if ticket.errorcode:
         # A server that could not read the document cannot repeat its GUID.
         if not ours and ticket.uid:
-            return Unknown(f"the ticket is that of document {ticket.ordernum}")
+            return Unknown(f"the ticket belongs to document {ticket.ordernum}")
         return Refused(ticket.errorcode, ticket.errortext or "")
     if not ours:
-        return Unknown(f"the ticket is that of document {ticket.ordernum}")
+        return Unknown(f"the ticket belongs to document {ticket.ordernum}")
     if not ticket.ordertaxnum:
         return Unknown("the ticket has no fiscal number")
     session = Session(str(ticket.offlinesessionid), str(ticket.offlineseed)) if _grants(ticket) else None
@@ -153,7 +152,7 @@ def _grants(ticket: Ticket) -> bool:
 
 
 def of_package(reply: Reply) -> PackageTaken | Refused | Unknown:
-    """What became of a package that was handed in; the answer is not signed."""
+    """The outcome of a package that was handed in; the answer is not signed."""
     body = _body(reply)
     if isinstance(body, (Unknown, Refused)):
         return body
@@ -168,7 +167,7 @@ def of_package(reply: Reply) -> PackageTaken | Refused | Unknown:
         return Unknown(f"the answer cannot be read ({bad})")
     id, seed = text_of(answer.offline_session_id), text_of(answer.offline_seed)
     if not id.strip("0") or not seed:
-        return Unknown("the answer says neither OK nor a session")
+        return Unknown("the answer is neither OK nor a session")
     return PackageTaken(Session(id, seed))
 
 
@@ -184,7 +183,7 @@ def of_command(reply: Reply, shape: type[AnAnswer]) -> Answered[AnAnswer] | Noth
 
 
 def of_fetch(reply: Reply, open: Open) -> Answered[Fetched] | Nothing | Refused | Unknown:
-    """The document that the command `Check` or `ZRep` brought, which the server signed."""
+    """The document in an answer to `Check` or `ZRep`, signed by the server."""
     body = _asked(reply)
     if not isinstance(body, bytes):
         return body
@@ -192,13 +191,13 @@ def of_fetch(reply: Reply, open: Open) -> Answered[Fetched] | Nothing | Refused 
         content = open(body).content
         return Answered(Fetched(decode(content), content))
     except WrongSignature as error:
-        return Unknown(f"the document's signature does not hold ({error})")
+        return Unknown(f"the document's signature is wrong ({error})")
     except DocumentError as error:
         return Unknown(f"the document cannot be read ({error})")
 
 
 def _asked(reply: Reply) -> bytes | Nothing | Refused | Unknown:
-    """The body of an answer to a question."""
+    """The body of an answer to a command."""
     if reply.status == 204:
         return Nothing()
     body = _body(reply)
@@ -212,7 +211,7 @@ def _asked(reply: Reply) -> bytes | Nothing | Refused | Unknown:
 
 
 def _body(reply: Reply) -> bytes | Refused | Unknown:
-    """The body of an answer that says yes, or what its status says instead."""
+    """The body of an answer with status 200, else the meaning of its status."""
     try:
         body = restore(reply.body, reply.headers.get("content-encoding", ""), MOST_ANSWER_BYTES)
     except (UnreadableBody, BodyTooLarge) as error:
@@ -223,6 +222,6 @@ def _body(reply: Reply) -> bytes | Refused | Unknown:
         return body
     if reply.status not in REFUSING:
         return Unknown(f"HTTP {reply.status}: {words(body)[:200]}")
-    told = read_error(body)
-    code = told.code if told.code is not None else _CODE_OF_STATUS.get(reply.status)
-    return Refused(code, told.text, reply.status)
+    refusal = read_error(body)
+    code = refusal.code if refusal.code is not None else _CODE_OF_STATUS.get(reply.status)
+    return Refused(code, refusal.text, reply.status)

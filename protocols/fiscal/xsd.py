@@ -1,7 +1,7 @@
-"""The schemas of the documents as XSD files, made from the sections that read and write them (fiscal-server 4, 5, 8).
+"""XSD files of the documents, made from their sections (docs/reference/tax-service.md#element-order).
 
-They are ours, not the tax service's: order, names, types and what is required, as facts are known. So any validator
-can judge our documents, and the simulated server has an answer to the command `Schemas`.
+They are not the tax service's own files, but state the known order, names, types and required elements. Validators
+read them, and the simulated server sends them for the command `Schemas`.
 """
 
 from __future__ import annotations

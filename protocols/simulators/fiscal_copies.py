@@ -9,7 +9,7 @@ from typing import Any
 from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
 from protocols.fiscal.check_xml import Check
-from protocols.fiscal.command_answers import Answer, ResultCode
+from protocols.fiscal.command_answers import ResultCode, ServerAnswer
 from protocols.fiscal.commands import DocumentRequestType
 from protocols.fiscal.document_xml import encode, with_head
 from protocols.fiscal.error_codes import Code
@@ -44,7 +44,7 @@ def _numbered(stored: Stored) -> bytes:
     return encode(with_head(stored.document, **marks))
 
 
-def form(asking: Asking, command: commands.FetchForm) -> Answer:
+def form(asking: Asking, command: commands.FetchForm) -> ServerAnswer:
     """The document as `CheckExt` and `ZRepExt` bring it, or why not.
 
     :raises NoAnswer: when it is asked for in a form that nobody knows.

@@ -12,7 +12,7 @@ from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
 from protocols.fiscal.check_head import DocSubType, DocType
 from protocols.fiscal.check_xml import Check
-from protocols.fiscal.command_answers import Answer
+from protocols.fiscal.command_answers import ServerAnswer
 from protocols.fiscal.commands import AnyCommand
 from protocols.fiscal.document_xml import Document
 from protocols.fiscal.error_codes import Code
@@ -25,7 +25,7 @@ from protocols.simulators.fiscal_register import Operator, RegisterRecord, Shift
 from protocols.simulators.fiscal_totals import OrderSums, ShiftSums
 
 
-def answer(asking: Asking, command: AnyCommand) -> Answer | bytes:
+def answer(asking: Asking, command: AnyCommand) -> ServerAnswer | bytes:
     """The answer to ``command``; bytes are those of a signed document.
 
     :raises NoAnswer: when there is none.
@@ -39,21 +39,21 @@ def answer(asking: Asking, command: AnyCommand) -> Answer | bytes:
     return _with_time(told, command.uid, asking.now)
 
 
-def _with_time(told: Answer, uid: str, now: datetime) -> Answer:
+def _with_time(told: ServerAnswer, uid: str, now: datetime) -> ServerAnswer:
     members: dict[str, Any] = {name: getattr(told, name) for name in told.__struct_fields__}
     return type(told)(**{**members, "uid": uid or None, "timestamp": now.isoformat(timespec="seconds")})
 
 
-def _server(asking: Asking, command: commands.ServerState) -> Answer:
+def _server(asking: Asking, command: commands.ServerState) -> ServerAnswer:
     return answers.StateOfServer(timestamp="")
 
 
-def _schemas(asking: Asking, command: commands.Schemas) -> Answer:
+def _schemas(asking: Asking, command: commands.Schemas) -> ServerAnswer:
     check, zrep = (base64.b64encode(schema_of(kind)).decode() for kind in (Check, ZRep))
     return answers.SchemaFiles(xsd_schema_check=check, xsd_schema_z_rep=zrep)
 
 
-def _objects(asking: Asking, command: commands.Objects) -> Answer:
+def _objects(asking: Asking, command: commands.Objects) -> ServerAnswer:
     found: dict[tuple[str, str], answers.TaxObject] = {}
     for record in asking.registers.values():
         told = record.registration
@@ -85,7 +85,7 @@ def _outlet(record: RegisterRecord, operator: Operator, number: int) -> answers.
     )
 
 
-def _operators(asking: Asking, command: commands.Operators) -> Answer:
+def _operators(asking: Asking, command: commands.Operators) -> ServerAnswer:
     known = [record.registration for record in asking.registers.values() if record.registration.operator(asking.key)]
     if not known:
         raise NoAnswer
@@ -99,7 +99,7 @@ def _operators(asking: Asking, command: commands.Operators) -> Answer:
     )
 
 
-def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> Answer:
+def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> ServerAnswer:
     record, operator = asking.record(command.num_fiscal)
     shift, offline = record.open_shift, record.offline
     last, session = record.last, dict[str, Any]()
@@ -138,7 +138,7 @@ def _minutes(minutes: float) -> Decimal:
     return Decimal(int(minutes))
 
 
-def _info(asking: Asking, command: commands.DocumentInfoByLocalNum) -> Answer:
+def _info(asking: Asking, command: commands.DocumentInfoByLocalNum) -> ServerAnswer:
     stored = asking.stored(command.num_fiscal, None, command.num_local)
     if stored is None:
         raise NoAnswer
@@ -202,7 +202,7 @@ def _shift_line(shift: ShiftRecord, zone: datetime) -> answers.Shift:
     )
 
 
-def _shifts(asking: Asking, command: commands.Shifts) -> Answer:
+def _shifts(asking: Asking, command: commands.Shifts) -> ServerAnswer:
     record, _ = asking.record(command.num_fiscal)
     found = record.shifts
     if command.shift_id is not None:
@@ -218,7 +218,7 @@ def _shifts(asking: Asking, command: commands.Shifts) -> Answer:
     return answers.ShiftList(shifts=[_shift_line(shift, asking.now) for shift in found])
 
 
-def _documents(asking: Asking, command: commands.Documents) -> Answer:
+def _documents(asking: Asking, command: commands.Documents) -> ServerAnswer:
     record, _ = asking.record(command.num_fiscal)
     shift_id = command.shift_id
     if shift_id is None:
@@ -249,7 +249,7 @@ def _documents(asking: Asking, command: commands.Documents) -> Answer:
     return answers.DocumentList(documents=lines)
 
 
-def _last_totals(asking: Asking, command: commands.LastShiftTotals) -> Answer:
+def _last_totals(asking: Asking, command: commands.LastShiftTotals) -> ServerAnswer:
     record, _ = asking.record(command.num_fiscal)
     if not record.shifts:
         raise NoAnswer
@@ -308,14 +308,14 @@ def _orders(sums: OrderSums) -> answers.OrderTotals:
     )
 
 
-def _device(asking: Asking, command: commands.DeviceRegister) -> Answer:
+def _device(asking: Asking, command: commands.DeviceRegister) -> ServerAnswer:
     record, _ = asking.record(command.num_fiscal)
     if not record.device or command.forced:
         record.device = command.device_id
     return answers.DeviceOfRegister(device_id=record.device)
 
 
-_ANSWERS: dict[type[Any], Callable[[Asking, Any], Answer | bytes]] = {
+_ANSWERS: dict[type[Any], Callable[[Asking, Any], ServerAnswer | bytes]] = {
     commands.ServerState: _server,
     commands.Schemas: _schemas,
     commands.Objects: _objects,

@@ -26,7 +26,7 @@ from tests.vectors import fiscal_documents as vectors
 SHAPES = tuple(
     shape
     for shape in vars(command_answers).values()
-    if isinstance(shape, type) and issubclass(shape, command_answers.Answer)
+    if isinstance(shape, type) and issubclass(shape, command_answers.ServerAnswer)
 )
 MOST = 1 << 20
 """Bytes of a body in these targets."""

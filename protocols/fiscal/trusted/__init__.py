@@ -1,13 +1,13 @@
-"""The built-in list of the tax service's certificates: whose signature on tickets counts when settings name nobody.
+"""The built-in list of the tax service's certificates, which may sign tickets unless the settings name others.
 
-`certificates.json` beside this module is the list. Each entry tells where the certificate is published, its
-validity and fingerprint as they were read there, and the certificate itself, so that a change shows in review::
+`certificates.json` beside this module is the list. Each entry has the place of publication, validity and fingerprint
+as published, and the certificate itself::
 
     {"certificates": [{"source": "https://…, read on 2026-11-21", "sha256": "…", "valid_from": "2026-01-01",
                        "valid_to": "2028-01-01", "pem": "-----BEGIN CERTIFICATE-----\\n…"}]}
 
-An entry is taken up only from a publication of the tax service or of its provider, never from somebody's samples:
-who stands here may sign tickets for every shop.
+An entry comes only from a publication of the tax service or of its provider, never from samples: a listed key may
+sign tickets for every shop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE = Path(__file__).with_name("certificates.json")
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One certificate of the list, with what was read where it is published."""
+    """One certificate of the list, with the published facts."""
 
     source: str
     valid_from: date
@@ -40,21 +40,21 @@ class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def entries(file: Path = FILE) -> tuple[Entry, ...]:
-    """The list as it stands in the file."""
+    """The entries of the file."""
     return msgspec.json.decode(file.read_bytes(), type=_List).certificates
 
 
 def certificate_of(entry: Entry) -> Certificate:
     """The certificate of an entry.
 
-    :raises Malformed: when it is not the one that the entry speaks of.
+    :raises Malformed: when it is not the described one.
     """
     found = read_certificates(entry.pem.encode())
     certificate = found[0]
     stated = (entry.valid_from, entry.valid_to, entry.sha256)
     read = (certificate.valid_from.date(), certificate.valid_to.date(), hashlib.sha256(certificate.raw).hexdigest())
     if len(found) != 1 or stated != read or not entry.source.strip():
-        raise Malformed(f"the built-in certificate of {certificate.subject.common} is not the one that is described")
+        raise Malformed(f"the built-in certificate of {certificate.subject.common} is not the described one")
     return certificate
 
 
@@ -62,6 +62,6 @@ def certificate_of(entry: Entry) -> Certificate:
 def built_in() -> tuple[Certificate, ...]:
     """The certificates of the list.
 
-    :raises Malformed: when an entry is not what it says.
+    :raises Malformed: when one is not the described one.
     """
     return tuple(certificate_of(entry) for entry in entries())
