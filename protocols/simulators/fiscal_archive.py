@@ -1,7 +1,7 @@
-"""What the simulated fiscal server has registered, in a file that outlives it.
+"""The archive of the simulated fiscal server: everything that it has registered, in a file.
 
-One JSON line for each thing that was taken: a document, or a whole package, so that a crash leaves all of a package
-or nothing. A line that a crash cut short never happened. The server's state is what follows from these lines.
+One JSON line for each document or whole package, so a crash leaves all of a package or nothing. A line that a crash
+cut short does not count. The server's state follows from these lines.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import IO
 import msgspec
 
 
-class Registered(msgspec.Struct, frozen=True):
-    """One document under its fiscal ``number``: the bytes as they came, and what was signed."""
+class ArchivedDocument(msgspec.Struct, frozen=True):
+    """One document under its fiscal ``number``: the received bytes and the signed content."""
 
     number: str
     sent: bytes
@@ -22,12 +22,12 @@ class Registered(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """Documents that were registered together, at ``at`` seconds since 1970, with the key of the signer."""
+    """Documents registered together, at ``at`` seconds since 1970, with the signer's key."""
 
     at: float
     key: str
     name: str
-    documents: tuple[Registered, ...]
+    documents: tuple[ArchivedDocument, ...]
     package: bool = False
 
 
@@ -36,9 +36,9 @@ _decode = msgspec.json.Decoder(Taken).decode
 
 
 class Archive:
-    """Takes what was registered; iterating gives what was there when it was opened, oldest first.
+    """Appends to the file; iterating gives what it contained when it was opened, oldest first.
 
-    Without a path nothing outlives the process.
+    Without a path nothing is stored.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -54,7 +54,7 @@ class Archive:
                 file.truncate(sum(map(len, self._lines)))
 
     def add(self, taken: Taken) -> None:
-        """Write the next line; it is in the file when this returns."""
+        """Write the next line; it is in the file on return."""
         if self._file is not None:
             self._file.write(_encode(taken) + b"\n")
 
@@ -62,7 +62,7 @@ class Archive:
         return map(_decode, self._lines)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,7 +1,7 @@
-"""Whether a receipt adds up, as the fiscal server would find it (fiscal-server 12; the code 9).
+"""Checks the sums of a receipt, as the fiscal server does (docs/reference/tax-service.md#sums).
 
-How strict the real server is it does not publish. This one holds what is certain: goods less discounts plus taxes on
-top make the total, payments make the total, rounding explains the rest; a tax may be off by `TAX_TOLERANCE`.
+The real server's strictness is not published. Here goods less discounts plus taxes on top make the total, payments
+make the total, rounding explains the rest; a tax may differ by `TAX_TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.kinds import Kind
 
 TAX_TOLERANCE = 1
-"""Kopecks by which a tax may differ from what we reckon; the real tolerance is not published."""
+"""Kopecks by which a tax may differ from the calculated one; the real tolerance is not published."""
 
 VAT = 0
 
@@ -44,7 +44,7 @@ def receipt_faults(check: Check) -> Iterator[str]:
 
 
 def _possible(check: Check, total: CheckTotal) -> set[int]:
-    """What the total may be: a discount on the whole receipt may be told in the rows, in the total, or in both."""
+    """Possible totals: a discount on the whole receipt may be in the rows, in the total, or in both."""
     goods = sum(row.cost or 0 for row in check.checkbody)
     in_rows = sum(row.discountsum or 0 for row in check.checkbody)
     in_total = total.discountsum or 0
@@ -56,7 +56,7 @@ def _tax_faults(tax: TaxRow, check: Check) -> Iterator[str]:
     base = tax.sourcesum if tax.sourcesum is not None else tax.turnoverdiscount
     if base is None:
         base = tax.turnover
-        # Two taxes on one letter: only the base tells what this one is reckoned from.
+        # With two taxes on one letter the base of this one is not known without ``sourcesum``.
         if sum(other.letter == tax.letter for other in check.checktax) > 1:
             return
     if tax.type != VAT:

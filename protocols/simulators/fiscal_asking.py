@@ -1,4 +1,4 @@
-"""One question to the simulated fiscal server: who asks, when, of which registers (fiscal-server 3)."""
+"""A command to the simulated fiscal server: its signer, its time, the registers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocols.simulators.fiscal_register import Operator, RegisterRecord, Store
 
 
 class NoAnswer(Exception):
-    """There is nothing to answer with: HTTP 204, or an error with its code."""
+    """There is no answer: HTTP 204, or an error with its code."""
 
     def __init__(self, code: Code = Code.NO_CONTENT, text: str = "Дані відсутні") -> None:
         super().__init__(code, text)
@@ -21,7 +21,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Asking:
-    """One question: who asks, when, of which registers."""
+    """One command: the key of its signer, its time, the registers."""
 
     registers: Mapping[int, RegisterRecord]
     key: str
@@ -30,7 +30,7 @@ class Asking:
     seal: Seal
 
     def record(self, number: int) -> tuple[RegisterRecord, Operator]:
-        """The register and what the asking key is to it.
+        """The register and the operator with the key.
 
         :raises NoAnswer: when there is no such register, or the key has no right to it.
         """
@@ -51,7 +51,7 @@ class Asking:
     ) -> Stored | None:
         """The document with a local or a fiscal number; `None` when there is none.
 
-        :param anybody: whether it may be asked for without a signature, and so without any right.
+        :param anybody: whether no signature and no right is needed.
         :raises NoAnswer: as `record` does.
         """
         record = self.registers.get(register) if anybody else self.record(register)[0]

@@ -1,4 +1,4 @@
-"""Requests to the simulated fiscal server, and the ways in which one can go (fiscal-server 2, 16)."""
+"""Requests to the simulated fiscal server and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocols.fiscal.verdicts import Reply
 
 @dataclass(frozen=True)
 class Call:
-    """One request; the names of ``headers`` are in small letters."""
+    """One request; names in ``headers`` are in lower case."""
 
     method: str
     path: str
@@ -22,11 +22,11 @@ class Call:
 
 
 class Ending(Enum):
-    """How the line ends."""
+    """How the connection ends."""
 
     WHOLE = "whole"
     HALF = "half"
-    """Half of the answer comes, then the line breaks."""
+    """After half of the answer the connection breaks."""
     BROKEN = "broken"
     SILENT = "silent"
     UNREACHABLE = "unreachable"
@@ -34,7 +34,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Played:
-    """How one request goes: the answer, if any, ``delay_s`` seconds later."""
+    """The outcome of one request: the answer, if any, ``delay_s`` seconds later."""
 
     ending: Ending
     reply: Reply | None = None
@@ -42,7 +42,7 @@ class Played:
 
 
 class Wrong(Exception):
-    """A request that ends with an error of the server's."""
+    """A request that the server answers with an error."""
 
     def __init__(self, code: Code, text: str, status: int = 400) -> None:
         super().__init__(code, text)

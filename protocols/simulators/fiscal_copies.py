@@ -1,4 +1,4 @@
-"""Copies of registered documents, in the forms in which the simulated fiscal server gives them (fiscal-server 3)."""
+"""Copies of registered documents in the simulated fiscal server's answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from protocols.simulators.fiscal_register import RegisterRecord, Stored
 
 
 def document(asking: Asking, command: commands.Fetch) -> bytes:
-    """The document as `Check` and `ZRep` bring it, signed by the server.
+    """The answer to `Check` and `ZRep`: the document, signed by the server.
 
     :raises NoAnswer: when there is none of that class.
     """
@@ -45,9 +45,9 @@ def _numbered(stored: Stored) -> bytes:
 
 
 def form(asking: Asking, command: commands.FetchForm) -> ServerAnswer:
-    """The document as `CheckExt` and `ZRepExt` bring it, or why not.
+    """The answer to `CheckExt` and `ZRepExt`: the document, or why not.
 
-    :raises NoAnswer: when it is asked for in a form that nobody knows.
+    :raises NoAnswer: for an unknown form.
     """
     if command.registrar_num_fiscal not in asking.registers:
         return answers.DocumentForm(result_code=ResultCode.TRANSACTIONS_REGISTRAR_NOT_REGISTERED)

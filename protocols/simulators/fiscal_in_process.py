@@ -1,4 +1,4 @@
-"""The simulated fiscal server in the same process: requests without a socket (design 8)."""
+"""The simulated fiscal server without a socket (docs/reference/http-interface.md#simulated-devices)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocols.simulators.fiscal_server import FiscalServer
 
 
 class InProcessExchange:
-    """Carries requests to ``server`` as `protocols.fiscal.https` carries them to the real one.
+    """Sends requests to ``server`` as `protocols.fiscal.https` does to the real one.
 
     :param patience: seconds to wait for an answer.
     """
@@ -24,14 +24,14 @@ class InProcessExchange:
         self._server, self._clock, self._patience = server, clock, patience
 
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Carry one request.
+        """Send one request.
 
-        :raises NotReached: when nothing of it arrived.
-        :raises WireError: any other one: it may have arrived, and no whole answer came.
+        :raises NotReached: when nothing arrived.
+        :raises WireError: any other: it may have arrived, and no whole answer came.
         """
         address = urlsplit(url)
-        told = {name.lower(): value for name, value in headers.items()}
-        played = self._server.receive(Call(method, address.path, address.query, told, body))
+        lower = {name.lower(): value for name, value in headers.items()}
+        played = self._server.receive(Call(method, address.path, address.query, lower, body))
         silent = played.ending is Ending.SILENT or played.delay_s > self._patience
         await self._pause(self._patience if silent else played.delay_s)
         if played.ending is Ending.UNREACHABLE:
@@ -39,7 +39,7 @@ class InProcessExchange:
         if silent:
             raise Silent(self._patience)
         if played.reply is None or played.ending is not Ending.WHOLE:
-            raise LineLost("the line broke before the answer was whole")
+            raise LineLost("the connection broke before the answer was whole")
         return played.reply
 
     async def _pause(self, seconds: float) -> None:

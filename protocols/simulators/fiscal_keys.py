@@ -1,12 +1,10 @@
-"""The keys around the simulated fiscal server: an authority, its own, and those of cashiers (fiscal-server 16).
+"""The keys of the simulated fiscal server, its authority and cashiers (docs/reference/tax-service.md#simulator).
 
-They lie in a folder, so that a shop's service can be given what it needs and finds the same server after a restart::
+A folder keeps them, so a shop's service gets what it needs and finds the same server after a restart::
 
-    root.cer       whose signatures the shop's register shall accept (`trusted_certificates`)
+    root.cer       the certificate that the shop's register trusts (`trusted_certificates`)
     root.key       of the authority; server.key, server.cer, stamps.key, stamps.cer: for the simulator alone
     cashier.p12    a cashier's key with its certificate, to be uploaded to the register, and cashier.cer
-
-None of them is worth anything outside.
 """
 
 from __future__ import annotations
@@ -34,19 +32,19 @@ from protocols.fiscal.crypto.verifying import profile_faults, verify
 from protocols.fiscal.signatures import Seal, Signed, WrongSignature
 
 PASSWORD = "tax-test"
-"""Of the key files that are made here, unless another one is asked for."""
+"""Of key files made here, by default."""
 
 ROUNDS = 100
-"""By which a password is stretched in these files: quick, since there is nothing to protect."""
+"""Rounds of key derivation in these files: few, since they protect nothing."""
 
 KINDS = ("p12", "dat", "jks")
-"""Endings of key files that can be made: PKCS#12, IIT's Key-6.dat, Java key store."""
+"""Kinds of key files by their file name extensions: PKCS#12, IIT's Key-6.dat, Java key store."""
 
 STAMPS, YEARS = "Simulated time stamps", 3_650
-"""The name of the time-stamp provider; days for which the simulator's own certificates are good."""
+"""The name of the time-stamp provider; validity of the simulator's own certificates in days."""
 
 TIN = "34554363"
-"""The payer of the official samples, whose registers the simulated server has unless it is told otherwise."""
+"""The payer of the official samples, who owns the simulated server's registers by default."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,9 @@ class FiscalKeys:
     stamps: Identity
 
     def open(self, message: bytes, at: datetime, stamps: bool = False) -> Signed:
-        """What is in a message that somebody signed whom the authority vouches for.
+        """Verify a message signed by a key of the authority.
 
-        :param stamps: whether each signature has to bear a time stamp.
+        :param stamps: whether each signature needs a time stamp.
         :raises WrongSignature: when the message, its form or its signature is wrong.
         """
         try:
@@ -79,8 +77,8 @@ class FiscalKeys:
         return sign(content, self.server.key, self.server.certificate)
 
     def seals(self, now: datetime) -> Mapping[str, Seal]:
-        """Seals by which nobody should be taken in: of a stranger, and of a server whose certificate has ended."""
-        stranger = Authority(now).issue(self.server.certificate.subject.common)
+        """Seals that a client has to refuse: by an unknown authority, and by an expired certificate."""
+        foreign = Authority(now).issue(self.server.certificate.subject.common)
         ended = Authority(now, root=self.authority.root).issue(
             self.server.certificate.subject.common, days=-1, age=400
         )
@@ -88,34 +86,34 @@ class FiscalKeys:
         def sealed(who: Identity) -> Seal:
             return lambda content: sign(content, who.key, who.certificate)
 
-        return {"foreign": sealed(stranger), "expired": sealed(ended)}
+        return {"foreign": sealed(foreign), "expired": sealed(ended)}
 
     def stamp(self, question: bytes, at: datetime) -> bytes:
-        """A time stamp of ``at``: the answer to a provider's ``question``.
+        """The provider's answer to a time-stamp request.
 
-        :raises Malformed: when it is none.
+        :raises Malformed: when ``question`` is not one.
         """
         return stamp_answer(question, self.stamps, lambda: at, secrets.randbits(63))
 
 
 def fresh_keys(now: datetime, seed: int | None = None) -> FiscalKeys:
-    """New keys; the same ``seed`` makes the same ones."""
+    """New keys; equal for the same ``seed``."""
     authority = Authority(now, random=_randomness(seed, "authority"))
     server = authority.issue("Simulated fiscal server", days=YEARS)
     return FiscalKeys(authority, server, authority.issue(STAMPS, days=YEARS, stamps=True))
 
 
 def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[FiscalKeys, bool]:
-    """The keys in ``folder``, made when there are none together with a cashier's; and whether they were made.
+    """The keys in ``folder``, and whether they were made now, with a cashier's.
 
     :raises OSError: when the folder cannot be read or written.
-    :raises Malformed: when what lies there is no key.
+    :raises Malformed: when a file in it is not a key.
     """
     choose()
     if (folder / "root.key").exists():
         authority = Authority(now, root=_read(folder, "root"))
         if not (folder / "stamps.key").exists():
-            # An earlier version gave no time stamps.
+            # An earlier version had no time stamps.
             _write(folder, "stamps", authority.issue(STAMPS, days=YEARS, stamps=True))
         return FiscalKeys(authority, _read(folder, "server"), _read(folder, "stamps")), False
     keys = fresh_keys(now, seed)
@@ -123,14 +121,14 @@ def open_keys(folder: Path, now: datetime, seed: int | None = None) -> tuple[Fis
     _write(folder, "server", keys.server)
     _write(folder, "stamps", keys.stamps)
     write_cashier(folder, keys, "cashier", Cashier(), now, seed)
-    # Last of all: with it the folder is whole.
+    # The last file: it marks the folder complete.
     _write(folder, "root", keys.authority.root)
     return keys, True
 
 
 @dataclass(frozen=True)
 class Cashier:
-    """Who shall have a key, and for how many days.
+    """The owner of a key and its validity in days.
 
     :param tin: of the payer, :param person: the person's own tax number, may be empty.
     """
@@ -146,7 +144,7 @@ class Cashier:
 def write_cashier(
     folder: Path, keys: FiscalKeys, file: str, cashier: Cashier, now: datetime, seed: int | None = None
 ) -> tuple[Path, Identity]:
-    """Make a cashier's key file and its certificate beside it: where the key lies, and whose it is.
+    """Make a cashier's key file and its certificate beside it; returns the file and the key.
 
     :raises OSError: when they cannot be written.
     """

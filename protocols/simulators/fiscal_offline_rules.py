@@ -1,4 +1,4 @@
-"""The rules of an offline session, as the tax service holds a register to them (fiscal-server 7)."""
+"""The rules of offline sessions (docs/reference/tax-service.md#offline-sessions)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LONGEST_MONTH_MIN = 168 * 60
 """Minutes offline, in one session and in a calendar month."""
 
 UNSETTLED = SESSION_ENDS | {Kind.OPEN, Kind.CLOSE}
-"""Documents that do not lengthen a session: its duration goes up to the last of the others (fiscal-server 7.6)."""
+"""Documents that do not count for the duration of a session (docs/reference/tax-service.md#offline-limits)."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """What a document says of itself, as far as the rules of its place ask; the same of XML and of training's papers.
+    """The facts of a document that the rules check, from XML or from JSON of the training service.
 
-    ``kind`` is one of `Kind`, or another word for a document that moves money. ``issued`` is Kyiv's time.
+    ``kind`` is a `Kind`, or another word for a document that moves money. ``issued`` is Kyiv time.
     """
 
     kind: str
@@ -33,30 +33,30 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """The register's number within its outlet."""
     testing: bool = False
     reverses: str = ""
-    """Of a storno: the fiscal number of the document that it takes back."""
+    """Of a reversal: the fiscal number of the reversed document."""
     revokes: bool = False
-    """Of an offline begin: whether the last online document is to be revoked."""
+    """Of a session's opening: whether the last online document is revoked."""
     offline: bool = False
     number: str = ""
-    """The fiscal number that the register gave it offline."""
+    """The fiscal number that the register assigned offline."""
     hash: str = ""
-    """Of the document before it in the session."""
+    """Of the previous document of the session."""
     total: int | None = None
-    """Kopecks, when it states a total (fiscal-server 7.4)."""
+    """Kopecks, `None` without a total (docs/reference/tax-service.md#offline-numbers)."""
 
 
 @dataclass
 class OfflineRecord:
-    """Where a register stands with its offline sessions."""
+    """The state of a register's offline sessions."""
 
     id: str = ""
-    """The session that is granted; empty before the first opening of a shift."""
+    """The granted session; empty before the first opening of a shift."""
     seed: str = ""
     """Its secret."""
     ordinal: int = 0
-    """Documents of that session that the server has."""
+    """Documents of that session at the server."""
     hash: str = ""
-    """Of its last document; empty right after its begin."""
+    """Of its last document; empty after its opening document."""
     since: datetime | None = None
     last_settlement: datetime | None = None
     last: datetime | None = None
@@ -65,28 +65,28 @@ class OfflineRecord:
 
     @property
     def under_way(self) -> bool:
-        """Whether the server has the begin of the session and not its end."""
+        """Whether the session is open at the server."""
         return self.ordinal > 0
 
     @property
     def minutes(self) -> float:
-        """How long the session has lasted: to its last receipt or Z-report."""
+        """Duration of the session, to its last receipt or Z-report."""
         if self.since is None or self.last_settlement is None:
             return 0.0
         return max((self.last_settlement - self.since).total_seconds() / 60, 0.0)
 
     def month_minutes(self) -> float:
-        """Minutes offline in the session's month, with the session itself."""
+        """Minutes offline in the session's month, including the session."""
         month = f"{self.since:%Y%m}" if self.since is not None else ""
         return self.months.get(month, 0.0) + self.minutes
 
     @property
     def too_long(self) -> bool:
-        """Whether the session, or the month with it, was longer than is allowed."""
+        """Whether the session or the month is longer than allowed."""
         return self.minutes > LONGEST_SESSION_MIN or self.month_minutes() > LONGEST_MONTH_MIN
 
     def faults(self, claim: Claim, register: str) -> Iterator[str]:
-        """What is wrong with a document as the next one of the session."""
+        """What is wrong with a claim as the next document of the session."""
         if not self.id:
             yield "Офлайн сесію не надано"
             return
@@ -111,7 +111,7 @@ class OfflineRecord:
         return fiscal_number(self.id, self.ordinal + 1, control)
 
     def take(self, claim: Claim, hash: str) -> None:
-        """Go on with a document, which was registered; ``hash`` is its own, for the next one to vouch for."""
+        """Add a registered document with its own ``hash``."""
         self.ordinal += 1
         self.hash = "" if claim.kind == Kind.OFFLINE_BEGIN else hash
         self.last = claim.issued
@@ -121,7 +121,7 @@ class OfflineRecord:
             self.last_settlement = claim.issued
 
     def grant(self, id: str) -> None:
-        """Grant the session ``id``; the one before is over and counts into its month."""
+        """Grant the session ``id``; the previous one is closed and counts for its month."""
         if self.since is not None:
             month = f"{self.since:%Y%m}"
             self.months[month] = self.months.get(month, 0.0) + self.minutes
@@ -130,5 +130,5 @@ class OfflineRecord:
 
 
 def seed_of(session: str) -> str:
-    """The seed that belongs to a session's id here: a server that starts anew has to find the same one."""
+    """The seed of a session: a restarted server has to find the same one."""
     return str(zlib.crc32(session.encode()) * 100_003 + 1)

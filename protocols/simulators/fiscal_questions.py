@@ -1,4 +1,4 @@
-"""How the simulated fiscal server answers questions about its registers (fiscal-server 3)."""
+"""Answers of the simulated fiscal server to commands (docs/reference/tax-service.md#commands)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+
+import msgspec
 
 from protocols.fiscal import command_answers as answers
 from protocols.fiscal import commands
@@ -33,15 +35,11 @@ def answer(asking: Asking, command: AnyCommand) -> ServerAnswer | bytes:
     ask = _ANSWERS.get(type(command))
     if ask is None:
         raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Команда {type(command).__name__} не підтримується")
-    told = ask(asking, command)
-    if isinstance(told, bytes):
-        return told
-    return _with_time(told, command.uid, asking.now)
-
-
-def _with_time(told: ServerAnswer, uid: str, now: datetime) -> ServerAnswer:
-    members: dict[str, Any] = {name: getattr(told, name) for name in told.__struct_fields__}
-    return type(told)(**{**members, "uid": uid or None, "timestamp": now.isoformat(timespec="seconds")})
+    found = ask(asking, command)
+    if isinstance(found, bytes):
+        return found
+    now = asking.now.isoformat(timespec="seconds")
+    return msgspec.structs.replace(found, uid=command.uid or None, timestamp=now)
 
 
 def _server(asking: Asking, command: commands.ServerState) -> ServerAnswer:
@@ -56,13 +54,13 @@ def _schemas(asking: Asking, command: commands.Schemas) -> ServerAnswer:
 def _objects(asking: Asking, command: commands.Objects) -> ServerAnswer:
     found: dict[tuple[str, str], answers.TaxObject] = {}
     for record in asking.registers.values():
-        told = record.registration
-        operator = told.operator(asking.key)
+        own = record.registration
+        operator = own.operator(asking.key)
         if operator is None:
             continue
-        outlet = found.setdefault((told.tin, told.point_name), _outlet(record, operator, len(found) + 1))
+        outlet = found.setdefault((own.tin, own.point_name), _outlet(record, operator, len(found) + 1))
         outlet.transactions_registrars.append(
-            answers.Registrar(num_fiscal=told.number, num_local=told.local, name=told.name, closed=told.closed)
+            answers.Registrar(num_fiscal=own.number, num_local=own.local, name=own.name, closed=own.closed)
         )
     if not found:
         raise NoAnswer
@@ -70,16 +68,16 @@ def _objects(asking: Asking, command: commands.Objects) -> ServerAnswer:
 
 
 def _outlet(record: RegisterRecord, operator: Operator, number: int) -> answers.TaxObject:
-    told = record.registration
+    own = record.registration
     return answers.TaxObject(
         entity=number,
-        tax_obj_guid=f"{told.number:032X}",
+        tax_obj_guid=f"{own.number:032X}",
         tax_obj_id=number,
-        name=told.point_name,
-        address=told.address,
-        tin=told.tin,
-        ipn=told.ipn or None,
-        org_name=told.org_name,
+        name=own.point_name,
+        address=own.address,
+        tin=own.tin,
+        ipn=own.ipn or None,
+        org_name=own.org_name,
         chief_cashier=operator.chief,
         transactions_registrars=[],
     )
@@ -89,7 +87,7 @@ def _operators(asking: Asking, command: commands.Operators) -> ServerAnswer:
     known = [record.registration for record in asking.registers.values() if record.registration.operator(asking.key)]
     if not known:
         raise NoAnswer
-    operators = {operator.key: operator for told in known for operator in told.operators}
+    operators = {operator.key: operator for each in known for operator in each.operators}
     return answers.OperatorList(
         tin=known[0].tin,
         operators=[
@@ -184,7 +182,7 @@ def _type_names(document: Document) -> tuple[str | None, str | None]:
 
 
 def _shift_line(shift: ShiftRecord, zone: datetime) -> answers.Shift:
-    def told(moment: datetime | None) -> str | None:
+    def text(moment: datetime | None) -> str | None:
         return moment.replace(tzinfo=zone.tzinfo).isoformat(timespec="seconds") if moment is not None else None
 
     return answers.Shift(
@@ -192,10 +190,10 @@ def _shift_line(shift: ShiftRecord, zone: datetime) -> answers.Shift:
         open_shift_fiscal_num=shift.open_number,
         close_shift_fiscal_num=shift.close_number or None,
         testing=shift.testing,
-        opened=told(shift.opened),
+        opened=text(shift.opened),
         open_name=shift.open_name,
         open_subject_key_id=shift.open_key,
-        closed=told(shift.closed),
+        closed=text(shift.closed),
         close_name=shift.close_name or None,
         close_subject_key_id=shift.close_key or None,
         z_rep_fiscal_num=shift.z_number or None,
@@ -225,7 +223,7 @@ def _documents(asking: Asking, command: commands.Documents) -> ServerAnswer:
         opened = str(command.open_shift_fiscal_num)
         shift_id = next((shift.id for shift in record.shifts if shift.open_number == opened), -1)
     lines = []
-    # A revoked document stays in the list, also when its local number is another one's since.
+    # A revoked document stays in the list, even when another one has its local number now.
     known = {stored.number: stored for stored in (*record.revoked, *record.documents.values())}
     for stored in sorted(known.values(), key=lambda stored: stored.local):
         if stored.shift == shift_id:
@@ -331,4 +329,4 @@ _ANSWERS: dict[type[Any], Callable[[Asking, Any], ServerAnswer | bytes]] = {
     commands.LastShiftTotals: _last_totals,
     commands.DeviceRegister: _device,
 }
-"""Questions; documents and packages that come as commands are not among them."""
+"""Commands without those that carry documents and packages."""

@@ -1,14 +1,13 @@
-"""Exchanges with the simulated fiscal server in a file, to be played again as a case of its own (fiscal-server 16).
+"""Recordings of exchanges with the simulated fiscal server (docs/reference/tax-service.md#simulator).
 
-One JSON line for each thing, the first about the server itself::
+One JSON line for each exchange or change, the first about the server::
 
     {"registers":[{"number":4000000001,"local":1,"tin":"34554363"}],"root":"MIIC…"}
     {"at":1790000000.0,"method":"POST","path":"/fs/doc","headers":{…},"body":"MIIJ…","ending":"whole","status":200,…}
     {"at":1790000002.0,"deed":"block","with":{"register":4000000001}}
 
-Playing it again gives each request to a new server at the time at which it came, and compares what it answers. Signed
-answers are compared by what was signed: the bytes differ each time. A server with a ledger was not new when it was
-recorded, so recordings are made of servers that begin empty.
+A replay sends each request to a new server at its recorded time and compares the answers, signed ones by their
+content, since the bytes differ each time. Recordings start with an empty server, because a replay does too.
 """
 
 from __future__ import annotations
@@ -39,21 +38,21 @@ from protocols.simulators.fiscal_server import FiscalServer, Rules
 
 
 class NoRecording(ValueError):
-    """A file that is none, or a line of it that cannot be played."""
+    """A file that is not a recording, or a line of it that cannot be played."""
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The first line: which server it was. Without ``root`` (DER) signatures are checked, and not whose they are."""
+    """The first line: the server. Without ``root`` (DER) signatures are verified with any signer."""
 
     registers: tuple[Registration, ...]
     root: bytes = b""
     rules: Rules = Rules()
     sessions: dict[str, Granted] = {}
-    """Where registers stand at the begin, by their numbers."""
+    """The first states of registers, by number."""
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a register stands that was used before: its next number, and the offline session that it was granted."""
+    """The state of a register in use: its next number and its offline session."""
 
     next_local: int
     session: str
@@ -70,7 +69,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     headers: dict[str, str] = {}
     body: bytes = b""
     rules: list[Any] = []
-    """What was to go wrong when it came."""
+    """The scenario's rules when it came."""
     ending: str = "whole"
     delay_s: float = 0.0
     status: int = 0
@@ -79,56 +78,56 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was done to the server."""
+    """A change made to the server."""
 
     at: float
     deed: str
     members: dict[str, Any] = msgspec.field(name="with")
 
 
-class Blocked(msgspec.Struct, forbid_unknown_fields=True):
-    """A register."""
+class BlockChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Blocks or unblocks a register."""
 
     register: int
 
 
-class Operators(msgspec.Struct, forbid_unknown_fields=True):
-    """Whose keys may sign for a register, by their identifiers in hex; none: every key of the authority's."""
+class OperatorsChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys that may sign for a register, by identifiers in hex; without any, every key of the authority."""
 
     register: int
     keys: tuple[str, ...] = ()
     chief: bool = True
 
 
-class Registered(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether a register is registered, and whether it may go offline."""
+class RegistrationChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Changes whether a register is registered, and whether it may go offline."""
 
     register: int
     closed: bool = False
     offline_allowed: bool = True
 
 
-def _operators(server: FiscalServer, told: Operators) -> None:
-    server.change(told.register, operators=tuple(Operator(key, key[:8], told.chief) for key in told.keys))
+def _operators(server: FiscalServer, change: OperatorsChange) -> None:
+    server.change(change.register, operators=tuple(Operator(key, key[:8], change.chief) for key in change.keys))
 
 
-def _registered(server: FiscalServer, told: Registered) -> None:
-    server.change(told.register, closed=told.closed, offline_allowed=told.offline_allowed)
+def _registered(server: FiscalServer, change: RegistrationChange) -> None:
+    server.change(change.register, closed=change.closed, offline_allowed=change.offline_allowed)
 
 
 DEEDS: Mapping[str, tuple[type[msgspec.Struct], Callable[[FiscalServer, Any], object]]] = {
-    "block": (Blocked, lambda server, told: server.block(told.register)),
-    "unblock": (Blocked, lambda server, told: server.unblock(told.register)),
-    "operators": (Operators, _operators),
-    "registration": (Registered, _registered),
+    "block": (BlockChange, lambda server, change: server.block(change.register)),
+    "unblock": (BlockChange, lambda server, change: server.unblock(change.register)),
+    "operators": (OperatorsChange, _operators),
+    "registration": (RegistrationChange, _registered),
 }
-"""What may be done to a server besides rules and its clock; a `KeyError` names a register that is not there."""
+"""Changes of a server besides rules and clock; a `KeyError` names an unknown register."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Recording:
-    """Writes down what a server hears and answers, from now on.
+    """Writes down the requests and answers of a server from now on.
 
     :raises OSError: when the file cannot be written.
     """
@@ -162,19 +161,19 @@ class Recording:
             )
         )
 
-    def deed(self, name: str, told: msgspec.Struct) -> None:
-        """Note what was done to the server."""
-        self._write(Done(at=self._server.now.timestamp(), deed=name, members=msgspec.to_builtins(told)))
+    def deed(self, name: str, change: msgspec.Struct) -> None:
+        """Note a change made to the server."""
+        self._write(Done(at=self._server.now.timestamp(), deed=name, members=msgspec.to_builtins(change)))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Stop recording and close the file."""
         self._server.recorder = None
         self._file.close()
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An exchange that went otherwise than it was recorded; ``line`` counts from 1."""
+    """An exchange that differs from the recording; ``line`` counts from 1."""
 
     line: int
     recorded: str
@@ -185,7 +184,7 @@ class Difference:
 
 
 def replay(lines: Iterable[bytes]) -> tuple[int, list[Difference]]:
-    """Play a recording against a new server: how many exchanges there were, and which went otherwise.
+    """Play a recording against a new server; returns the number of exchanges and the differences.
 
     :raises NoRecording: when a line cannot be read or played.
     """
@@ -196,15 +195,17 @@ def replay(lines: Iterable[bytes]) -> tuple[int, list[Difference]]:
     server = _server(beginning, clock)
     played, found = 0, []
     for line, text in numbered:
-        told: Exchanged | Done = _decoded(text, line, Done if b'"deed":' in text[:200] else Exchanged)
-        server.skew_s = told.at - clock.seconds()
-        if isinstance(told, Done):
-            _do(server, told, line)
+        step: Exchanged | Done = _decoded(text, line, Done if b'"deed":' in text[:200] else Exchanged)
+        server.skew_s = step.at - clock.seconds()
+        if isinstance(step, Done):
+            _do(server, step, line)
             continue
         played += 1
-        server.scenario.replace({"rules": told.rules})
-        answer = server.receive(Call(told.method, told.path, told.query, told.headers, told.body))
-        was, now = _shown_recorded(told), _shown(answer)
+        server.scenario.replace({"rules": step.rules})
+        answer = server.receive(Call(step.method, step.path, step.query, step.headers, step.body))
+        reply = answer.reply or Reply(0, {}, b"")
+        was = _shown(step.ending, step.delay_s, step.status, step.reply)
+        now = _shown(answer.ending.value, answer.delay_s, reply.status, reply.body)
         if was != now:
             found.append(Difference(line, was, now))
     return played, found
@@ -227,11 +228,11 @@ def _server(beginning: Beginning, clock: Clock) -> FiscalServer:
             raise WrongSignature("; ".join(map(str, verdict.faults)))
         return Signed(verdict.content, verdict.signer.key_id.hex(), verdict.signer.subject.common)
 
-    # Signed like the recorded answers, by nobody in particular: only what is signed is compared.
-    nobody = Authority(datetime.now(UTC), NAMED[0]).issue("Replay")
+    # Any key will do: only the signed content is compared.
+    signer = Authority(datetime.now(UTC), NAMED[0]).issue("Replay")
 
     def sealed(content: bytes) -> bytes:
-        return sign(content, nobody.key, nobody.certificate)
+        return sign(content, signer.key, signer.certificate)
 
     server = FiscalServer(clock, beginning.registers, open=opened, seal=sealed, rules=beginning.rules)
     for number, granted in beginning.sessions.items():
@@ -257,17 +258,8 @@ def _decoded(text: bytes, line: int, kind: type[Any]) -> Any:
         raise NoRecording(f"line {line}: {error}") from None
 
 
-def _shown_recorded(told: Exchanged) -> str:
-    return _words(told.ending, told.delay_s, told.status, told.reply)
-
-
-def _shown(played: Played) -> str:
-    reply = played.reply or Reply(0, {}, b"")
-    return _words(played.ending.value, played.delay_s, reply.status, reply.body)
-
-
-def _words(ending: str, delay_s: float, status: int, body: bytes) -> str:
-    """How an exchange ended, what was answered, in words that are the same each time."""
+def _shown(ending: str, delay_s: float, status: int, body: bytes) -> str:
+    """The outcome of an exchange and its answer, as a text to compare."""
     content = body
     with suppress(CryptoError):
         content = read(body).content or b""

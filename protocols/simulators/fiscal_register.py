@@ -1,7 +1,7 @@
-"""One register as the fiscal server knows it: its owner, its operators and everything that it handed in.
+"""One register at the simulated fiscal server: its owner, its operators and its documents.
 
-Where it stands and what is taken of it next are the rules of `fiscal_rules`; here is what only the server can check:
-the right of the key, the payer, the sections of the XML, receipts that add up, a Z-report that says what they said.
+Its state and its next document follow the rules of `fiscal_rules`. This module adds what only the server checks: the
+right of the key, the payer, the sections of the XML, the sums of receipts and Z-reports.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import SETTLEMENTS, Kind
 from protocols.fiscal.offline import document_hash
 from protocols.fiscal.zrep_xml import ZRep
+from protocols.simulators.fiscal_archive import ArchivedDocument
 from protocols.simulators.fiscal_arithmetic import receipt_faults
 from protocols.simulators.fiscal_offline_rules import Claim
 from protocols.simulators.fiscal_rules import Refusal, Standing, Terms
@@ -37,7 +38,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Registration:
-    """A register as its owner registered it; without ``operators`` every key may use it."""
+    """The registration of a register; without ``operators`` every key may use it."""
 
     number: int
     local: int = 1
@@ -52,7 +53,7 @@ class Registration:
     operators: tuple[Operator, ...] = ()
 
     def operator(self, key: str) -> Operator | None:
-        """Who signs with ``key``; `None` when they have no right to the register."""
+        """The operator with ``key``; `None` without a right to the register."""
         if not self.operators:
             return Operator(key, chief=True)
         return next((operator for operator in self.operators if operator.key == key), None)
@@ -75,7 +76,7 @@ class Stored:
 
 @dataclass
 class ShiftRecord:
-    """One shift; times are Kyiv's."""
+    """One shift; times are Kyiv time."""
 
     id: int
     open_number: str
@@ -93,7 +94,7 @@ class ShiftRecord:
 
 
 class RegisterRecord(Standing):
-    """Where a register stands, with its shifts and documents."""
+    """The state of a register, with its shifts and documents."""
 
     def __init__(self, registration: Registration) -> None:
         super().__init__(_terms(registration))
@@ -103,12 +104,12 @@ class RegisterRecord(Standing):
         self.documents: MutableMapping[int, Stored] = {}
         """By local number."""
         self.revoked: tuple[Stored, ...] = ()
-        """What was revoked, oldest first; its local number may be another document's since."""
+        """Revoked documents, oldest first; another document may have the local number now."""
         self.device = ""
 
     @property
     def registration(self) -> Registration:
-        """As its owner registered it."""
+        """Its registration."""
         return self._registration
 
     @registration.setter
@@ -116,7 +117,7 @@ class RegisterRecord(Standing):
         self._registration, self.terms = changed, _terms(changed)
 
     def trial(self) -> Self:
-        """A copy on which a package can be tried without leaving a trace."""
+        """A copy on which a package is tried."""
         tried = super().trial()
         tried.open_shift = deepcopy(self.open_shift)
         tried.shifts = list(self.shifts)
@@ -126,9 +127,9 @@ class RegisterRecord(Standing):
     def judge_document(
         self, document: Document, key: str, now: datetime, tolerance: float, in_package: bool = False
     ) -> Refusal | None:
-        """Why ``document`` is not taken as the next one; `None` when it is.
+        """Why ``document`` is refused as the next one; `None` when it is accepted.
 
-        :param now: the server's time in Kyiv. :param tolerance: seconds that an online document's may differ.
+        :param now: the server's Kyiv time. :param tolerance: seconds by which an online document's may differ.
         """
         refusal = self.judge_sender(document.head.tin, key, now)
         if refusal is not None:
@@ -139,7 +140,7 @@ class RegisterRecord(Standing):
         return self.judge(claim_of(document), now, tolerance, in_package, lambda: self._sums_wrong(document))
 
     def judge_sender(self, tin: str, key: str, now: datetime) -> Refusal | None:
-        """Why nothing is taken of who signed with ``key`` for the payer ``tin``, whatever the document says."""
+        """Why no document with this ``key`` and payer ``tin`` is accepted; `None` when one may be."""
         if self.registration.operator(key) is None:
             return Refusal(
                 Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED,
@@ -159,10 +160,10 @@ class RegisterRecord(Standing):
             yield from receipt_faults(document)
 
     def take_document(
-        self, document: Document, number: str, sent: bytes, content: bytes, now: datetime, key: str, name: str
+        self, document: Document, registered: ArchivedDocument, now: datetime, key: str, name: str
     ) -> None:
-        """Go on with ``document``, registered as ``number``."""
-        claim, kind, shift = claim_of(document), kind_of(document), self.open_shift
+        """Change the state by ``document``, which was registered."""
+        claim, kind, shift, number = claim_of(document), kind_of(document), self.open_shift, registered.number
         assert kind is not None
         if kind is Kind.OPEN:
             self.open_shift = shift = ShiftRecord(
@@ -173,16 +174,17 @@ class RegisterRecord(Standing):
             self.shifts.append(shift)
         self._count(document, kind, shift, number)
         self.documents[claim.local] = Stored(
-            number, claim.local, kind, document, sent, content, shift.id if shift is not None else 0
+            *(number, claim.local, kind, document, registered.sent, registered.content),
+            shift=shift.id if shift is not None else 0,
         )
         if kind is Kind.CLOSE and shift is not None:
             shift.close_number, shift.closed, shift.close_key, shift.close_name = number, now, key, name
             self.open_shift = None
-        hash = document_hash(sent) if claim.offline else ""
+        hash = document_hash(registered.sent) if claim.offline else ""
         self.take(claim, number, hash, now, f"{name}, ключ {key}")
 
     def _count(self, document: Document, kind: Kind, shift: ShiftRecord | None, number: str) -> None:
-        """What the document means for the shift's sums and for the documents before it."""
+        """Change the shift's sums and earlier documents by the document."""
         if _revokes(document):
             self._revoke()
         if shift is None:
@@ -208,7 +210,7 @@ class RegisterRecord(Standing):
 
 
 def claim_of(document: Document) -> Claim:
-    """What the rules ask of ``document``."""
+    """The facts of ``document`` that the rules check."""
     head, kind, total = document.head, kind_of(document), None
     reverses: str | None = None
     if isinstance(document, Check):
@@ -230,7 +232,7 @@ def claim_of(document: Document) -> Claim:
 
 
 def _revokes(document: Document) -> bool:
-    """Whether ``document`` revokes the last one that was registered online."""
+    """Whether ``document`` revokes the last online document."""
     return isinstance(document, Check) and bool(document.checkhead.revokelastonlinedoc)
 
 

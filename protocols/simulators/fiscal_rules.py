@@ -1,10 +1,9 @@
-"""Where a register stands with the tax service, and what is taken of it next (fiscal-server 6, 7, 8, 16).
+"""The state of a register at the tax service, and its next document (docs/reference/tax-service.md#register-states).
 
-Both far ends ask here: the simulated server, whose documents are signed XML, and that of the training registers,
-whose papers are JSON. What only one of them can check it tells by itself, and `Standing.judge` asks after it in its
-place. The order of the checks: block, time, local number, register within its outlet, shift, Z, test or fiscal, the
-document's own sums, storno, offline rules. The real order is not published; this is the one of the emulator that is
-known.
+The simulated server with signed XML and the training service with JSON both use these rules; the caller of
+`Standing.judge` adds its own check of sums. The order of the checks: block, time, local number, register within its
+outlet, shift, Z, test or fiscal, sums, reversal, offline rules. It is that of the known emulator; the real one is not
+published.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ TOLERANCE_S = 1800.0
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a document is not taken."""
+    """Why a document is refused."""
 
     code: Code
     text: str
 
     def packed(self) -> Refusal:
-        """The refusal of the whole package in which the document came: only a wrong number keeps its own code."""
+        """The refusal of a package with the document: only a wrong number keeps its code."""
         keeps = self.code is Code.CHECK_LOCAL_NUMBER_INVALID
         return self if keeps else Refusal(Code.PACKAGE_VALIDATION_ERROR, self.text)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What the tax service goes by with a register; the session number ``n`` has the id ``sessions`` + 00n."""
+    """The tax service's settings of a register; the session number ``n`` has the id ``sessions`` + 00n."""
 
     register: str
     """Its fiscal number."""
@@ -52,7 +51,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class OpenShift:
-    """The shift that is open; one holds either test documents or fiscal ones."""
+    """The open shift; all its documents are test documents, or none."""
 
     testing: bool
     opened_by: str = ""
@@ -60,7 +59,7 @@ class OpenShift:
 
 
 class Last(msgspec.Struct, frozen=True, gc=False):
-    """A document that was registered, as a later one may name it."""
+    """A registered document that a later one may name."""
 
     local: int
     kind: str
@@ -68,19 +67,19 @@ class Last(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def settles(self) -> bool:
-        """Whether it moves money, so that it can be taken back or revoked."""
+        """Whether it moves money, so it can be reversed or revoked."""
         return self.kind not in UNSETTLED and self.kind != Kind.Z
 
 
 def nothing() -> Iterable[str]:
-    """What is wrong with a document of which nothing more is known."""
+    """No further check of a document."""
     return ()
 
 
 class Standing:
-    """Where one register stands.
+    """The state of one register.
 
-    :param first_session: the number of the first offline session that it is granted.
+    :param first_session: the number of its first offline session.
     """
 
     def __init__(self, terms: Terms, first_session: int = 1) -> None:
@@ -89,25 +88,25 @@ class Standing:
         self.shift: OpenShift | None = None
         self.last: Last | None = None
         self.last_online: Last | None = None
-        """The last document that was registered online; `None` once it cannot be revoked any more."""
+        """The last online document; `None` once it cannot be revoked."""
         self.revoking_skips = False
-        """Whether a begin that revokes a document has the number after it; else it takes over that one's number."""
+        """Whether an opening document that revokes another one has the next number instead of that document's."""
         self.offline = OfflineRecord()
         self.next_session = first_session
         self.blocked_until: datetime | None = None
 
     def trial(self) -> Self:
-        """A copy on which a package can be tried without leaving a trace."""
+        """A copy on which a package is tried."""
         tried = copy.copy(self)
         tried.offline = copy.deepcopy(self.offline)
         return tried
 
     def blocked(self, now: datetime) -> bool:
-        """Whether the server takes nothing from it."""
+        """Whether the server accepts nothing from it."""
         return self.blocked_until is not None and now < self.blocked_until
 
     def judge_block(self, now: datetime) -> Refusal | None:
-        """Why nothing at all is taken; `None` when something may be."""
+        """Why no document is accepted; `None` without a block."""
         if not self.blocked(now):
             return None
         return Refusal(
@@ -123,10 +122,10 @@ class Standing:
         in_package: bool = False,
         sums: Callable[[], Iterable[str]] = nothing,
     ) -> Refusal | None:
-        """Why a document is not taken as the next one; `None` when it is.
+        """Why a document is refused as the next one; `None` when it is accepted.
 
-        :param now: the server's time in Kyiv. :param tolerance: seconds that the document's may differ; one in a
-            package may be as old as it likes. :param sums: what is wrong with the document itself.
+        :param now: the server's Kyiv time. :param tolerance: seconds by which the document's may differ; in a package
+            it may be any time earlier. :param sums: returns what is wrong with the document's sums.
         """
         refusal = self.judge_block(now)
         if refusal is not None:
@@ -186,7 +185,7 @@ class Standing:
             if not claim.offline:
                 yield "Документ сформовано в режимі онлайн"
             if claim.kind == Kind.OFFLINE_BEGIN:
-                yield from self._begin_wrong(claim)
+                yield from self._opening_wrong(claim)
             yield from self.offline.faults(claim, self.terms.register)
         elif claim.offline:
             yield "Документ сформовано в режимі офлайн"
@@ -195,7 +194,7 @@ class Standing:
         elif self.offline.under_way:
             yield "Офлайн сесію не завершено"
 
-    def _begin_wrong(self, claim: Claim) -> Iterator[str]:
+    def _opening_wrong(self, claim: Claim) -> Iterator[str]:
         if not self.terms.offline_allowed:
             yield "Робота в режимі офлайн не дозволена"
         last = self.last_online
@@ -203,10 +202,9 @@ class Standing:
             yield f"Останній документ типу {last.kind if last is not None else '-'} не може бути відкликаний"
 
     def take(self, claim: Claim, number: str, hash: str, now: datetime, opened_by: str = "") -> None:
-        """Go on with a document, registered as ``number``.
+        """Change the state by a document, registered as ``number``.
 
-        :param hash: of the document as it was sent, when it was made offline. :param opened_by: of the opening of
-            a shift: who did it, in words.
+        :param hash: of the sent bytes of an offline document. :param opened_by: the operator who opened the shift.
         """
         kind, last = claim.kind, Last(claim.local, claim.kind, number)
         if kind == Kind.OPEN:
@@ -234,6 +232,6 @@ class Standing:
         self.next_session += 1
 
     def block(self, now: datetime) -> None:
-        """Take nothing more until the next month begins."""
+        """Accept nothing until the next month."""
         first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         self.blocked_until = (first + timedelta(days=32)).replace(day=1)

@@ -1,26 +1,21 @@
-"""The fiscal server of protocol A, its rules and its answers; it serves tests, demos and training (fiscal-server 16).
+"""The simulated fiscal server, for tests, demos and training (docs/reference/tax-service.md#simulator).
 
-It is told a request and says how it goes: which answer, after how long, and how the line ends. `fiscal_site` puts it
-behind a port, `fiscal_in_process` into the same process. Documents, packages and questions come over the same paths
-as at the tax service; what was registered is in the archive and in the ledger before the answer leaves.
+For each request it returns the answer, its delay and how the connection ends. `fiscal_site` listens on a port,
+`fiscal_in_process` works without one. A document is in the archive and in the ledger before it is answered.
 
-The scenario's rules are those of all simulators. A document meets rules for its kind, a package those for ``any``,
-a command those for ``probe``. Their ``code`` says more:
+Scenarios are those of all simulators. Rules for a kind of document apply to such documents, those for ``any`` also to
+packages, those for ``probe`` to commands. Their ``code`` says more:
 
-==========  ================  ====================================================================
-``then``    ``code``          what happens
-==========  ================  ====================================================================
-refuse      1 to 13           the server's own error; 9 when absent
-refuse      text:1, text:9    the same error as HTTP 4xx with text, instead of a ticket
-refuse      200 to 599        that HTTP status, and nothing happened
-refuse      1042              the text of a blocked register
-refuse      1039, 1121        the text of a wrong time
-garbage     absent            it happened; half of the answer comes, then the line breaks
-garbage     cms               it happened; the answer comes with a signature that does not hold
-garbage     foreign, expired  it happened; the answer is signed by a stranger, or with a certificate that ended
-garbage     type              it happened; the answer comes whole and calls itself a web page
-garbage     200               it happened; bytes come that are no answer
-garbage     other statuses    it happened; that HTTP status comes
+==========  ================  ==================================================================== ``then``
+``code``          what happens ==========  ================
+==================================================================== refuse      1 to 13           the server's own
+error; 9 when absent refuse      text:1, text:9    the same error as HTTP 4xx with text, instead of a ticket refuse
+200 to 599        that HTTP status, and nothing happened refuse      1042              the text of a blocked register
+refuse      1039, 1121        the text of a wrong time garbage     absent            it happened; after half of the
+answer the connection breaks garbage     cms               it happened; the answer has a wrong signature garbage
+foreign, expired  it happened; the answer is signed by an unknown authority, or with an expired certificate garbage
+type              it happened; the whole answer comes with the content type of a web page garbage     200
+it happened; bytes come that are not an answer garbage     other statuses    it happened; that HTTP status comes
 ==========  ================  ====================================================================
 """
 
@@ -61,11 +56,11 @@ from protocols.simulators.ledger import REFUSED, Entry
 from protocols.simulators.scenario import Rule, Scenario, Then
 
 PACKAGE, PROBE = "package", "probe"
-"""Operations that are no documents, as rules see them."""
+"""Operations besides documents, in rules."""
 
 BLOCKED = 1042
 WRONG_TIME = frozenset({1039, 1121})
-"""Numbers of our catalogue for what protocol A tells in words alone."""
+"""Numbers of the catalogue of results for what protocol A says in words only."""
 
 _BLOCKED_TEXT = "ПРРО заблоковано: перевищено тривалість роботи офлайн (36/168 годин)"
 _TIME_TEXT = "Дата і час документа не відповідають часу сервера"
@@ -77,7 +72,7 @@ _STATUS = {
 }
 
 AS_TEXT = "text:"
-"""Before a code of the server's: it shall come as HTTP 4xx with text."""
+"""Prefix of a code that comes as HTTP 4xx with text."""
 
 _SIGNED_TYPE, _JSON_TYPE = "application/octet-stream", "application/json"
 
@@ -87,24 +82,23 @@ Recorder = Callable[[datetime, Mapping[str, Any], Call, Played], object]
 
 @dataclass(frozen=True)
 class Rules:
-    """What of the server's behaviour is not published or differs between reports."""
+    """Behaviour of the server that is not published, or that differs between reports."""
 
     time_tolerance_s: float = TOLERANCE_S
     """Seconds by which a document's time may differ from the server's."""
     least_bytes: int = 10
     most_bytes: int = MOST_BYTES
     refusals_as_text: bool = False
-    """Refuse documents with HTTP 4xx and text, as is met in the field, instead of a signed ticket."""
+    """Refuse documents with HTTP 4xx and text, as some servers do, instead of a signed ticket."""
     passes_over_known: bool = True
-    """Whether a package may begin with documents that were taken before, when they are the same bytes."""
+    """Whether a package may start with the same bytes of documents that were accepted before."""
     revoking_skips: bool = False
-    """Whether an offline begin that revokes the last online document has the next number; else it has that one's."""
+    """See `Standing.revoking_skips`."""
 
 
 class FiscalServer:
-    """The fiscal server with the registers that were registered there.
+    """The simulated fiscal server with its registers.
 
-    :param clock: the time that it has, virtual in tests.
     :param ledger: the file of its entries, :param archive: that of its documents; `None` keeps them in memory.
     :param open: verifies what registers signed, :param seal: signs what it answers.
     :param seals: other ways to sign an answer, by the codes of rules.
@@ -125,10 +119,10 @@ class FiscalServer:
         self.clock, self.rules = clock, rules or Rules()
         self.scenario = Scenario()
         self.skew_s = 0.0
-        """Seconds that its clock is before everybody else's."""
+        """Seconds that its clock is ahead."""
         self.recorder: Recorder | None = None
-        """Who is told of each exchange: when, under which rules, what came, and how it went."""
-        # A message is opened to see which rule it meets, and again to be taken; verifying costs.
+        """Called for each exchange with time, rules, request and outcome."""
+        # A message is opened to find its rule, and again to register it; verifying is slow.
         self._open = lru_cache(maxsize=2 * packages.MOST_DOCUMENTS)(open)
         self._seal = seal
         rule = self.rules
@@ -137,23 +131,23 @@ class FiscalServer:
         )
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.books.close()
 
     def entries(self) -> list[Entry]:
-        """The ledger, as people look at it."""
+        """The ledger as it is shown."""
         return self.books.entries()
 
     def block(self, register: int) -> None:
-        """Take nothing more from ``register`` until the next month begins."""
+        """Accept nothing from ``register`` until the next month."""
         self.books.registers[register].block(self._kyiv())
 
     def unblock(self, register: int) -> None:
-        """Take documents from ``register`` again."""
+        """Accept documents from ``register`` again."""
         self.books.registers[register].blocked_until = None
 
     def change(self, register: int, **members: Any) -> None:
-        """Register ``register`` anew with other ``members`` of its `Registration`."""
+        """Change ``members`` of the `Registration` of ``register``."""
         record = self.books.registers[register]
         record.registration = replace(record.registration, **members)
 
@@ -165,13 +159,11 @@ class FiscalServer:
     def _kyiv(self) -> datetime:
         return self.now.replace(tzinfo=None)
 
-    # What happens with a request.
-
     def receive(self, call: Call) -> Played:
-        """How ``call`` goes, by the rules and by the scenario."""
+        """The outcome of ``call`` by the rules and the scenario."""
         if self.recorder is None:
             return self._received(call)
-        # What will be met is noted before it is used up.
+        # The rules are noted before one is used up.
         at, rules = self.now, self.scenario.document()
         played = self._received(call)
         self.recorder(at, rules, call, played)
@@ -204,7 +196,7 @@ class FiscalServer:
         return Played(Ending.WHOLE, reply, delay)
 
     def _sealed_as(self, rule: Rule, call: Call) -> Reply:
-        """The answer to ``call``, signed as ``rule`` wants it."""
+        """The answer to ``call``, signed as in ``rule``."""
         usual = self._seal
         if rule.then is Then.GARBAGE:
             self._seal = self._seals.get(rule.code, usual)
@@ -250,7 +242,7 @@ class FiscalServer:
             return ""
 
     def _body(self, call: Call) -> bytes:
-        """The body of ``call``, when path, method, type and size are right."""
+        """The body of ``call`` when path, method, type and size are right."""
         if not call.path.endswith(("/doc", "/pck", "/cmd")):
             raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірна адреса", 403)
         if call.method != "POST":
@@ -273,8 +265,6 @@ class FiscalServer:
             return self._open(message)
         except WrongSignature as error:
             raise Wrong(Code.CRYPTOGRAPHY_ERROR, f"EtUnknown: {error}") from None
-
-    # Documents.
 
     def _document(self, body: bytes) -> Reply:
         signed = self._opened(body)
@@ -338,8 +328,6 @@ class FiscalServer:
         )
         return _signed(self._seal(encode(ticket)))
 
-    # Packages.
-
     def _package(self, body: bytes) -> Reply:
         signed = self._opened(body)
         try:
@@ -350,8 +338,6 @@ class FiscalServer:
         if session is None:
             return Reply(200, {"content-type": "text/plain"}, b"OK")
         return _json(command_answers.encode(session))
-
-    # Commands.
 
     def _command(self, call: Call, body: bytes) -> Reply:
         is_signed = call.headers.get("content-type", "").lower().startswith(_SIGNED_TYPE)
@@ -372,10 +358,10 @@ class FiscalServer:
             return _json(command_answers.encode(session or NextSession()))
         asking = Asking(self.books.registers, signed.key, self.now, self._seal)
         try:
-            told = answer(asking, command)
+            found = answer(asking, command)
         except NoAnswer as no:
             raise Wrong(no.code, no.text, _STATUS.get(no.code, 400)) from None
-        return _signed(told) if isinstance(told, bytes) else _json(command_answers.encode(told))
+        return _signed(found) if isinstance(found, bytes) else _json(command_answers.encode(found))
 
     def _in_time(self, command: AnyCommand) -> None:
         sent = command_answers.moment(command.timestamp)
@@ -384,12 +370,10 @@ class FiscalServer:
             if late > command.timeout:
                 raise Wrong(Code.INVALID_QUERY_PARAMETER, "Час виконання запиту вичерпано")
 
-    # Refusals at will.
-
     def _refuse(self, call: Call, rule: Rule) -> Reply:
-        """Refuse ``call`` as ``rule`` wants it, whatever the server thinks of it."""
-        told = rule.code.removeprefix(AS_TEXT)
-        code = int(told) if told.isascii() and told.isdigit() else Code.DOCUMENT_VALIDATION_ERROR
+        """Refuse ``call`` as in ``rule``."""
+        digits = rule.code.removeprefix(AS_TEXT)
+        code = int(digits) if digits.isascii() and digits.isdigit() else Code.DOCUMENT_VALIDATION_ERROR
         if 200 <= code < 600:
             return Reply(code, {"content-type": "text/plain"}, b"")
         refusal = _wished(int(code))
@@ -422,7 +406,7 @@ def _garbage(reply: Reply, rule: Rule, delay: float) -> Played:
     if rule.code == "type":
         return Played(Ending.WHOLE, Reply(reply.status, headers, reply.body), delay)
     if rule.code == "cms":
-        # The value of the signature ends the message.
+        # The message ends with the value of the signature.
         broken = reply.body[:-1] + bytes([reply.body[-1] ^ 1]) if reply.body else b""
         return Played(Ending.WHOLE, Reply(reply.status, reply.headers, broken), delay)
     if not 200 <= status < 600:

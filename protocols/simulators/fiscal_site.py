@@ -1,4 +1,4 @@
-"""The simulated fiscal server behind a port: a web resource that also breaks lines (fiscal-server 2, 16)."""
+"""The simulated fiscal server as a web resource that also breaks connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from protocols.simulators.scenario import Then
 
 
 class FiscalResource(Resource):
-    """Answers ``/fs/doc``, ``/fs/pck`` and ``/fs/cmd``, and everything else as the server would."""
+    """Answers ``/fs/doc``, ``/fs/pck`` and ``/fs/cmd``; other paths as the server does."""
 
     isLeaf = True
 
@@ -30,7 +30,7 @@ class FiscalResource(Resource):
         self._server, self._stamps = server, stamps
 
     def render(self, request: IRequest) -> bytes | int:
-        """Answer one request, or let its line end as the scenario wants it."""
+        """Answer one request, or break its connection as the scenario says."""
         assert request.content is not None
         if self._stamps is not None and request.path == PATH:
             return self._stamps.render(request)
@@ -43,27 +43,27 @@ class FiscalResource(Resource):
         played = self._server.receive(call)
         if "gzip" in headers.get("accept-encoding", "") and played.reply is not None:
             played = replace(played, reply=_compressed(played.reply))
-        line = _Line(request, played)
+        connection = _Connection(request, played)
         if played.delay_s:
-            self._server.clock.callLater(played.delay_s, line.end)
+            self._server.clock.callLater(played.delay_s, connection.end)
         else:
-            line.end()
+            connection.end()
         return NOT_DONE_YET
 
 
 LEAST_COMPRESSED = 200
-"""Bytes of an answer from which on compressing it is worth while."""
+"""Bytes of the shortest answer that is compressed."""
 
 
 def _compressed(reply: Reply) -> Reply:
-    """``reply`` as gzip, when it is long enough."""
+    """``reply`` as gzip, if it is long enough."""
     if len(reply.body) < LEAST_COMPRESSED:
         return reply
     return Reply(reply.status, {**reply.headers, "content-encoding": "gzip"}, compress(reply.body))
 
 
-class _Line:
-    """The line of one request, on which the far end may have hung up."""
+class _Connection:
+    """The connection of one request, which the client may have closed."""
 
     def __init__(self, request: Any, played: Played) -> None:
         self._request, self._played, self._gone = request, played, False
@@ -74,7 +74,7 @@ class _Line:
         self._gone = True
 
     def end(self) -> None:
-        """Let the request end as it shall."""
+        """End the request as its outcome says."""
         if self._gone or self._played.ending is Ending.SILENT:
             return
         if self._played.reply is None:
@@ -82,7 +82,7 @@ class _Line:
         elif self._played.ending is Ending.HALF:
             self._begin(self._played.reply)
             self._request.write(self._played.reply.body[: len(self._played.reply.body) // 2])
-            # What was written shall still arrive: the far end hears half of it and then the end.
+            # The client receives what was written, and then the end.
             self._request.channel.loseConnection()
         else:
             self._begin(self._played.reply)
@@ -98,7 +98,7 @@ class _Line:
 
 
 class _HangUp(Protocol):
-    """Closes a line as soon as it is there, before TLS begins."""
+    """Closes a connection at once, before TLS starts."""
 
     def connectionMade(self) -> None:
         transport = self.transport
@@ -107,10 +107,10 @@ class _HangUp(Protocol):
 
 
 class FiscalSite(Site):
-    """The port of the server; it takes no call while the first rule is `unreachable` for `any`.
+    """The site of the server; it refuses connections while the first rule is `unreachable` for `any`.
 
-    :param behind_tls: whether a TLS factory stands before it, which cannot turn a call away itself.
-    :param stamps: the time-stamp provider at ``/tsp``, if there is one.
+    :param behind_tls: whether a TLS factory wraps it, which cannot refuse a connection itself.
+    :param stamps: the time-stamp provider at ``/tsp``, if any.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class FiscalSite(Site):
         self._server, self._behind_tls = server, behind_tls
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """A connection, unless a rule says that the server is not reached."""
+        """A connection, unless a rule says that the server is unreachable."""
         rules = self._server.scenario.document()["rules"]
         if rules and rules[0]["then"] == Then.UNREACHABLE and rules[0]["on"] == "any":
             self._server.scenario.take("any")

@@ -1,4 +1,4 @@
-"""A time-stamp provider beside the simulated fiscal server, on the same port (fiscal-server 15.1, 16)."""
+"""A time-stamp provider on the simulated server's port (docs/reference/cryptography.md#time-stamps)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stamping(StrEnum):
 class StampProvider(Resource):
     """Answers ``/tsp``.
 
-    :param stamp: from a question to an answer, whose signature is its own.
+    :param stamp: makes the signed answer to a request.
     """
 
     isLeaf = True
@@ -44,34 +44,34 @@ class StampProvider(Resource):
         self.answers, self.delay_s, self.count = Stamping.GRANTED, 0.0, 0
 
     def render(self, request: IRequest) -> bytes | int:
-        """Answer one question, as it was told to."""
+        """Answer one request as `answers` says."""
         assert request.content is not None
-        question = request.content.read()
+        body = request.content.read()
         if self.answers is Stamping.SILENT:
             return NOT_DONE_YET
-        body = self._answer(question)
+        answer = self._answer(body)
         request.setHeader(b"content-type", ANSWER_TYPE.encode())
         if not self.delay_s:
-            return body
+            return answer
         gone: list[object] = []
         hung_up: Deferred[None] = cast(Any, request).notifyFinish()
         hung_up.addErrback(gone.append)
 
         def late() -> None:
             if not gone:
-                request.write(body)
+                request.write(answer)
                 request.finish()
 
         self._clock.callLater(self.delay_s, late)
         return NOT_DONE_YET
 
-    def _answer(self, question: bytes) -> bytes:
+    def _answer(self, request: bytes) -> bytes:
         if self.answers is Stamping.REFUSED:
             return REFUSAL
         if self.answers is Stamping.GARBAGE:
             return b"<html>"
         try:
-            answer = self._stamp(question)
+            answer = self._stamp(request)
         except CryptoError:
             return REFUSAL
         self.count += 1

@@ -1,6 +1,6 @@
-"""What a shift came to, as the fiscal server reckons it, and whether a Z-report says the same (fiscal-server 5).
+"""The fiscal server's totals of a shift, and the check of a Z-report (docs/reference/tax-service.md#z-report).
 
-Sums are kopecks. Taxes are the sums of the receipts' own taxes and are never reckoned anew.
+Sums are kopecks. Taxes are the sums of the receipts' taxes, never calculated again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protocols.fiscal.offline import hryvnias
 from protocols.fiscal.zrep_xml import Turnover, ZRep, ZTaxRow
 
 TaxKey = tuple[int, str, int, bool]
-"""Type, letter, rate and whether it is on top: what makes taxes one line."""
+"""Type, letter, rate and whether it is on top: the key of one line of taxes."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class TaxSums:
     sum: int = 0
 
     def add(self, row: TaxRow, sign: int) -> None:
-        """Add a receipt's line, or take it out again."""
+        """Add a receipt's line; ``sign`` -1 subtracts it."""
         discounted = row.turnover if row.turnoverdiscount is None else row.turnoverdiscount
         self.name = self.name or row.name
         self.turnover += sign * row.turnover
@@ -40,7 +40,7 @@ class TaxSums:
 
 @dataclass
 class OrderSums:
-    """What was sold, or returned."""
+    """Totals of sales, or of returns."""
 
     sum: int = 0
     count: int = 0
@@ -52,7 +52,7 @@ class OrderSums:
     taxes: dict[TaxKey, TaxSums] = field(default_factory=dict)
 
     def add(self, check: Check, sign: int) -> None:
-        """Add a receipt, or take it out again."""
+        """Add a receipt; ``sign`` -1 subtracts it."""
         total = check.checktotal
         if total is None:
             return
@@ -70,28 +70,28 @@ class OrderSums:
             key = (tax.type, tax.letter or "", tax.prc, bool(tax.sign))
             self.taxes.setdefault(key, TaxSums()).add(tax, sign)
 
-    def faults(self, told: Turnover | None, path: str) -> Iterator[str]:
-        """Where a report's section says something else."""
-        if told is None:
+    def faults(self, stated: Turnover | None, path: str) -> Iterator[str]:
+        """Where a report's section differs."""
+        if stated is None:
             if self.count or self.sum:
                 yield f"{path}: {hryvnias(self.sum)} очікується"
             return
-        yield from _compare(f"{path}/SUM", self.sum, told.sum)
-        if told.orderscnt != self.count:
-            yield f"{path}/ORDERSCNT: {self.count} очікується, вказано {told.orderscnt}"
-        if told.rndsum is not None:
-            yield from _compare(f"{path}/RNDSUM", self.rounded, told.rndsum)
-        if told.norndsum is not None:
-            yield from _compare(f"{path}/NORNDSUM", self.exact, told.norndsum)
-        forms = {(row.payformcd, row.payformnm): row.sum for row in told.payforms}
+        yield from _compare(f"{path}/SUM", self.sum, stated.sum)
+        if stated.orderscnt != self.count:
+            yield f"{path}/ORDERSCNT: {self.count} очікується, вказано {stated.orderscnt}"
+        if stated.rndsum is not None:
+            yield from _compare(f"{path}/RNDSUM", self.rounded, stated.rndsum)
+        if stated.norndsum is not None:
+            yield from _compare(f"{path}/NORNDSUM", self.exact, stated.norndsum)
+        forms = {(row.payformcd, row.payformnm): row.sum for row in stated.payforms}
         for form in sorted(self.pay_forms.keys() | forms.keys()):
             place = f"{path}/PAYFORMS {form[0]} {form[1]}"
             yield from _compare(place, self.pay_forms.get(form, 0), forms.get(form, 0))
-        yield from self._tax_faults({_key(row): row for row in told.taxes}, f"{path}/TAXES")
+        yield from self._tax_faults({_key(row): row for row in stated.taxes}, f"{path}/TAXES")
 
-    def _tax_faults(self, told: dict[TaxKey, ZTaxRow], path: str) -> Iterator[str]:
-        for key in sorted(self.taxes.keys() | told.keys()):
-            ours, row = self.taxes.get(key, TaxSums()), told.get(key)
+    def _tax_faults(self, stated: dict[TaxKey, ZTaxRow], path: str) -> Iterator[str]:
+        for key in sorted(self.taxes.keys() | stated.keys()):
+            ours, row = self.taxes.get(key, TaxSums()), stated.get(key)
             place = f"{path} {key[0]} {key[1]} {hryvnias(key[2])}"
             if row is None:
                 yield from _compare(place, ours.sum or ours.turnover, 0)
@@ -106,18 +106,18 @@ class OrderSums:
 
 @dataclass
 class ShiftSums:
-    """The totals of one shift: what `LastShiftTotals` tells and a Z-report has to repeat."""
+    """The totals of one shift, for `LastShiftTotals` and the check of a Z-report."""
 
     real: OrderSums = field(default_factory=OrderSums)
     ret: OrderSums = field(default_factory=OrderSums)
     cash: OrderSums = field(default_factory=OrderSums)
     commission: int = 0
-    """Of cash given out against cards."""
+    """Of cash paid out from cards."""
     service_in: int = 0
     service_out: int = 0
 
     def add(self, check: Check, sign: int = 1) -> None:
-        """Add a document that moves money, or take it out again when it is revoked or taken back."""
+        """Add a document that moves money; ``sign`` -1 subtracts one that is revoked or reversed."""
         kind, total = kind_of(check), check.checktotal
         amount = (total.sum or 0) if total is not None else 0
         if kind is Kind.WITHDRAWAL:
@@ -131,7 +131,7 @@ class ShiftSums:
             (self.ret if is_return(check) else self.real).add(check, sign)
 
     def faults(self, report: ZRep) -> Iterator[str]:
-        """Where a Z-report says something else than the receipts of the shift."""
+        """Where a Z-report differs from the receipts of the shift."""
         yield from self.real.faults(report.zreprealiz, "ZREPREALIZ")
         yield from self.ret.faults(report.zrepreturn, "ZREPRETURN")
         cash = report.zrepcash
@@ -142,16 +142,16 @@ class ShiftSums:
             if cash.commission is not None:
                 yield from _compare("ZREPCASH/COMMISSION", self.commission, cash.commission)
         body = report.zrepbody
-        told_in = (body.serviceinput or 0) if body is not None else 0
-        told_out = (body.serviceoutput or 0) if body is not None else 0
-        yield from _compare("ZREPBODY/SERVICEINPUT", self.service_in, told_in)
-        yield from _compare("ZREPBODY/SERVICEOUTPUT", self.service_out, told_out)
+        stated_in = (body.serviceinput or 0) if body is not None else 0
+        stated_out = (body.serviceoutput or 0) if body is not None else 0
+        yield from _compare("ZREPBODY/SERVICEINPUT", self.service_in, stated_in)
+        yield from _compare("ZREPBODY/SERVICEOUTPUT", self.service_out, stated_out)
 
 
 def _key(row: ZTaxRow) -> TaxKey:
     return row.type, row.letter or "", row.prc, bool(row.sign)
 
 
-def _compare(place: str, ours: int, told: int) -> Iterator[str]:
-    if ours != told:
-        yield f"{place}: {hryvnias(ours)} очікується, вказано {hryvnias(told)}"
+def _compare(place: str, ours: int, stated: int) -> Iterator[str]:
+    if ours != stated:
+        yield f"{place}: {hryvnias(ours)} очікується, вказано {hryvnias(stated)}"

@@ -1,7 +1,7 @@
-"""The tax service's end, in process: what it takes of one training register.
+"""The tax service of one training register, in the same process.
 
-The rules are those of the simulated fiscal server (`fiscal_rules`), asked of JSON papers that say little: what stands
-in receipts and reports it does not see. What it took it wrote into its ledger first; a lost answer does not undo it.
+It has the rules of the simulated fiscal server (`fiscal_rules`) for short JSON papers without rows of receipts and
+reports. A document is in the ledger before it is answered, so a lost answer does not undo it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocols.simulators.scenario import Scenario
 OK = 0
 
 HIDDEN = SESSION_ENDS | {Kind.CLOSE}
-"""Documents that take a number and are no entries that people look for."""
+"""Documents with a number that the shown ledger leaves out."""
 
 DESK = "1"
 """The number of every training register within its outlet."""
@@ -36,13 +36,13 @@ DESK = "1"
 KYIV = ZoneInfo("Europe/Kyiv")
 
 _ANY_TIME = float("inf")
-"""The tolerance for packages: the clock of training is moved to and fro, and starts anew with the service."""
+"""The tolerance for packages: tests move the training clock, and it restarts with the service."""
 
 
 class Paper(msgspec.Struct, frozen=True):
-    """A document as the tax service reads it; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``.
+    """A document for the training service; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``.
 
-    ``reverses`` is the fiscal number of the document that a storno takes back.
+    ``reverses`` is the fiscal number of the document that a storno reverses.
     """
 
     register: str
@@ -52,29 +52,29 @@ class Paper(msgspec.Struct, frozen=True):
     dt: str
     reverses: str = ""
     offline: str = ""
-    """The fiscal number that the register gave it offline."""
+    """The fiscal number that the register assigned offline."""
     hash: str = ""
     has_total: bool = False
     revokes: bool = False
-    """Of the begin of an offline session: whether the last document that came online is to be revoked."""
+    """Of an offline session's opening: whether the last online document is revoked."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """What the tax service answers: its number for the document, or an error code of protocol A and a text."""
+    """The answer: the fiscal number of the document, or an error code of protocol A and a text."""
 
     code: int
     number: str = ""
     text: str = ""
     session: str = ""
-    """An offline session for later, and its seed: with the opening of a shift and the end of a session."""
+    """The next offline session and its seed, after the opening of a shift or the closing of a session."""
     seed: str = ""
 
 
 class Places:
-    """Which entry of a ledger holds the document with each local number from 1.
+    """Finds the ledger entry of each local number from 1.
 
-    Numbers run without gap, and entries of refusals lie between them now and then. So what is kept is only from which
-    number on entries are ahead of numbers, and by how many: memory for each refusal, none for each document.
+    Numbers have no gaps, but some entries between are refusals. So it stores only from which number on entries are
+    ahead of numbers, and by how many: memory for each refusal, none for each document.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Places:
         self._moved: dict[int, int] = {}
 
     def put(self, local: int, n: int) -> None:
-        """The document with the number ``local`` is the entry ``n``; one that had it before is passed over."""
+        """The document with the number ``local`` is the entry ``n``, in place of an earlier one."""
         if local <= self._count:
             self._moved[local] = n
             return
@@ -94,7 +94,7 @@ class Places:
             self._ahead.append(ahead)
 
     def of(self, local: int) -> int | None:
-        """The entry of that document; `None` when it never came."""
+        """The entry of that document; `None` if it never came."""
         if not 1 <= local <= self._count:
             return None
         if local in self._moved:
@@ -103,10 +103,10 @@ class Places:
 
 
 class TaxService:
-    """The tax service as one register meets it.
+    """The tax service of one register.
 
     :param register: the fiscal number of the register.
-    :param seconds: the time that it has, in seconds since 1970.
+    :param seconds: its clock, in seconds since 1970.
     :param ledger: the file of its entries; `None` keeps them in memory.
     """
 
@@ -116,14 +116,13 @@ class TaxService:
         self._seconds = seconds
         self._ledger = Ledger(ledger)
         self._standing = Standing(Terms(register, DESK, register[-6:]), first_session=0)
-        # A probe reads a few lines of the ledger, not the file.
         self._places = Places()
         for entry in self._ledger.entries():
             if entry.status == ACCEPTED:
                 self._recall(entry)
 
     def submit(self, paper: Paper) -> Ticket:
-        """Take ``paper`` or refuse it by the rules; either is in the ledger when this returns."""
+        """Accept or refuse ``paper`` by the rules; either is in the ledger on return."""
         now, refusal = self._now(), self._judge_register(paper)
         try:
             claim = _claim(paper)
@@ -140,10 +139,9 @@ class TaxService:
         return self._ticket(paper.kind, number)
 
     def take_package(self, package: list[bytes]) -> Ticket:
-        """Take the documents of an offline session in their order, all of them or none.
+        """Accept the documents of an offline session in order, all or none.
 
-        What was taken before is passed over when it is the same, so that a package whose answer was lost can be
-        sent again.
+        Accepted documents at the start are skipped, so a package whose answer was lost can be sent again.
         """
         now, trial = self._now(), self._standing.trial()
         fresh: list[tuple[Paper, Claim, str]] = []
@@ -166,7 +164,8 @@ class TaxService:
             trial.take(claim, paper.offline, hash, now)
             fresh.append((paper, claim, hash))
         for paper, claim, hash in fresh:
-            until = f"{trial.blocked_until:%Y%m%d%H%M%S}" if trial.blocked_until and _ends(paper.kind) else ""
+            blocked = trial.blocked_until if paper.kind == Kind.OFFLINE_END else None
+            until = f"{blocked:%Y%m%d%H%M%S}" if blocked else ""
             revoked = self._standing.last_online.number if paper.revokes and self._standing.last_online else ""
             ref = revoked or paper.reverses or str(paper.number)
             entry = self._ledger.add(
@@ -177,17 +176,17 @@ class TaxService:
         return self._ticket(paper.kind, paper.offline)
 
     def refuse(self, paper: Paper, code: int, text: str = "") -> Ticket:
-        """Refuse ``paper`` with ``code``, whatever the rules say."""
+        """Refuse ``paper`` with ``code``."""
         self._ledger.add(paper.kind, REFUSED, "", paper.sum, str(paper.number), paper.dt)
         return Ticket(int(code), "", text)
 
     @property
     def next_number(self) -> int:
-        """The local number that it expects next."""
+        """The local number that it expects."""
         return self._standing.next_local
 
     def look_up(self, number: int) -> Ticket | None:
-        """The ticket of the document with the local ``number``; `None` when it never came."""
+        """The ticket of the document with the local ``number``; `None` if it never came."""
         entry = self._entry(number)
         return None if entry is None else self._ticket(entry.kind, entry.number)
 
@@ -196,27 +195,27 @@ class TaxService:
         return None if n is None else self._ledger.entry(n)
 
     def _has(self, number: int, hash: str) -> bool:
-        """Whether it has the very document with the local ``number`` and the ``hash``."""
+        """Whether it has the document with this local ``number`` and ``hash``."""
         entry = self._entry(number)
         return entry is not None and entry.hash == hash
 
     def _ticket(self, kind: str, number: str) -> Ticket:
-        """The ticket of a document that was taken; some grant an offline session, and do so when asked again."""
+        """The ticket of an accepted document; those of some kinds grant an offline session."""
         if kind in (Kind.OPEN, Kind.OFFLINE_END):
             return Ticket(OK, number, "", self._standing.offline.id, self._standing.offline.seed)
         return Ticket(OK, number)
 
     def entries(self) -> list[Entry]:
-        """The ledger, oldest first, numbered anew without the closings.
+        """The ledger, oldest first, without `HIDDEN` documents and with numbers of its own.
 
-        The begin of a session that revoked a document is told as a storno of it.
+        A session's opening that revoked a document is shown as its storno.
         """
-        shown = (_shown(entry) for entry in self._ledger.entries())
-        told = (entry for entry in shown if entry.kind not in HIDDEN)
-        return [msgspec.structs.replace(entry, n=n) for n, entry in enumerate(told, 1)]
+        entries = (_shown(entry) for entry in self._ledger.entries())
+        shown = (entry for entry in entries if entry.kind not in HIDDEN)
+        return [msgspec.structs.replace(entry, n=n) for n, entry in enumerate(shown, 1)]
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         self._ledger.close()
 
     def _now(self) -> datetime:
@@ -229,18 +228,18 @@ class TaxService:
         return Refusal(Code.TRANSACTIONS_REGISTRAR_ABSENT, text)
 
     def _recall(self, entry: Entry) -> None:
-        """Go on with a document of the ledger."""
+        """Change the state by a document of the ledger."""
         standing, kind, offline = self._standing, entry.kind, bool(entry.hash)
-        # What revokes a document takes over its number.
+        # A document that revokes another one has its number.
         revoked = standing.last_online if _revokes(entry) else None
         local = standing.next_local if revoked is None else revoked.local
         self._places.put(local, entry.n)
-        # Times mean something within offline sessions only; reading them takes longer than all the rest.
+        # Only offline sessions need times; reading them takes longer than all the rest.
         issued = _moment(entry.dt) if offline else datetime.min
         claim = Claim(kind, local, issued, DESK, testing=True, offline=offline)
         standing.take(claim, entry.number, entry.hash, issued)
-        if _ends(kind):
-            # Whether it blocked was decided when it came.
+        if kind == Kind.OFFLINE_END:
+            # The block was decided when it came.
             standing.blocked_until = _moment(entry.until) if entry.until else None
 
 
@@ -251,12 +250,8 @@ def _refused(refusal: Refusal) -> Ticket:
     return Ticket(int(refusal.code), "", refusal.text)
 
 
-def _ends(kind: str) -> bool:
-    return kind == Kind.OFFLINE_END
-
-
 def _revokes(entry: Entry) -> bool:
-    """Whether it is the begin of a session that revoked a document: it refers to a fiscal number."""
+    """Whether it is a session's opening that revoked a document: it refers to a fiscal number."""
     return entry.kind == Kind.OFFLINE_BEGIN and not entry.ref.isdigit()
 
 
@@ -267,7 +262,7 @@ def _shown(entry: Entry) -> Entry:
 
 
 def _claim(paper: Paper) -> Claim:
-    """What the rules ask of ``paper``; everything in training is a test."""
+    """The facts of ``paper`` that the rules check; in training all documents are tests."""
     return Claim(
         *(paper.kind, paper.number, _moment(paper.dt), DESK, True),
         reverses=paper.reverses,
@@ -280,23 +275,23 @@ def _claim(paper: Paper) -> Claim:
 
 
 def _wrong(paper: Paper) -> tuple[str, ...]:
-    """All that a paper says of its sums."""
+    """What is wrong with the sums of a paper."""
     return ("Сума документа від'ємна",) if paper.sum < 0 else ()
 
 
 @lru_cache(maxsize=64)
 def _moment(stamp: str) -> datetime:
-    """The moment that ``yyyyMMddHHmmss`` names.
+    """The moment of ``yyyyMMddHHmmss``.
 
-    :raises ValueError: when it names none.
+    :raises ValueError: when it is not a moment.
     """
     if len(stamp) != len("yyyyMMddHHmmss"):
-        raise ValueError(f"{stamp!r} is no moment")
+        raise ValueError(f"{stamp!r} is not a moment")
     day = int(stamp[:4]), int(stamp[4:6]), int(stamp[6:8])
     return datetime(*day, int(stamp[8:10]), int(stamp[10:12]), int(stamp[12:]))
 
 
 @lru_cache(maxsize=64)
 def _kyiv(second: int) -> datetime:
-    """A second since 1970 as Kyiv's time."""
+    """A second since 1970 as Kyiv time."""
     return datetime.fromtimestamp(second, KYIV).replace(tzinfo=None)
