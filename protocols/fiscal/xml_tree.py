@@ -45,24 +45,10 @@ class Node:
         return child.text.strip() if child is not None else ""
 
 
-class _Growing:
-    """An element whose end is not read yet."""
-
-    def __init__(self, name: str, attributes: dict[str, str]) -> None:
-        self.name, self.attributes = name, attributes
-        self.texts: list[str] = []
-        self.children: list[Node] = []
-
-    def done(self) -> Node:
-        text = "".join(self.texts)
-        if self.children and not text.strip():
-            text = ""
-        return Node(self.name, text, tuple(self.children), self.attributes)
-
-
 class _Reading:
     def __init__(self) -> None:
-        self.open = [_Growing("", {})]
+        self.open: list[tuple[str, dict[str, str], list[str], list[Node]]] = [("", {}, [], [])]
+        """Elements whose end is not read yet: name, attributes, texts and children."""
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -74,14 +60,17 @@ class _Reading:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self.open) > DEEPEST:
             raise MalformedXml(f"more than {DEEPEST} levels")
-        self.open.append(_Growing(name, attributes))
+        self.open.append((name, attributes, [], []))
 
     def _end(self, name: str) -> None:
-        done = self.open.pop().done()
-        self.open[-1].children.append(done)
+        _, attributes, texts, children = self.open.pop()
+        text = "".join(texts)
+        if children and not text.strip():
+            text = ""
+        self.open[-1][3].append(Node(name, text, tuple(children), attributes))
 
     def _text(self, text: str) -> None:
-        self.open[-1].texts.append(text)
+        self.open[-1][2].append(text)
 
     def _doctype(self, *declaration: Any) -> None:
         raise MalformedXml("a document type is declared")
@@ -97,7 +86,7 @@ def parse(data: bytes) -> Node:
         reading.parser.Parse(data, True)
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise MalformedXml(str(error)) from None
-    return reading.open[0].children[0]
+    return reading.open[0][3][0]
 
 
 def write(root: Node) -> bytes:

@@ -23,7 +23,7 @@ from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Signed, WrongSignature
 from protocols.simulators.fiscal_archive import Archive, ArchivedDocument, Taken
-from protocols.simulators.fiscal_calls import Wrong
+from protocols.simulators.fiscal_calls import ServerError
 from protocols.simulators.fiscal_register import RegisterRecord, Registration
 from protocols.simulators.ledger import ACCEPTED, Entry, Ledger
 
@@ -81,10 +81,10 @@ class FiscalBooks:
     def take_package(self, signed: Signed, sent: tuple[bytes, ...], open: Open, now: datetime) -> NextSession | None:
         """Register all documents of a package, or none; a session when the package closed one.
 
-        :raises Wrong: when one is refused; the text names it.
+        :raises ServerError: when one is refused; the text names it.
         """
         if len(sent) > packages.MOST_DOCUMENTS:
-            raise Wrong(Code.PACKAGE_VALIDATION_ERROR, f"Понад {packages.MOST_DOCUMENTS} документів у пакеті")
+            raise ServerError(Code.PACKAGE_VALIDATION_ERROR, f"Понад {packages.MOST_DOCUMENTS} документів у пакеті")
         trial: RegisterRecord | None = None
         record: RegisterRecord | None = None
         fresh: list[ArchivedDocument] = []
@@ -96,13 +96,13 @@ class FiscalBooks:
                 record = self._package_register(document, where)
                 trial = record.trial()
             elif document.head.cashregisternum != record.registration.number:
-                raise Wrong(Code.PACKAGE_VALIDATION_ERROR, f"{where}документ іншого ПРРО")
+                raise ServerError(Code.PACKAGE_VALIDATION_ERROR, f"{where}документ іншого ПРРО")
             known = record.documents.get(document.head.ordernum)
             passes = self._passes_over_known and not fresh and known is not None and known.sent == message
             if not passes:
                 refusal = trial.judge_document(document, inner.key, local, self._tolerance, in_package=True)
                 if refusal is not None:
-                    raise Wrong(refusal.packed().code, where + refusal.text)
+                    raise ServerError(refusal.packed().code, where + refusal.text)
                 fresh.append(ArchivedDocument(document.head.ordertaxnum or "", message, inner.content))
                 trial.take_document(document, fresh[-1], local, inner.key, inner.key)
             ended = ended or kind_of(document) is Kind.OFFLINE_END
@@ -119,12 +119,12 @@ class FiscalBooks:
             signed = open(message)
             return decode_again(signed.content), signed
         except (WrongSignature, DocumentError) as error:
-            raise Wrong(Code.PACKAGE_VALIDATION_ERROR, f"{where}{error}") from None
+            raise ServerError(Code.PACKAGE_VALIDATION_ERROR, f"{where}{error}") from None
 
     def _package_register(self, document: Document, where: str) -> RegisterRecord:
         record = self.registers.get(document.head.cashregisternum)
         if record is None or record.registration.closed:
-            raise Wrong(Code.TRANSACTIONS_REGISTRAR_ABSENT, f"{where}ПРРО не зареєстрований", 404)
+            raise ServerError(Code.TRANSACTIONS_REGISTRAR_ABSENT, f"{where}ПРРО не зареєстрований")
         return record
 
     def _write(

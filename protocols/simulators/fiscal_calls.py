@@ -41,9 +41,19 @@ class Played:
     delay_s: float = 0.0
 
 
-class Wrong(Exception):
-    """A request that the server answers with an error."""
+_STATUS = {
+    Code.TRANSACTIONS_REGISTRAR_ABSENT: 404,
+    Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED: 401,
+    Code.NO_CONTENT: 204,
+}
 
-    def __init__(self, code: Code, text: str, status: int = 400) -> None:
+
+class ServerError(Exception):
+    """A request that the server answers with an error; the default says that nothing was found.
+
+    :param status: of HTTP; that of the code when absent.
+    """
+
+    def __init__(self, code: Code = Code.NO_CONTENT, text: str = "Дані відсутні", status: int = 0) -> None:
         super().__init__(code, text)
-        self.code, self.text, self.status = code, text, status
+        self.code, self.text, self.status = code, text, status or _STATUS.get(code, 400)

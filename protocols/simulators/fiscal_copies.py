@@ -1,8 +1,10 @@
-"""Copies of registered documents in the simulated fiscal server's answers."""
+"""The context of a command to the simulated fiscal server, and copies of documents in answers."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,25 +17,70 @@ from protocols.fiscal.document_xml import encode, with_head
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.qr_link import qr_link
+from protocols.fiscal.signatures import Seal
 from protocols.fiscal.zrep_xml import ZRep
-from protocols.simulators.fiscal_asking import Asking, NoAnswer
-from protocols.simulators.fiscal_register import RegisterRecord, Stored
+from protocols.simulators.fiscal_calls import ServerError
+from protocols.simulators.fiscal_register import Operator, RegisterRecord, Stored
 
 
-def document(asking: Asking, command: commands.Fetch) -> bytes:
+@dataclass(frozen=True)
+class CommandContext:
+    """One command: the key of its signer, its time, the registers."""
+
+    registers: Mapping[int, RegisterRecord]
+    key: str
+    now: datetime
+    """Kyiv time, with its zone."""
+    seal: Seal
+
+    def record(self, number: int) -> tuple[RegisterRecord, Operator]:
+        """The register and the operator with the key.
+
+        :raises ServerError: when there is no such register, or the key has no right to it.
+        """
+        record = self.registers.get(number)
+        if record is None:
+            raise ServerError(
+                Code.TRANSACTIONS_REGISTRAR_ABSENT, f"ПРРО з фіскальним номером {number} не зареєстрований"
+            )
+        operator = record.registration.operator(self.key)
+        if operator is None:
+            raise ServerError(
+                Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED, f"Ключ {self.key} не має доступу до ПРРО"
+            )
+        return record, operator
+
+    def stored(
+        self, register: int, fiscal: str | int | None, local: int | None, anybody: bool = False
+    ) -> Stored | None:
+        """The document with a local or a fiscal number; `None` when there is none.
+
+        :param anybody: whether no signature and no right is needed.
+        :raises ServerError: as `record` does.
+        """
+        record = self.registers.get(register) if anybody else self.record(register)[0]
+        if record is None:
+            return None
+        if local is not None:
+            return record.documents.get(local)
+        known = (*record.revoked, *record.documents.values())
+        return next((stored for stored in known if stored.number == str(fiscal)), None)
+
+
+def document(context: CommandContext, command: commands.Fetch) -> bytes:
     """The answer to `Check` and `ZRep`: the document, signed by the server.
 
-    :raises NoAnswer: when there is none of that class.
+    :raises ServerError: when there is none of that class.
     """
-    stored = _asked_for(asking, command)
+    stored = _asked_for(context, command)
     if stored is None or isinstance(stored.document, ZRep) != isinstance(command, commands.ZRep):
-        raise NoAnswer
-    return asking.seal(stored.content if command.original else _numbered(stored))
+        raise ServerError
+    return context.seal(stored.content if command.original else _numbered(stored))
 
 
-def _asked_for(asking: Asking, command: commands.Fetch | commands.FetchForm) -> Stored | None:
+def _asked_for(context: CommandContext, command: commands.Fetch | commands.FetchForm) -> Stored | None:
     anybody = isinstance(command, commands.UNSIGNED)
-    return asking.stored(command.registrar_num_fiscal, command.num_fiscal, command.num_local, anybody)
+    return context.stored(command.registrar_num_fiscal, command.num_fiscal, command.num_local, anybody)
 
 
 def _numbered(stored: Stored) -> bytes:
@@ -44,19 +91,19 @@ def _numbered(stored: Stored) -> bytes:
     return encode(with_head(stored.document, **marks))
 
 
-def form(asking: Asking, command: commands.FetchForm) -> ServerAnswer:
+def form(context: CommandContext, command: commands.FetchForm) -> ServerAnswer:
     """The answer to `CheckExt` and `ZRepExt`: the document, or why not.
 
-    :raises NoAnswer: for an unknown form.
+    :raises ServerError: for an unknown form.
     """
-    if command.registrar_num_fiscal not in asking.registers:
+    if command.registrar_num_fiscal not in context.registers:
         return answers.DocumentForm(result_code=ResultCode.TRANSACTIONS_REGISTRAR_NOT_REGISTERED)
-    record = asking.registers[command.registrar_num_fiscal]
-    stored = _asked_for(asking, command)
+    record = context.registers[command.registrar_num_fiscal]
+    stored = _asked_for(context, command)
     z_report = isinstance(command, commands.ZRepExt)
     if stored is None or isinstance(stored.document, ZRep) != z_report:
         return answers.DocumentForm(result_code=_absence(record, str(command.num_fiscal or "")))
-    data = _data(asking, stored, command.type)
+    data = _data(context, stored, command.type)
     link = None
     if isinstance(command, commands.CheckExt) and command.acquire_cabinet_url:
         link = _link(stored, record.registration.number)
@@ -78,7 +125,7 @@ def _absence(record: RegisterRecord, number: str) -> ResultCode:
     return ResultCode.OFFLINE_NUMBER_RESERVED if ours else ResultCode.OFFLINE_NUMBER_NOT_RESERVED
 
 
-def _data(asking: Asking, stored: Stored, kind: int) -> bytes | None:
+def _data(context: CommandContext, stored: Stored, kind: int) -> bytes | None:
     if kind == DocumentRequestType.EXISTENCE:
         return None
     if kind == DocumentRequestType.ORIGINAL_XML:
@@ -88,10 +135,10 @@ def _data(asking: Asking, stored: Stored, kind: int) -> bytes | None:
     if kind == DocumentRequestType.SIGNED_BY_SENDER:
         return stored.sent
     if kind == DocumentRequestType.SIGNED_BY_BOTH:
-        return asking.seal(stored.sent)
+        return context.seal(stored.sent)
     if kind == DocumentRequestType.SIGNED_BY_SERVER:
-        return asking.seal(_numbered(stored))
-    raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Тип запиту {kind} невідомий")
+        return context.seal(_numbered(stored))
+    raise ServerError(Code.INVALID_QUERY_PARAMETER, f"Тип запиту {kind} невідомий")
 
 
 def _picture(stored: Stored) -> str:

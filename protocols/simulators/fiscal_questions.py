@@ -21,41 +21,41 @@ from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.xsd import schema_of
 from protocols.fiscal.zrep_xml import ZRep
-from protocols.simulators.fiscal_asking import Asking, NoAnswer
-from protocols.simulators.fiscal_copies import document, form
+from protocols.simulators.fiscal_calls import ServerError
+from protocols.simulators.fiscal_copies import CommandContext, document, form
 from protocols.simulators.fiscal_register import Operator, RegisterRecord, ShiftRecord
 from protocols.simulators.fiscal_totals import OrderSums, ShiftSums
 
 
-def answer(asking: Asking, command: AnyCommand) -> ServerAnswer | bytes:
+def answer(context: CommandContext, command: AnyCommand) -> ServerAnswer | bytes:
     """The answer to ``command``; bytes are those of a signed document.
 
-    :raises NoAnswer: when there is none.
+    :raises ServerError: when there is none.
     """
     ask = _ANSWERS.get(type(command))
     if ask is None:
-        raise NoAnswer(Code.INVALID_QUERY_PARAMETER, f"Команда {type(command).__name__} не підтримується")
-    found = ask(asking, command)
+        raise ServerError(Code.INVALID_QUERY_PARAMETER, f"Команда {type(command).__name__} не підтримується")
+    found = ask(context, command)
     if isinstance(found, bytes):
         return found
-    now = asking.now.isoformat(timespec="seconds")
+    now = context.now.isoformat(timespec="seconds")
     return msgspec.structs.replace(found, uid=command.uid or None, timestamp=now)
 
 
-def _server(asking: Asking, command: commands.ServerState) -> ServerAnswer:
+def _server(context: CommandContext, command: commands.ServerState) -> ServerAnswer:
     return answers.StateOfServer(timestamp="")
 
 
-def _schemas(asking: Asking, command: commands.Schemas) -> ServerAnswer:
+def _schemas(context: CommandContext, command: commands.Schemas) -> ServerAnswer:
     check, zrep = (base64.b64encode(schema_of(kind)).decode() for kind in (Check, ZRep))
     return answers.SchemaFiles(xsd_schema_check=check, xsd_schema_z_rep=zrep)
 
 
-def _objects(asking: Asking, command: commands.Objects) -> ServerAnswer:
+def _objects(context: CommandContext, command: commands.Objects) -> ServerAnswer:
     found: dict[tuple[str, str], answers.TaxObject] = {}
-    for record in asking.registers.values():
+    for record in context.registers.values():
         own = record.registration
-        operator = own.operator(asking.key)
+        operator = own.operator(context.key)
         if operator is None:
             continue
         outlet = found.setdefault((own.tin, own.point_name), _outlet(record, operator, len(found) + 1))
@@ -63,7 +63,7 @@ def _objects(asking: Asking, command: commands.Objects) -> ServerAnswer:
             answers.Registrar(num_fiscal=own.number, num_local=own.local, name=own.name, closed=own.closed)
         )
     if not found:
-        raise NoAnswer
+        raise ServerError
     return answers.TaxObjects(tax_objects=list(found.values()))
 
 
@@ -83,10 +83,11 @@ def _outlet(record: RegisterRecord, operator: Operator, number: int) -> answers.
     )
 
 
-def _operators(asking: Asking, command: commands.Operators) -> ServerAnswer:
-    known = [record.registration for record in asking.registers.values() if record.registration.operator(asking.key)]
+def _operators(context: CommandContext, command: commands.Operators) -> ServerAnswer:
+    registrations = (record.registration for record in context.registers.values())
+    known = [each for each in registrations if each.operator(context.key)]
     if not known:
-        raise NoAnswer
+        raise ServerError
     operators = {operator.key: operator for each in known for operator in each.operators}
     return answers.OperatorList(
         tin=known[0].tin,
@@ -97,13 +98,13 @@ def _operators(asking: Asking, command: commands.Operators) -> ServerAnswer:
     )
 
 
-def _state(asking: Asking, command: commands.TransactionsRegistrarState) -> ServerAnswer:
-    record, operator = asking.record(command.num_fiscal)
+def _state(context: CommandContext, command: commands.TransactionsRegistrarState) -> ServerAnswer:
+    record, operator = context.record(command.num_fiscal)
     shift, offline = record.open_shift, record.offline
     last, session = record.last, dict[str, Any]()
-    entitled = operator.chief or shift is None or shift.open_key == asking.key
+    entitled = operator.chief or shift is None or shift.open_key == context.key
     if record.registration.offline_allowed and offline.id and entitled:
-        month = offline.months.get(f"{asking.now:%Y%m}", 0.0) + offline.minutes
+        month = offline.months.get(f"{context.now:%Y%m}", 0.0) + offline.minutes
         session = {
             "offline_session_id": offline.id,
             "offline_seed": offline.seed,
@@ -136,10 +137,10 @@ def _minutes(minutes: float) -> Decimal:
     return Decimal(int(minutes))
 
 
-def _info(asking: Asking, command: commands.DocumentInfoByLocalNum) -> ServerAnswer:
-    stored = asking.stored(command.num_fiscal, None, command.num_local)
+def _info(context: CommandContext, command: commands.DocumentInfoByLocalNum) -> ServerAnswer:
+    stored = context.stored(command.num_fiscal, None, command.num_local)
     if stored is None:
-        raise NoAnswer
+        raise ServerError
     kind, sub = _type_names(stored.document)
     return answers.DocumentInfo(
         num_fiscal=stored.number,
@@ -200,24 +201,24 @@ def _shift_line(shift: ShiftRecord, zone: datetime) -> answers.Shift:
     )
 
 
-def _shifts(asking: Asking, command: commands.Shifts) -> ServerAnswer:
-    record, _ = asking.record(command.num_fiscal)
+def _shifts(context: CommandContext, command: commands.Shifts) -> ServerAnswer:
+    record, _ = context.record(command.num_fiscal)
     found = record.shifts
     if command.shift_id is not None:
         found = [shift for shift in found if shift.id == command.shift_id]
     else:
         first, last = (answers.moment(text or "") for text in (command.from_, command.to))
         if first is None or last is None:
-            raise NoAnswer(Code.INVALID_QUERY_PARAMETER, "From, To або ShiftId")
-        zone = asking.now.tzinfo
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "From, To або ShiftId")
+        zone = context.now.tzinfo
         found = [shift for shift in found if first <= shift.opened.replace(tzinfo=zone) <= last]
     if not found:
-        raise NoAnswer
-    return answers.ShiftList(shifts=[_shift_line(shift, asking.now) for shift in found])
+        raise ServerError
+    return answers.ShiftList(shifts=[_shift_line(shift, context.now) for shift in found])
 
 
-def _documents(asking: Asking, command: commands.Documents) -> ServerAnswer:
-    record, _ = asking.record(command.num_fiscal)
+def _documents(context: CommandContext, command: commands.Documents) -> ServerAnswer:
+    record, _ = context.record(command.num_fiscal)
     shift_id = command.shift_id
     if shift_id is None:
         opened = str(command.open_shift_fiscal_num)
@@ -229,7 +230,7 @@ def _documents(asking: Asking, command: commands.Documents) -> ServerAnswer:
         if stored.shift == shift_id:
             kind, sub = _type_names(stored.document)
             head = stored.document.head
-            issued = datetime.combine(head.orderdate, head.ordertime, asking.now.tzinfo)
+            issued = datetime.combine(head.orderdate, head.ordertime, context.now.tzinfo)
             lines.append(
                 answers.DocumentLine(
                     num_fiscal=stored.number,
@@ -243,16 +244,16 @@ def _documents(asking: Asking, command: commands.Documents) -> ServerAnswer:
                 )
             )
     if not lines:
-        raise NoAnswer
+        raise ServerError
     return answers.DocumentList(documents=lines)
 
 
-def _last_totals(asking: Asking, command: commands.LastShiftTotals) -> ServerAnswer:
-    record, _ = asking.record(command.num_fiscal)
+def _last_totals(context: CommandContext, command: commands.LastShiftTotals) -> ServerAnswer:
+    record, _ = context.record(command.num_fiscal)
     if not record.shifts:
-        raise NoAnswer
+        raise ServerError
     shift = record.shifts[-1]
-    line, shared = _shift_line(shift, asking.now), answers.LastTotals.__struct_fields__
+    line, shared = _shift_line(shift, context.now), answers.LastTotals.__struct_fields__
     return answers.LastTotals(
         shift_state=int(shift.closed is None),
         z_rep_present=bool(shift.z_number),
@@ -306,14 +307,14 @@ def _orders(sums: OrderSums) -> answers.OrderTotals:
     )
 
 
-def _device(asking: Asking, command: commands.DeviceRegister) -> ServerAnswer:
-    record, _ = asking.record(command.num_fiscal)
+def _device(context: CommandContext, command: commands.DeviceRegister) -> ServerAnswer:
+    record, _ = context.record(command.num_fiscal)
     if not record.device or command.forced:
         record.device = command.device_id
     return answers.DeviceOfRegister(device_id=record.device)
 
 
-_ANSWERS: dict[type[Any], Callable[[Asking, Any], ServerAnswer | bytes]] = {
+_ANSWERS: dict[type[Any], Callable[[CommandContext, Any], ServerAnswer | bytes]] = {
     commands.ServerState: _server,
     commands.Schemas: _schemas,
     commands.Objects: _objects,

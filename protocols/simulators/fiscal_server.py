@@ -46,9 +46,9 @@ from protocols.fiscal.signatures import Open, Seal, Signed, WrongSignature, open
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import Reply
 from protocols.fiscal.xml_tree import Node
-from protocols.simulators.fiscal_asking import Asking, NoAnswer
 from protocols.simulators.fiscal_books import KYIV, FiscalBooks, decode_again
-from protocols.simulators.fiscal_calls import Call, Ending, Played, Wrong
+from protocols.simulators.fiscal_calls import Call, Ending, Played, ServerError
+from protocols.simulators.fiscal_copies import CommandContext
 from protocols.simulators.fiscal_questions import answer
 from protocols.simulators.fiscal_register import RegisterRecord, Registration
 from protocols.simulators.fiscal_rules import TOLERANCE_S, Refusal
@@ -64,12 +64,6 @@ WRONG_TIME = frozenset({1039, 1121})
 
 _BLOCKED_TEXT = "ПРРО заблоковано: перевищено тривалість роботи офлайн (36/168 годин)"
 _TIME_TEXT = "Дата і час документа не відповідають часу сервера"
-
-_STATUS = {
-    Code.TRANSACTIONS_REGISTRAR_ABSENT: 404,
-    Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED: 401,
-    Code.NO_CONTENT: 204,
-}
 
 AS_TEXT = "text:"
 """Prefix of a code that comes as HTTP 4xx with text."""
@@ -212,7 +206,7 @@ class FiscalServer:
             return PROBE
         try:
             kind = kind_of(decode(self._open(self._body(call)).content))
-        except (Wrong, WrongSignature, DocumentError):
+        except (ServerError, WrongSignature, DocumentError):
             return "document"
         return kind.value if kind is not None else "document"
 
@@ -224,54 +218,54 @@ class FiscalServer:
             if call.path.endswith("/pck"):
                 return self._package(body)
             return self._command(call, body)
-        except Wrong as wrong:
-            return self._error(wrong, call)
+        except ServerError as error:
+            return self._error(error, call)
 
-    def _error(self, wrong: Wrong, call: Call) -> Reply:
-        if "resultasjson=true" in call.query.lower() and call.path.endswith("/cmd") and wrong.status != 405:
+    def _error(self, error: ServerError, call: Call) -> Reply:
+        if "resultasjson=true" in call.query.lower() and call.path.endswith("/cmd") and error.status != 405:
             uid = self._uid(call)
-            return _json(command_answers.write_error(int(wrong.code), wrong.text, uid))
-        if wrong.status == 204:
+            return _json(command_answers.write_error(int(error.code), error.text, uid))
+        if error.status == 204:
             return Reply(204, {}, b"")
-        return Reply(wrong.status, {"content-type": "text/plain; charset=utf-8"}, write_error(wrong.code, wrong.text))
+        return Reply(error.status, {"content-type": "text/plain; charset=utf-8"}, write_error(error.code, error.text))
 
     def _uid(self, call: Call) -> str:
         try:
             return commands.decode(self._open(self._body(call)).content).uid
-        except (Wrong, WrongSignature, BadCommand):
+        except (ServerError, WrongSignature, BadCommand):
             return ""
 
     def _body(self, call: Call) -> bytes:
         """The body of ``call`` when path, method, type and size are right."""
         if not call.path.endswith(("/doc", "/pck", "/cmd")):
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірна адреса", 403)
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "Невірна адреса", 403)
         if call.method != "POST":
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Метод не підтримується", 405)
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "Метод не підтримується", 405)
         kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _SIGNED_TYPE and not (kind == _JSON_TYPE and call.path.endswith("/cmd")):
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний тип вмісту", 415)
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "Невірний тип вмісту", 415)
         try:
             body = restore(call.body, call.headers.get("content-encoding", ""), self.rules.most_bytes)
         except BodyTooLarge:
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416) from None
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416) from None
         except UnreadableBody as error:
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, str(error)) from None
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, str(error)) from None
         if len(body) < self.rules.least_bytes:
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416)
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, "Невірний розмір запиту", 416)
         return body
 
     def _opened(self, message: bytes) -> Signed:
         try:
             return self._open(message)
         except WrongSignature as error:
-            raise Wrong(Code.CRYPTOGRAPHY_ERROR, f"EtUnknown: {error}") from None
+            raise ServerError(Code.CRYPTOGRAPHY_ERROR, f"EtUnknown: {error}") from None
 
     def _document(self, body: bytes) -> Reply:
         signed = self._opened(body)
         try:
             root = tree(signed.content)
         except DocumentError as error:
-            raise Wrong(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}") from None
+            raise ServerError(Code.DOCUMENT_VALIDATION_ERROR, f"Помилки валідації XML: {error}") from None
         head = root.child("CHECKHEAD") or root.child("ZREPHEAD") or Node("")
         record, refusal = self._record(head)
         if record is not None:
@@ -316,7 +310,7 @@ class FiscalServer:
 
     def _refusal(self, refusal: Refusal, uid: str, number: int) -> Reply:
         if self.rules.refusals_as_text or not number:
-            raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
+            raise ServerError(refusal.code, refusal.text)
         now = self.now
         ticket = Ticket(
             uid=writable(uid, 64),
@@ -333,7 +327,7 @@ class FiscalServer:
         try:
             sent = packages.split(signed.content)
         except packages.BrokenPackage as error:
-            raise Wrong(Code.PACKAGE_VALIDATION_ERROR, str(error)) from None
+            raise ServerError(Code.PACKAGE_VALIDATION_ERROR, str(error)) from None
         session = self.books.take_package(signed, sent, self._open, self.now)
         if session is None:
             return Reply(200, {"content-type": "text/plain"}, b"OK")
@@ -345,9 +339,9 @@ class FiscalServer:
         try:
             command = commands.decode(signed.content)
         except BadCommand as error:
-            raise Wrong(Code.INVALID_QUERY_PARAMETER, str(error)) from None
+            raise ServerError(Code.INVALID_QUERY_PARAMETER, str(error)) from None
         if not is_signed and not isinstance(command, commands.UNSIGNED):
-            raise Wrong(Code.CRYPTOGRAPHY_ERROR, "Запит повинен бути підписаний")
+            raise ServerError(Code.CRYPTOGRAPHY_ERROR, "Запит повинен бути підписаний")
         self._in_time(command)
         if isinstance(command, commands.SendDocument):
             ticket = self._document(_base64(command.document))
@@ -356,11 +350,8 @@ class FiscalServer:
             sent = tuple(map(_base64, command.documents))
             session = self.books.take_package(signed, sent, self._open, self.now)
             return _json(command_answers.encode(session or NextSession()))
-        asking = Asking(self.books.registers, signed.key, self.now, self._seal)
-        try:
-            found = answer(asking, command)
-        except NoAnswer as no:
-            raise Wrong(no.code, no.text, _STATUS.get(no.code, 400)) from None
+        context = CommandContext(self.books.registers, signed.key, self.now, self._seal)
+        found = answer(context, command)
         return _signed(found) if isinstance(found, bytes) else _json(command_answers.encode(found))
 
     def _in_time(self, command: AnyCommand) -> None:
@@ -368,7 +359,7 @@ class FiscalServer:
         if sent is not None and command.timeout:
             late = (self.now - sent).total_seconds() * 1000
             if late > command.timeout:
-                raise Wrong(Code.INVALID_QUERY_PARAMETER, "Час виконання запиту вичерпано")
+                raise ServerError(Code.INVALID_QUERY_PARAMETER, "Час виконання запиту вичерпано")
 
     def _refuse(self, call: Call, rule: Rule) -> Reply:
         """Refuse ``call`` as in ``rule``."""
@@ -380,12 +371,12 @@ class FiscalServer:
         try:
             body = self._body(call)
             if rule.code.startswith(AS_TEXT) or not call.path.endswith("/doc"):
-                raise Wrong(refusal.code, refusal.text, _STATUS.get(refusal.code, 400))
+                raise ServerError(refusal.code, refusal.text)
             return self._refused(decode(self._open(body).content), refusal)
-        except Wrong as wrong:
-            return self._error(wrong, call)
+        except ServerError as error:
+            return self._error(error, call)
         except (WrongSignature, DocumentError):
-            return self._error(Wrong(refusal.code, refusal.text), call)
+            return self._error(ServerError(refusal.code, refusal.text, 400), call)
 
 
 def _wished(code: int) -> Refusal:
@@ -418,7 +409,7 @@ def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise Wrong(Code.INVALID_QUERY_PARAMETER, "Base64 очікується") from None
+        raise ServerError(Code.INVALID_QUERY_PARAMETER, "Base64 очікується") from None
 
 
 def _whole(text: str) -> int:
