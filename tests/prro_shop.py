@@ -112,7 +112,7 @@ class PrroShop(Shop):
         anchor = keys().authority.root.certificate.raw
         file = self.state / "trusted.cer"
         file.write_bytes(anchor)
-        told = {
+        settings = {
             "server_url": "http://localhost/fs",
             "trusted_certificates": str(file),
             "fiscal_number": str(number),
@@ -125,7 +125,7 @@ class PrroShop(Shop):
             **self._settings,
             **settings,
         }
-        self.done(self.core.devices.add(device, REGISTER, "prro", told))
+        self.done(self.core.devices.add(device, REGISTER, "prro", settings))
 
     def done(self, coroutine: Any) -> Any:
         """What ``coroutine`` comes to, at once."""

@@ -59,7 +59,7 @@ NOON = 1_790_000_000.0
 
 
 def kind_named(annotated: Any) -> SimpleType:
-    """The simple type that stands in an annotation."""
+    """The simple type in an annotation."""
     found = get_args(annotated)[1]
     assert isinstance(found, SimpleType)
     return found
@@ -140,7 +140,7 @@ class FaultTests(SynchronousTestCase):
         return [fault.path for fault in error.faults]
 
     def test_order(self) -> None:
-        """An element that stands too late is named."""
+        """An element in the wrong place is named."""
         moved = {
             "    <TIN>10899999</TIN>\n": "",
             "    <ORGNM>test</ORGNM>\n": "    <ORGNM>test</ORGNM>\n    <TIN>10899999</TIN>\n",
@@ -153,12 +153,12 @@ class FaultTests(SynchronousTestCase):
         self.assertEqual(self.faults({"      <PRC>20.00</PRC>\n": ""}), ["CHECK/CHECKTAX/ROW[1]/PRC"])
 
     def test_unknown(self) -> None:
-        """An element that nobody knows is named; so is one that is known in another section only."""
+        """An unknown element is named; so is one of another section."""
         self.assertEqual(self.faults({"<VER>1</VER>": "<VER>1</VER><VERS>1</VERS>"}), ["CHECK/CHECKHEAD/VERS"])
         self.assertEqual(self.faults({"<PRICE>50.00</PRICE>": "<PRC>50.00</PRC>"}), ["CHECK/CHECKBODY/ROW[1]/PRC"])
 
     def test_twice(self) -> None:
-        """An element that stands twice is named."""
+        """An element that occurs twice is named."""
         self.assertEqual(self.faults({"<VER>1</VER>": "<VER>1</VER><VER>1</VER>"}), ["CHECK/CHECKHEAD/VER"])
 
     def test_types(self) -> None:
@@ -188,7 +188,7 @@ class FaultTests(SynchronousTestCase):
         self.assertEqual(decode(fits.encode("windows-1251")).head.orgnm, "я" * 256)
 
     def test_rows(self) -> None:
-        """A row without its number, or with a wrong one, is named; so is anything that is no row."""
+        """A row without its number, or with a wrong one, is named; so is anything else between rows."""
         self.assertEqual(
             self.faults({'<CHECKTAX>\n    <ROW ROWNUM="1">': "<CHECKTAX>\n    <ROW>"})[0][-7:], "@ROWNUM"
         )
@@ -270,7 +270,7 @@ class LetterTests(SynchronousTestCase):
 
     @given(st.text())
     def test_always_writable(self, text: str) -> None:
-        """Whatever a text was, what becomes of it can be written, and stays as it is when made writable again."""
+        """Any text becomes writable, and a writable text stays as it is."""
         self.assertEqual(trouble(writable(text)), "")
         self.assertEqual(writable(writable(text)), writable(text))
 
@@ -457,5 +457,5 @@ class KindTests(SynchronousTestCase):
         self.assertEqual(self.paths(shop.sale(revokelastonlinedoc=False)), ["CHECKHEAD/REVOKELASTONLINEDOC"])
         self.assertEqual(self.paths(shop.sale(offline=True)), ["CHECKHEAD/ORDERTAXNUM"])
         self.assertEqual(self.paths(shop.sale(ordertaxnum="1.2.3")), ["CHECKHEAD/ORDERTAXNUM"])
-        begin = Check(checkhead=shop.head(102))
-        self.assertEqual(self.paths(begin), ["CHECKHEAD/OFFLINE"])
+        opening = Check(checkhead=shop.head(102))
+        self.assertEqual(self.paths(opening), ["CHECKHEAD/OFFLINE"])

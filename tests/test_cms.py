@@ -55,7 +55,7 @@ def packaged() -> Iterator[bytes]:
 def signed(
     content: bytes = TEXT, identity: Identity = CASHIER, named_by: NamedBy = NamedBy.ISSUER_AND_SERIAL
 ) -> bytes:
-    """A message of ours."""
+    """A message that we sign."""
     return sign(content, identity.key, identity.certificate, named_by=named_by)
 
 
@@ -131,7 +131,7 @@ class OfficialTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=150)
     @given(st.data())
     def test_any_damage(self, data: st.DataObject) -> None:
-        """An official message with any byte changed, or cut anywhere, is judged or refused with an error of ours."""
+        """An official message with any byte changed, or cut anywhere, gives faults or a `CryptoError`."""
         raw = bytearray(SALE_MESSAGE)
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
         cut = data.draw(st.integers(0, len(raw)))
@@ -153,10 +153,10 @@ class OfficialTests(SynchronousTestCase):
 
 
 class OwnTests(SynchronousTestCase):
-    """Messages of ours."""
+    """Messages that we sign."""
 
     def test_round_trip(self) -> None:
-        """A message of ours is valid, whichever way it names its signer, and has the form that is wanted."""
+        """Our messages are valid in both ways of naming the signer, and of the required form."""
         for named_by in NamedBy:
             message = signed(named_by=named_by)
             verdict = verify(message, NOW, AUTHORITY.trust)
@@ -165,7 +165,7 @@ class OwnTests(SynchronousTestCase):
             self.assertEqual(profile_faults(read(message)), [])
 
     def test_like_the_official_ones(self) -> None:
-        """Named by key, a message of ours has the elements of an official one, tag by tag, but for their order."""
+        """Named by key, our message has the elements of an official one, tag by tag, except their order."""
 
         def shape(message: bytes) -> list[object]:
             kind, wrapped = der.parse(message).children()
@@ -191,7 +191,7 @@ class OwnTests(SynchronousTestCase):
         self.assertEqual(shape(signed(named_by=NamedBy.KEY_IDENTIFIER)), shape(COMMAND_MESSAGE))
 
     def test_sorted(self) -> None:
-        """Signed attributes of ours are sorted, so that readers that sort them agree."""
+        """Our signed attributes are sorted, so readers that sort them agree."""
         for moment in (None, NOW):
             message = sign(TEXT, CASHIER.key, CASHIER.certificate, moment)
             (signer,) = read(message).signers
@@ -225,14 +225,14 @@ class WrongTests(SynchronousTestCase):
         forged = sign(TEXT, PrivateKey.generate(), CASHIER.certificate)
         self.assertEqual(self.judged(forged), [Reason.SIGNATURE])
 
-    def test_stranger(self) -> None:
-        """A certificate of an unknown authority is seen; without a list of trusted ones nobody asks."""
+    def test_foreign(self) -> None:
+        """A certificate of an unknown authority is a fault, unless no trusted ones are given."""
         message = signed(identity=Authority(NOW).cashier("Касир", "12345678"))
         self.assertEqual(self.judged(message), [Reason.NOT_TRUSTED])
         self.assertEqual(self.judged(message, trust=None), [])
 
     def test_expired(self) -> None:
-        """A certificate that ended, or has not begun, is seen."""
+        """A certificate before or after its validity is a fault."""
         message = signed()
         self.assertEqual(self.judged(message, CASHIER.certificate.valid_to), [])
         for at in (CASHIER.certificate.valid_to + timedelta(seconds=1), NOW - timedelta(days=2)):
@@ -277,7 +277,7 @@ class WrongTests(SynchronousTestCase):
         self.assertEqual(self.judged(resigned(signed(), CASHIER.key, change)), [Reason.ATTRIBUTES])
 
     def test_twice(self) -> None:
-        """An attribute that stands there twice makes the message malformed: nobody chooses between them."""
+        """An attribute that occurs twice makes the message malformed."""
         message = resigned(signed(), CASHIER.key, lambda found: [found[0].raw, *[part.raw for part in found]])
         self.assertRaises(Malformed, read, message)
 
@@ -320,7 +320,7 @@ class WrongTests(SynchronousTestCase):
             self.assertIn(Reason.PROFILE, [fault.reason for fault in profile_faults(read(message))])
 
     def test_profile(self) -> None:
-        """Issuers' certificates, revocation lists, a stamped content and a missing stamp are told."""
+        """Issuers' certificates, revocation lists, a stamped content and a missing stamp are reported."""
         root = AUTHORITY.root.certificate.raw
         more = rebuilt(
             signed(),
@@ -338,7 +338,7 @@ class WrongTests(SynchronousTestCase):
         self.assertEqual(self.judged(apart), [Reason.CHANGED])
 
     def test_other_things(self) -> None:
-        """What is no signed message is malformed."""
+        """Anything but a signed message is malformed."""
         for data in (b"", b"<CHECK/>", CASHIER.certificate.raw, der.sequence(der.oid(oids.DATA)), signed()[:-1]):
             self.assertRaises(Malformed, read, data)
 
@@ -350,7 +350,7 @@ class WrongTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=200)
     @given(st.binary(max_size=100))
     def test_any_bytes(self, data: bytes) -> None:
-        """Any bytes are a message or are refused with an error of ours."""
+        """Any bytes are a message or raise a `CryptoError`."""
         body = der.sequence(der.integer(1), der.set_of(), der.sequence(der.oid(oids.DATA)), data)
         wrapped = der.sequence(der.oid(oids.SIGNED_DATA), der.element(der.context(0), body))
         for whole in (data, der.sequence(data), wrapped):
@@ -362,7 +362,7 @@ class WrongTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=40)
     @given(st.data())
     def test_any_damage(self, data: st.DataObject) -> None:
-        """A message of ours with any byte changed is judged or refused with an error of ours."""
+        """Our message with any byte changed gives faults or a `CryptoError`."""
         raw = bytearray(STAMPED)
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
         try:
@@ -380,7 +380,7 @@ def token_for(signature: bytes, provider: Identity = STAMPER, at: datetime = NOW
 
 _PLAIN = signed()
 STAMPED = with_stamp(_PLAIN, token_for(signature_of(_PLAIN)))
-"""A message of ours with a time stamp."""
+"""Our message with a time stamp."""
 
 
 class StampTests(SynchronousTestCase):
@@ -407,7 +407,7 @@ class StampTests(SynchronousTestCase):
         self.assertEqual(reasons(verify(_PLAIN, late, AUTHORITY.trust)), [Reason.NOT_VALID])
 
     def test_wrong_stamps(self) -> None:
-        """A stamp for something else, of a stranger, or of a key not meant for it is told and moves no date."""
+        """A stamp for something else, by an unknown provider or another kind of key is a fault and moves no date."""
         signature = signature_of(_PLAIN)
         for token in (
             token_for(b"something else"),
@@ -426,13 +426,13 @@ class StampTests(SynchronousTestCase):
     def test_unasked(self) -> None:
         """Without a list of providers a stamp must still be whole and within its certificate's time."""
         signature = signature_of(_PLAIN)
-        stranger = Authority(NOW).issue("x", stamps=True)
-        self.assertEqual(read_stamp(token_for(signature, stranger), signature, None).faults, ())
+        foreign = Authority(NOW).issue("x", stamps=True)
+        self.assertEqual(read_stamp(token_for(signature, foreign), signature, None).faults, ())
         late = read_stamp(token_for(signature, at=NOW + timedelta(days=4000)), signature, None)
         self.assertEqual([fault.reason for fault in late.faults], [Reason.NOT_VALID])
 
     def test_answers(self) -> None:
-        """A refusal, an answer to another question and a stamp for something else are no stamps."""
+        """A refusal, an answer to another request and a stamp for something else raise an error."""
         signature, nonce = b"r and s", 5
         good = stamp_answer(ask_for_stamp(signature, nonce), STAMPER, lambda: NOW)
         self.assertTrue(read_stamp_answer(good, signature, nonce, AUTHORITY.trust))

@@ -1,4 +1,4 @@
-"""Other people's programs judge what ours makes: BouncyCastle and asn1crypto.
+"""BouncyCastle and asn1crypto check our messages, and we check theirs.
 
 BouncyCastle needs a Java and its jars (Debian: ``libbcpkix-java`` with a runtime of Java 17 or later); where they are
 missing, its tests are skipped and say so.

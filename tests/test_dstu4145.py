@@ -89,7 +89,7 @@ class FieldTests(SynchronousTestCase):
             self.assertEqual(f.square(wide), f.mul(wide, wide), curve.oid)
 
     def test_many_inverses(self) -> None:
-        """Inverses reckoned together are those reckoned alone; zero has none."""
+        """Inverses calculated together equal those calculated alone; zero has none."""
         f = DSTU_257.field
         elements = f.widen_all(range(1, 20))
         self.assertEqual(f.inverses(elements), [f.inverse(element) for element in elements])
@@ -121,7 +121,7 @@ class CurveTests(SynchronousTestCase):
     """Points of all ten curves."""
 
     def test_base_points(self) -> None:
-        """Every base point lies on its curve and has the order of the standard."""
+        """Every base point is on its curve and has the order of the standard."""
         for curve in NAMED:
             self.assertTrue(curve.contains(curve.base), curve.oid)
             self.assertTrue(curve.is_public_key(curve.base), curve.oid)
@@ -168,7 +168,7 @@ class CurveTests(SynchronousTestCase):
             self.assertIsNone(curve.multiple(2, point))
 
     def test_points_beside_the_group(self) -> None:
-        """A point of the curve outside the group of the base point is no public key."""
+        """A point of the curve outside the group of the base point is not a public key."""
         other = slow_sum(DSTU_257, DSTU_257.base, DSTU_257.expand(bytes(33)))
         assert other is not None
         self.assertTrue(DSTU_257.contains(other))
@@ -217,7 +217,7 @@ class SignatureTests(SynchronousTestCase):
     """Signing and checking."""
 
     def test_vectors(self) -> None:
-        """Published signatures are valid, with the public keys that belong to them; known secrets give them anew."""
+        """Published signatures are valid with their public keys; known secrets give the same signatures."""
         for vector in SIGNATURES:
             curve = curve_of(vector)
             size, hash = curve.scalar_size, digest(vector.message) if vector.message else vector.hash
@@ -275,7 +275,7 @@ class SignatureTests(SynchronousTestCase):
             self.assertFalse(public.verify(HASH, wrong), wrong.hex())
 
     def test_broken_randomness(self) -> None:
-        """Where the machine's randomness stands still, two texts and two keys still get different secret numbers."""
+        """With constant randomness, two texts and two keys still get different secret numbers."""
         key = PrivateKey.generate()
 
         def stuck(count: int) -> bytes:
@@ -311,7 +311,7 @@ class SignatureTests(SynchronousTestCase):
         self.assertIsNone(key.sign_with(HASH, DSTU_257.n))
 
     def test_secret_stays_secret(self) -> None:
-        """The number of a key stands in no text of it, and numbers outside the group are no keys."""
+        """The text of a key does not contain its number, and numbers outside the group are refused."""
         key = PrivateKey(DSTU_257, 0xABCDEF0123456789)
         self.assertNotIn(str(key.d), f"{key!r}{key}{[key]}")
         self.assertNotIn(f"{key.d:x}", f"{key!r}{key}".lower())

@@ -89,14 +89,14 @@ class ErrorTests(SynchronousTestCase):
         )
 
     def test_name_alone(self) -> None:
-        """A name without its number is a code too, other words are none."""
+        """A name without its number is a code too, other words are not."""
         self.assertEqual(read_error("Код помилки: CheckLocalNumberInvalid x".encode()), ErrorText(7, "x"))
         self.assertEqual(read_error(b"<html>Bad Gateway"), ErrorText(None, "<html>Bad Gateway"))
 
     def test_code_in_json(self) -> None:
-        """JSON tells codes as numbers, as text and by name."""
-        told: tuple[object, ...] = (7, "7", "CheckLocalNumberInvalid", "x", None, True, 7.0, [])
-        self.assertEqual([code_of(value) for value in told], [7, 7, 7, None, None, None, None, None])
+        """Codes in JSON are numbers, texts or names."""
+        values: tuple[object, ...] = (7, "7", "CheckLocalNumberInvalid", "x", None, True, 7.0, [])
+        self.assertEqual([code_of(value) for value in values], [7, 7, 7, None, None, None, None, None])
 
     @given(st.binary())
     def test_any_bytes(self, body: bytes) -> None:
@@ -149,7 +149,7 @@ class BodyTests(SynchronousTestCase):
     """Compression and size."""
 
     def test_encodings(self) -> None:
-        """gzip, zlib data under that name, and both makes of deflate are read; ours is true gzip, always the same."""
+        """gzip, zlib data under that name, and both forms of deflate are read; we write gzip, always the same."""
         body = b"abc" * 100
         raw = zlib.compressobj(wbits=-15)
         for packed, encoding in (
@@ -249,7 +249,7 @@ class AnswerTests(SynchronousTestCase):
     """Answers as JSON."""
 
     def test_state(self) -> None:
-        """A state with numbers as text is read, and its offline session told as text."""
+        """A state with numbers as text is read, and its offline session is text."""
         state = command_answers.decode(RegistrarState, STATE_ANSWER)
         self.assertEqual((state.shift_state, state.next_local_num, state.offline_next_local_num), (1, 878, 1))
         self.assertEqual(state.session, ("269623", "191273667568078"))
@@ -268,7 +268,7 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual((totals.real.sum, totals.service_input), (Decimal("1234567890123.10"), Decimal("0.3")))
 
     def test_error(self) -> None:
-        """An answer that says an error is known as one, whichever way it tells the code."""
+        """An error answer is recognised by any form of its code."""
         for code in (7, "7", "CheckLocalNumberInvalid"):
             body = json.dumps({"UID": "1", "ErrorCode": code, "ErrorMessage": "т"}).encode()
             self.assertEqual(command_answers.error_in(body), (7, "т"))
@@ -294,7 +294,7 @@ class AnswerTests(SynchronousTestCase):
 
 
 class PostTests(SynchronousTestCase):
-    """What leaves."""
+    """Requests."""
 
     def test_paths(self) -> None:
         """Documents, packages and commands have their paths and types; commands ask for errors as JSON."""
@@ -307,12 +307,12 @@ class PostTests(SynchronousTestCase):
             self.assertEqual((post.target, post.headers["Content-Type"]), (target, kind))
 
     def test_compressed(self) -> None:
-        """Bodies leave as gzip and say so."""
+        """Bodies are sent as gzip with its header."""
         post = document_post(b"abc" * 99)
         self.assertEqual((gzip.decompress(post.body), post.headers["Content-Encoding"]), (b"abc" * 99, "gzip"))
 
     def test_size(self) -> None:
-        """200 KB leave, one byte more does not, however well it packs."""
+        """200 KB are sent, one byte more is not, even if it compresses well."""
         self.assertTrue(document_post(bytes(200 * 1024)).body)
         for make in (document_post, package_post):
             self.assertRaises(BodyTooLarge, make, bytes(200 * 1024 + 1))
@@ -337,14 +337,14 @@ class DocumentVerdictTests(SynchronousTestCase):
         return answered(encode(dataclasses.replace(ticket, **changes)))
 
     def test_accepted(self) -> None:
-        """A ticket of ours is an acceptance with number and time of the server; the case of the GUID is no matter."""
+        """The ticket of our document accepts it, with number and time; the case of the GUID does not matter."""
         expected = Accepted("2559207071", datetime(2024, 6, 15, 3, 54, 29))
         self.assertEqual(self.verdict(answered(TICKET)), expected)
         self.assertEqual(self.verdict(answered(TICKET), UID.lower()), expected)
         self.assertEqual(self.verdict(answered(compress(TICKET), content_encoding="gzip")), expected)
 
     def test_session(self) -> None:
-        """A session comes with the ticket; the number 0 is none."""
+        """The ticket may have a session; the number 0 means none."""
         for id, seed, session in ((21182, 179, Session("21182", "179")), (0, 0, None), (None, None, None)):
             accepted = self.verdict(self.ticket(offlinesessionid=id, offlineseed=seed))
             assert isinstance(accepted, Accepted)
@@ -363,7 +363,7 @@ class DocumentVerdictTests(SynchronousTestCase):
                 self.assertIsInstance(self.verdict(reply, uid, number), Unknown)
 
     def test_signature(self) -> None:
-        """A ticket whose signature does not hold proves nothing, whatever it says."""
+        """A ticket with a wrong signature proves nothing."""
         for body in (TICKET, self.ticket(errorcode=5).body):
             unsigned_ticket = verdicts.of_document(answered(body), open_marked, UID, 357)
             self.assertIsInstance(unsigned_ticket, Unknown)
@@ -421,8 +421,8 @@ class PackageVerdictTests(SynchronousTestCase):
         """An error is a refusal, as text and as JSON."""
         text = write_error(Code.PACKAGE_VALIDATION_ERROR, "документа за № 3")
         self.assertEqual(verdicts.of_package(answered(text, 400)), Refused(10, "документа за № 3", 400))
-        told = command_answers.write_error(10, "т")
-        self.assertEqual(verdicts.of_package(answered(told)), Refused(10, "т"))
+        error = command_answers.write_error(10, "т")
+        self.assertEqual(verdicts.of_package(answered(error)), Refused(10, "т"))
 
     def test_unknown(self) -> None:
         """Everything else leaves it unknown."""
@@ -436,9 +436,9 @@ class CommandVerdictTests(SynchronousTestCase):
 
     def test_answered(self) -> None:
         """An answer is a value."""
-        told = verdicts.of_command(answered(b'{"NumFiscal":300,"DocClass":"Check"}'), DocumentInfo)
-        assert isinstance(told, Answered)
-        self.assertEqual(told.value.num_fiscal, 300)
+        found = verdicts.of_command(answered(b'{"NumFiscal":300,"DocClass":"Check"}'), DocumentInfo)
+        assert isinstance(found, Answered)
+        self.assertEqual(found.value.num_fiscal, 300)
 
     def test_nothing(self) -> None:
         """204 and the error 13 say that there is nothing; an empty answer does not say so."""
@@ -475,10 +475,10 @@ class CommandVerdictTests(SynchronousTestCase):
 
 
 class ClientTests(SynchronousTestCase):
-    """The client between its questions and the wire."""
+    """The client and its requests."""
 
     def setUp(self) -> None:
-        """A wire that notes what leaves and answers what it is told to."""
+        """A wire that records requests and sends prepared answers."""
         self.sent: list[tuple[str, str, Mapping[str, str], bytes]] = []
         self.outcome: Reply | Exception = answered(b"")
         self.server = FiscalServer(self.exchange, self.sign, open_marked, "http://fs.test/fs/", lambda: "FRESH")
@@ -550,7 +550,7 @@ class ClientTests(SynchronousTestCase):
         self.assertEqual(commands.decode(bare), commands.ServerState(uid="FRESH"))
 
     def test_state_of_a_session(self) -> None:
-        """Before a session is handed in its id and seed are told with the question."""
+        """Before a session is handed in, the command contains its id and seed."""
         self.outcome = answered(STATE_ANSWER)
         state = self.ask(self.server.state(4, Session("21", "5")))
         self.assertEqual(state.value.next_local_num, 878)
@@ -603,6 +603,6 @@ class EncodedTests(SynchronousTestCase):
     def test_base64(self) -> None:
         """A document in a command is Base64 and comes out as it was."""
         command = commands.SendDocument(document=base64.b64encode(SAMPLES[2].data).decode())
-        told = commands.decode(commands.encode(command))
-        assert isinstance(told, commands.SendDocument)
-        self.assertEqual(base64.b64decode(told.document), SAMPLES[2].data)
+        read = commands.decode(commands.encode(command))
+        assert isinstance(read, commands.SendDocument)
+        self.assertEqual(base64.b64decode(read.document), SAMPLES[2].data)

@@ -1,4 +1,4 @@
-"""One request over HTTPS: what counts as sent, whose certificate is trusted, and how long anybody waits."""
+"""One request over HTTPS: what counts as sent, trusted certificates, and time limits."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class TcpPipe(Pipe):
 class Noting:
     """A line to a server in memory that notes what arrives."""
 
-    def __init__(self, device: IProtocolFactory, clock: Clock, heard: list[bytes]) -> None:
-        self._device, self._clock = _Overhearing(device, heard), clock
+    def __init__(self, device: IProtocolFactory, clock: Clock, received: list[bytes]) -> None:
+        self._device, self._clock = _Overhearing(device, received), clock
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
         """Open a line, unless the server takes no call."""
@@ -102,20 +102,20 @@ class Noting:
 class _Overhearing(Factory):
     noisy = False
 
-    def __init__(self, inner: IProtocolFactory, heard: list[bytes]) -> None:
-        self._inner, self._heard = inner, heard
+    def __init__(self, inner: IProtocolFactory, received: list[bytes]) -> None:
+        self._inner, self._received = inner, received
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """The server's end, with an ear in front."""
         protocol = self._inner.buildProtocol(addr)  # type: ignore[arg-type]
         if protocol is None:
             return None
-        deliver, heard = protocol.dataReceived, self._heard
-        heard.append(b"")
-        number = len(heard) - 1
+        deliver, received = protocol.dataReceived, self._received
+        received.append(b"")
+        number = len(received) - 1
 
         def listen(data: bytes) -> None:
-            heard[number] += data
+            received[number] += data
             deliver(data)
 
         protocol.dataReceived = listen  # type: ignore[method-assign]
@@ -141,7 +141,7 @@ class Refusing:
 
 
 class Scripted(Protocol):
-    """A server that says the same whatever it hears."""
+    """A server with one answer to everything."""
 
     def __init__(self, words: bytes, ends: bool) -> None:
         self._words, self._ends = words, ends
@@ -166,7 +166,7 @@ class HttpsCase(SynchronousTestCase):
         self.server = FiscalServer(self.clock, (Registration(REGISTER, tin=TIN),))
         self.addCleanup(self.server.close)
         self.shop = Shop(self.clock.seconds)
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
         self.over(FiscalSite(self.server, behind_tls=self.secure))
 
     def over(self, device: IProtocolFactory, roots: bytes | None = None) -> None:
@@ -175,7 +175,7 @@ class HttpsCase(SynchronousTestCase):
             _, certificate, key = authority()
             options = CertificateOptions(privateKey=key, certificate=certificate, method=SSL.TLS_METHOD)
             device = TLSMemoryBIOFactory(options, False, device, self.clock)
-        self.by(lambda host, port: Noting(device, self.clock, self.heard), roots)
+        self.by(lambda host, port: Noting(device, self.clock, self.received), roots)
 
     def by(self, line: Callable[[str, int], IStreamClientEndpoint], roots: bytes | None = None) -> None:
         """Reach whatever ``line`` leads to from now on."""
@@ -227,7 +227,7 @@ class WholeTests(HttpsCase):
         self.assertIsInstance(self.open(), Accepted)
         self.assertIsInstance(self.result(self.client.state(REGISTER)), Answered)
         self.assertIsInstance(self.result(self.client.state_of_server()), Answered)
-        self.assertEqual(len(self.heard), 3)
+        self.assertEqual(len(self.received), 3)
 
     def test_refused(self) -> None:
         """A refusal arrives with its code."""
@@ -239,14 +239,14 @@ class WholeTests(HttpsCase):
     def test_nothing_in_the_clear(self) -> None:
         """Nothing of a document can be read on the line."""
         self.open()
-        self.assertNotIn(b"POST", self.heard[0])
+        self.assertNotIn(b"POST", self.received[0])
 
     def test_unknown_issuer(self) -> None:
-        """A server whose issuer nobody trusts gets nothing to hear: nothing was sent."""
+        """A server with an untrusted issuer receives nothing."""
         _, certificate, key = authority()
         options = CertificateOptions(privateKey=key, certificate=certificate)
         device = TLSMemoryBIOFactory(options, False, FiscalSite(self.server), self.clock)
-        self.by(lambda host, port: Noting(device, self.clock, self.heard), b"")
+        self.by(lambda host, port: Noting(device, self.clock, self.received), b"")
         self.assertIsInstance(self.open(), NotSent)
         self.assertEqual(self.server.entries(), [])
 
@@ -256,20 +256,20 @@ class WholeTests(HttpsCase):
         waiting: Deferred[Reply] = Deferred.fromCoroutine(asked)
         self.carry()
         self.failureResultOf(waiting, NotReached)
-        self.assertEqual(len(self.heard), 1)
+        self.assertEqual(len(self.received), 1)
 
     def test_no_tls(self) -> None:
         """A server that speaks no TLS is not reached."""
         self.by(
             lambda host, port: Noting(
-                Factory.forProtocol(lambda: Scripted(b"HTTP/1.1 200 OK\r\n\r\n", True)), self.clock, self.heard
+                Factory.forProtocol(lambda: Scripted(b"HTTP/1.1 200 OK\r\n\r\n", True)), self.clock, self.received
             )
         )
         self.failure(NotReached)
 
     def test_silent_handshake(self) -> None:
         """A server that takes the call and never answers TLS is not reached, after the time to connect."""
-        self.by(lambda host, port: Noting(Factory.forProtocol(Protocol), self.clock, self.heard))
+        self.by(lambda host, port: Noting(Factory.forProtocol(Protocol), self.clock, self.received))
         waiting = Deferred.fromCoroutine(self.exchange("POST", f"https://{HOST}/fs/doc", {}, b"body"))
         self.carry(9.9)
         self.assertNoResult(waiting)
@@ -277,7 +277,7 @@ class WholeTests(HttpsCase):
         self.failureResultOf(waiting, NotReached)
 
     def test_unreachable(self) -> None:
-        """A server that hangs up before TLS stands is not reached."""
+        """A server that closes the connection before TLS is complete is not reached."""
         self.rule("any", "unreachable")
         self.assertIsInstance(self.open(), NotSent)
         self.assertEqual(self.server.entries(), [])
@@ -304,7 +304,7 @@ class PlainTests(HttpsCase):
     def test_request(self) -> None:
         """The request has path, type and length, is compressed, and asks for its line to be closed."""
         self.assertIsInstance(self.open(), Accepted)
-        head, _, body = self.heard[0].partition(b"\r\n\r\n")
+        head, _, body = self.received[0].partition(b"\r\n\r\n")
         lines = head.split(b"\r\n")
         self.assertEqual(lines[0], b"POST /fs/doc HTTP/1.1")
         for expected in (b"Content-Type: application/octet-stream", b"Content-Encoding: gzip", b"Connection: close"):
@@ -313,7 +313,7 @@ class PlainTests(HttpsCase):
         self.assertEqual(gzip.decompress(body), encode(self.shop.open()))
 
     def test_lost_before(self) -> None:
-        """A line that breaks before anything happened is unknown as well: nobody can tell."""
+        """A connection that breaks before anything happened is unknown as well."""
         self.rule("open", "lost_before")
         self.assertIsInstance(self.open(), Unknown)
         self.assertEqual(self.server.entries(), [])
@@ -334,7 +334,7 @@ class PlainTests(HttpsCase):
         self.assertIsInstance(self.successResultOf(waiting), Unknown)
 
     def test_late(self) -> None:
-        """An answer after that comes to nobody."""
+        """A later answer is ignored."""
         self.rule("open", "accept", delay_ms=50_000)
         self.assertIsInstance(self.open(40), Unknown)
         self.carry(20)
@@ -360,7 +360,7 @@ class PlainTests(HttpsCase):
         self.assertTrue(nowhere.cancelled)
 
     def test_bad_address(self) -> None:
-        """An address that is none reaches nobody."""
+        """A malformed address is not reached."""
         for url in ("ftp://fs.test/fs", "http://фс.test/fs"):
             waiting = Deferred.fromCoroutine(self.exchange("POST", url, {}, b""))
             self.failureResultOf(waiting, NotReached)
@@ -370,7 +370,7 @@ class PlainTests(HttpsCase):
         self.over(Factory.forProtocol(lambda: Scripted(words, ends)))
 
     def test_no_http(self) -> None:
-        """Words that are no HTTP, and half of a head, are a broken line."""
+        """Anything but HTTP, and half of a head, is a broken connection."""
         for words in (b"hello\r\n\r\n", b"HTTP/1.1 200 O", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b""):
             self.scripted(words)
             self.failure(LineLost)
@@ -391,14 +391,14 @@ class PlainTests(HttpsCase):
         """A document goes to the address that was named, and to no other."""
         self.scripted(b"HTTP/1.1 307 See there\r\nLocation: http://other.test/\r\nContent-Length: 0\r\n\r\n")
         reply = self.result(self.exchange("POST", f"http://{HOST}/fs/doc", {}, b"body"))
-        self.assertEqual((reply.status, len(self.heard)), (307, 1))
+        self.assertEqual((reply.status, len(self.received)), (307, 1))
 
     def test_cookies(self) -> None:
         """Cookies are not kept."""
         self.scripted(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n")
         for _ in range(2):
             self.result(self.exchange("POST", f"http://{HOST}/fs/doc", {}, b"body"))
-        self.assertNotIn(b"cookie", self.heard[-1].lower())
+        self.assertNotIn(b"cookie", self.received[-1].lower())
 
     def test_half_and_silence(self) -> None:
         """An answer that stops in its middle is given up after its time."""

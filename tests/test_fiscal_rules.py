@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Step, ...]] = {
         refused("sale", NOT_OPENED),
         *online("open"),
     ),
-    "Z before, begin and end between": (*online("open", "z"), package(BEGIN, END), *online("close")),
+    "Z before, opening and closing between": (*online("open", "z"), package(BEGIN, END), *online("close")),
     "session in parts": (
         *online("open"),
         package(BEGIN, "sale"),
@@ -167,7 +167,7 @@ CASES: dict[str, tuple[Step, ...]] = {
         *online("sale"),
     ),
     "storno within a session": (*online("open"), package(BEGIN, "sale", "storno", "sale", END), *online("z")),
-    "storno over a begin": (
+    "storno over an opening": (
         *online("open", "sale"),
         package(BEGIN, "storno", code=PACKAGE),
         package(BEGIN, "sale", END),
@@ -183,8 +183,8 @@ CASES: dict[str, tuple[Step, ...]] = {
         *online("sale"),
     ),
     "no session yet": (package(BEGIN, code=PACKAGE), *online("open"), package(BEGIN, END)),
-    "no begin": (*online("open"), package("sale", code=PACKAGE), package(END, code=PACKAGE), *online("sale")),
-    "two begins": (*online("open"), package(BEGIN, BEGIN, code=PACKAGE), package(BEGIN, END)),
+    "no opening": (*online("open"), package("sale", code=PACKAGE), package(END, code=PACKAGE), *online("sale")),
+    "two openings": (*online("open"), package(BEGIN, BEGIN, code=PACKAGE), package(BEGIN, END)),
     "wrong number in a package": (
         *online("open"),
         package(BEGIN, Doc("sale", ahead=1), code=NUMBER),
@@ -296,7 +296,7 @@ class Till(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """The far end, as it starts on its files."""
+        """The training service, started on its files."""
 
     @abstractmethod
     def made(self, doc: Doc, number: int, at: datetime, reverses: str) -> Any:
@@ -395,7 +395,7 @@ class Till(ABC):
 
 
 class PaperTill(Till):
-    """A till at the far end of training."""
+    """A register at the training service."""
 
     name = "training"
 
@@ -524,7 +524,7 @@ class RulesTests(SynchronousTestCase):
             self.assertEqual(training, server, name)
 
     def test_restarts(self) -> None:
-        """It makes no difference that the far end starts anew after each document."""
+        """A restart of the server after each document changes nothing."""
         for name, steps in CASES.items():
             for kind in self.tills:
                 wanted = self.played(kind, steps, False).entries()

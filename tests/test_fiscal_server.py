@@ -74,7 +74,7 @@ class ServerCase(SynchronousTestCase):
     registrations: tuple[Registration, ...] = (Registration(REGISTER, tin=TIN),)
 
     def setUp(self) -> None:
-        """Begin on a morning with a closed shift."""
+        """Start with a closed shift."""
         folder = Path(self.mktemp()).absolute()
         self.ledger, self.archive = folder / "ledger", folder / "archive"
         self.clock = Clock()
@@ -133,7 +133,7 @@ class ServerCase(SynchronousTestCase):
         self.take(self.shop.z(*((5000, 833) for _ in sales)))
         self.take(self.shop.close())
 
-    def told(self) -> list[tuple[str, str, str]]:
+    def noted(self) -> list[tuple[str, str, str]]:
         """The entries as people see them."""
         return [(entry.kind, entry.status, entry.ref) for entry in self.server.entries()]
 
@@ -144,7 +144,7 @@ class ServerCase(SynchronousTestCase):
         return answer.value
 
     def state(self) -> command_answers.RegistrarState:
-        """Where the register stands, as the server tells it."""
+        """The register's state at the server."""
         answer = self.result(self.client.state(REGISTER))
         assert isinstance(answer, Answered)
         state = answer.value
@@ -170,7 +170,7 @@ class DayTests(ServerCase):
         closed = self.take(shop.close())
         self.assertEqual(int(closed.fiscal_number) - int(opened.fiscal_number), 8)
         self.day(1, 1)
-        kinds = [kind for kind, _, _ in self.told()]
+        kinds = [kind for kind, _, _ in self.noted()]
         self.assertEqual(kinds[:8], ["open", "cash_in", "sale", "return", "sale", "storno", "cash_out", "z"])
         self.assertEqual(kinds[8:], ["open", "sale", "sale", "z"])
 
@@ -192,7 +192,7 @@ class DayTests(ServerCase):
         self.assertEqual(self.state().session, (session.id, session.seed))
 
     def test_withdrawal(self) -> None:
-        """Cash given out against a card stands in its own section of the report."""
+        """Cash paid out from a card has its own section of the report."""
         self.take(self.shop.open())
         self.take(self.shop.withdrawal(10000, 100))
         report = self.shop.z()
@@ -216,16 +216,16 @@ class RuleTests(ServerCase):
     """What is wrong is refused, with the code of the first rule that it breaks."""
 
     def test_unknown_register(self) -> None:
-        """A register that is not registered is told before anything else is looked at."""
+        """An unregistered register is refused before any other check."""
         self.refused(with_head(self.shop.sale(), cashregisternum=4000000203, tin="12345678"), ABSENT)
 
     def test_tin(self) -> None:
-        """Another payer's code is told before time and number."""
+        """Another payer's code is refused before time and number are checked."""
         late = datetime(2026, 9, 20).date()
         self.refused(with_head(self.shop.open(), tin="12345678", orderdate=late, ordernum=9), WRONG_TIN)
 
     def test_time(self) -> None:
-        """A time that is half an hour off is taken, one second more is not; it is told before the number."""
+        """A time half an hour off is accepted, one second more is not; it is checked before the number."""
         for seconds in (1801, -1801):
             shop = Shop(lambda seconds=seconds: self.clock.seconds() + seconds)  # type: ignore[misc]
             self.refused(with_head(shop.open(), ordernum=9), INVALID)
@@ -241,7 +241,7 @@ class RuleTests(ServerCase):
         self.assertEqual(skew(answer.value, datetime.fromtimestamp(self.clock.seconds(), KYIV)), 2000)
 
     def test_number(self) -> None:
-        """Numbers run without gap from 1; the number that is due is told; it comes before the shift."""
+        """Numbers have no gaps from 1; the refusal names the due one; it is checked before the shift."""
         for number in (2, 9):
             words = self.refused(with_head(self.shop.sale(), ordernum=number), NUMBER)
             self.assertIn("дорівнювати 1", words)
@@ -255,7 +255,7 @@ class RuleTests(ServerCase):
         self.take(self.shop.open())
 
     def test_shift(self) -> None:
-        """An open shift is not opened again, a closed one takes nothing; who opened it is told."""
+        """An open shift is not opened again, the refusal names who opened it; a closed one accepts nothing."""
         for make in (self.shop.sale, self.shop.z, self.shop.close):
             self.refused(make(), NOT_OPENED)
         self.take(self.shop.open())
@@ -292,7 +292,7 @@ class RuleTests(ServerCase):
         self.assertIn("CHECK/CHECKHEAD/VER", verdict.text)
 
     def test_sender_before_schema(self) -> None:
-        """Register and payer are told before the schema is looked at."""
+        """Register and payer are checked before the schema."""
         for old, new, code in ((f">{REGISTER}<", ">5<", ABSENT), (f"<TIN>{TIN}<", "<TIN>x<", WRONG_TIN)):
             document = self.shop.open()
             sent = encode(document).replace(b"<VER>1</VER>", b"").replace(old.encode(), new.encode())
@@ -323,7 +323,7 @@ class RuleTests(ServerCase):
         self.assertEqual((type(verdict), verdict.code), (Refused, INVALID))
 
     def test_blocked(self) -> None:
-        """A blocked register is refused until the next month begins."""
+        """A blocked register is refused until the next month."""
         self.take(self.shop.open())
         self.server.block(REGISTER)
         self.assertIn("168", self.refused(self.shop.sale(), INVALID))
@@ -345,7 +345,7 @@ class TextRefusalTests(ServerCase):
     rules = Rules(refusals_as_text=True)
 
     def test_text(self) -> None:
-        """The client hears the same code from a text as from a ticket."""
+        """A text and a ticket give the client the same code."""
         head = with_head(self.shop.open(), ordernum=5)
         self.assertIn("дорівнювати 1", self.refused(head, NUMBER))
         verdict = self.hand_in(self.shop.sale())
@@ -403,7 +403,7 @@ class KeyTests(ServerCase):
         self.assertEqual((type(verdict), verdict.code), (Refused, CRYPTO))
 
     def test_session_is_for_few(self) -> None:
-        """The offline session is told to the opener and to a chief, to nobody else."""
+        """Only the opener and a chief see the offline session."""
         self.take(self.shop.open())
         self.assertIsNotNone(self.state().session)
         self.key = "cc"
@@ -415,9 +415,9 @@ class KeyTests(ServerCase):
         self.assertIsNone(self.state().session)
 
     def test_operators(self) -> None:
-        """The keys of the payer are told; a key without right gets nothing."""
-        told = self.ask(commands.Operators(), OperatorList)
-        self.assertEqual([operator.subject_key_id for operator in told.operators], ["aa", "cc"])
+        """The keys of the payer are listed; a key without right gets nothing."""
+        found = self.ask(commands.Operators(), OperatorList)
+        self.assertEqual([operator.subject_key_id for operator in found.operators], ["aa", "cc"])
         self.key = "bb"
         self.assertEqual(self.result(self.client.ask(commands.Operators(), OperatorList)), Nothing())
         self.assertEqual(self.result(self.client.objects()), Nothing())
@@ -425,7 +425,7 @@ class KeyTests(ServerCase):
         self.assertEqual((type(refused), refused.code), (Refused, NO_RIGHT))
 
     def test_receipts_for_all(self) -> None:
-        """A receipt is brought to anybody, signed by the server; a Z-report only to those who may see it."""
+        """Every client may fetch a receipt, signed by the server; a Z-report needs the right."""
         self.take(self.shop.open())
         self.take(self.shop.z())
         self.assertIsInstance(self.result(self.client.fetch(REGISTER, 1)), Answered)
@@ -469,7 +469,7 @@ class OfflineTests(ServerCase):
         self.assertIsInstance(taken, PackageTaken)
         self.assertNotEqual(taken.session, self.session)
         self.assertEqual(taken.session.seed, seed_of(taken.session.id))
-        self.assertEqual(self.told()[1:], [("sale", "accepted", "3"), ("cash_in", "accepted", "4")])
+        self.assertEqual(self.noted()[1:], [("sale", "accepted", "3"), ("cash_in", "accepted", "4")])
         self.assertEqual(self.server.entries()[1].number, decode(sent[1]).head.ordertaxnum)
         self.take(self.shop.z((5000, 833), cash_in=100))
 
@@ -500,20 +500,20 @@ class OfflineTests(ServerCase):
         first = self.hand_over(*sent)
         self.restart()
         self.assertEqual(self.hand_over(*sent), first)
-        self.assertEqual([kind for kind, _, _ in self.told()], ["open", "sale"])
+        self.assertEqual([kind for kind, _, _ in self.noted()], ["open", "sale"])
 
     def test_all_or_none(self) -> None:
         """A package with one wrong document is refused whole, and the document is named."""
         sent = self.package(self.shop.sale, self.shop.sale)
         wrong = [*sent[:2], sent[2].replace(b"<CASHIER>\xca", b"<CASHIER>\xcb"), sent[3]]
         refused = self.hand_over(*wrong)
-        self.assertEqual((refused.code, self.told()), (PACKAGE, [("open", "accepted", "1")]))
+        self.assertEqual((refused.code, self.noted()), (PACKAGE, [("open", "accepted", "1")]))
         self.assertIn("за № 4 в пакеті", refused.text)
         self.assertIn(f"дислокація {sum(map(len, wrong[:3])) + 12}", refused.text)
         self.assertIsInstance(self.hand_over(*sent), PackageTaken)
 
     def test_wrong(self) -> None:
-        """Begin, order, hash, control number and numbers of each document have to be right."""
+        """Opening, order, hash, control number and numbers of each document have to be right."""
         sent = self.package(self.shop.sale, self.shop.sale)
         begin, first, second, end = sent
         number = decode(first).head.ordertaxnum
@@ -524,7 +524,7 @@ class OfflineTests(ServerCase):
             *(([begin, forged], PACKAGE), ([first, second], NUMBER), ([begin, b"<CHECK/>"], PACKAGE)),
         ):
             self.assertEqual(self.hand_over(*package).code, code)
-        self.assertEqual(len(self.told()), 1)
+        self.assertEqual(len(self.noted()), 1)
 
     def test_not_an_offline_document(self) -> None:
         """An online document has no place in a package."""
@@ -582,24 +582,24 @@ class OfflineTests(ServerCase):
         self.refused(self.shop.sale(), INVALID)
 
     def test_revoked(self) -> None:
-        """The begin of a session revokes the last online document: it leaves the totals, and the ledger says so."""
+        """A session's opening revokes the last online document: it leaves the totals, and the ledger shows it."""
         sold = self.take(self.shop.sale())
         wrong = self.shop.begin(self.session.id, self.session.seed, revoke=True, skips=True)
         self.assertEqual(self.hand_over(wrong).code, 7)
         self.shop.next -= 1
         sent = [self.shop.begin(self.session.id, self.session.seed, revoke=True), self.shop.made(self.shop.sale())]
         self.assertEqual(self.hand_over(*sent), PackageTaken())
-        # Its number is the begin's now; by its fiscal number it is known, and known to be revoked.
+        # The opening has its number now; its fiscal number still finds it, revoked.
         info = self.ask(commands.DocumentInfoByLocalNum(num_fiscal=REGISTER, num_local=2), DocumentInfo)
         self.assertEqual((info.revoked, str(info.num_fiscal).split(".")[:2]), (False, [self.session.id, "1"]))
         shift = self.server.books.registers[REGISTER].shifts[0]
         asked = commands.Documents(num_fiscal=REGISTER, shift_id=shift.id)
         lines = self.ask(asked, command_answers.DocumentList).documents
         self.assertEqual([line.num_local for line in lines if line.revoked], [2])
-        self.assertEqual(self.told()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "3")])
+        self.assertEqual(self.noted()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "3")])
         self.assertIsNotNone(self.hand_over(self.shop.end()).session)
         self.restart()
-        self.assertEqual(len(self.told()), 4)
+        self.assertEqual(len(self.noted()), 4)
         self.take(self.shop.z((5000, 833)))
 
     def test_opening_is_not_revoked(self) -> None:
@@ -617,8 +617,8 @@ class OfflineTests(ServerCase):
         """A package that comes as a command is taken like any other."""
         sent = self.package(self.shop.sale)
         command = commands.SendOflPackage(documents=[base64.b64encode(each).decode() for each in sent])
-        told = self.ask(command, command_answers.NextSession)
-        self.assertEqual((told.offline_session_id, told.offline_seed), self.state().session)
+        found = self.ask(command, command_answers.NextSession)
+        self.assertEqual((found.offline_session_id, found.offline_seed), self.state().session)
 
 
 class OfficialPackageTests(SynchronousTestCase):
@@ -651,7 +651,7 @@ class SkippingTests(ServerCase):
     rules = Rules(revoking_skips=True)
 
     def test_next_number(self) -> None:
-        """The begin that revokes a document has the number after it."""
+        """An opening that revokes a document has the next number."""
         session = self.take(self.shop.open()).session
         assert session is not None
         sold = self.take(self.shop.sale())
@@ -661,7 +661,7 @@ class SkippingTests(ServerCase):
         self.assertEqual(self.result(self.client.hand_in(packages.join(sent))), PackageTaken())
         info = self.ask(commands.DocumentInfoByLocalNum(num_fiscal=REGISTER, num_local=2), DocumentInfo)
         self.assertTrue(info.revoked)
-        self.assertEqual(self.told()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "4")])
+        self.assertEqual(self.noted()[2:], [("storno", "accepted", sold.fiscal_number), ("sale", "accepted", "4")])
 
 
 class NotAllowedTests(ServerCase):
@@ -705,7 +705,7 @@ class QuestionTests(ServerCase):
         self.assertEqual((type(refused), refused.code), (Refused, ABSENT))
 
     def test_fetch(self) -> None:
-        """A document is brought as the server writes it anew, and known as ours by its content."""
+        """A fetched document is the server's own copy with our content."""
         self.take(self.shop.open())
         sale = self.shop.sale()
         number = self.take(sale).fiscal_number
@@ -723,25 +723,25 @@ class QuestionTests(ServerCase):
         self.assertTrue(same_document(report, fetched.value.document))
 
     def test_forms(self) -> None:
-        """A document comes in every form that one can ask for, with the link for customers."""
+        """A document comes in every form, with the link for customers."""
         self.take(self.shop.open())
         sale = self.shop.sale()
         self.take(sale)
 
         def form(kind: int) -> bytes:
-            told = self.ask(commands.CheckExt(registrar_num_fiscal=REGISTER, num_local=2, type=kind), DocumentForm)
-            self.assertEqual(told.result_code, 0)
-            return base64.b64decode(told.data or "")
+            found = self.ask(commands.CheckExt(registrar_num_fiscal=REGISTER, num_local=2, type=kind), DocumentForm)
+            self.assertEqual(found.result_code, 0)
+            return base64.b64decode(found.data or "")
 
         self.assertEqual([form(0), form(1), form(4)], [b"", encode(sale), encode(sale)])
         self.assertTrue(same_document(sale, decode(form(2))))
         self.assertIn("СУМА 50.00", form(3).decode())
         asked = commands.CheckExt(registrar_num_fiscal=REGISTER, num_local=2, acquire_cabinet_url=True)
-        told = self.ask(asked, DocumentForm)
-        self.assertIn("&sm=50.00", told.cabinet_url or "")
+        found = self.ask(asked, DocumentForm)
+        self.assertIn("&sm=50.00", found.cabinet_url or "")
 
     def test_absent_forms(self) -> None:
-        """What is not there is told apart: unknown register, unknown number, a number that is reserved."""
+        """Absence has different codes: unknown register, unknown number, reserved number."""
         session = self.take(self.shop.open()).session
         assert session is not None
         for register, number, code in (
@@ -787,7 +787,7 @@ class QuestionTests(ServerCase):
         self.assertIsNone(self.result(self.client.totals(REGISTER)).value.totals)
 
     def test_objects(self) -> None:
-        """The outlets are told with their registers."""
+        """The outlets are listed with their registers."""
         objects = self.result(self.client.objects())
         (outlet,) = objects.value.tax_objects
         self.assertEqual((outlet.tin, outlet.transactions_registrars[0].num_fiscal), (TIN, REGISTER))
@@ -797,8 +797,8 @@ class QuestionTests(ServerCase):
 
         def known(device: str, forced: bool = False) -> str:
             command = commands.DeviceRegister(num_fiscal=REGISTER, device_id=device, forced=forced)
-            told: DeviceOfRegister = self.ask(command, DeviceOfRegister)
-            return told.device_id or ""
+            found: DeviceOfRegister = self.ask(command, DeviceOfRegister)
+            return found.device_id or ""
 
         self.assertEqual([known("a"), known("b"), known("b", True), known("a")], ["a", "a", "b", "b"])
 
@@ -815,25 +815,25 @@ class QuestionTests(ServerCase):
         """A document that comes as a command is taken, and its ticket comes in Base64."""
         opened = self.shop.open()
         command = commands.SendDocument(document=base64.b64encode(encode(opened)).decode())
-        told = self.ask(command, TicketOfDocument)
-        ticket = decode_as(Ticket, base64.b64decode(told.ticket))
+        found = self.ask(command, TicketOfDocument)
+        ticket = decode_as(Ticket, base64.b64decode(found.ticket))
         self.assertEqual((ticket.ordernum, ticket.errorcode), (1, 0))
         wrong = self.result(self.client.ask(commands.SendDocument(document="%"), TicketOfDocument))
         self.assertEqual((type(wrong), wrong.code), (Refused, QUERY))
 
     def test_unknown_command(self) -> None:
-        """What is no command is an error."""
+        """Anything but a command is an error."""
 
         class Dance(commands.Command, frozen=True, kw_only=True):
-            """A command that nobody knows."""
+            """An unknown command."""
 
         refused = self.result(self.client.ask(Dance(), command_answers.SchemaFiles))
         self.assertEqual((type(refused), refused.code), (Refused, QUERY))
 
     def test_schemas(self) -> None:
-        """The schemas of receipts and reports are told to anybody who asks."""
-        told = self.ask(commands.Schemas(), command_answers.SchemaFiles)
-        for text, root in ((told.xsd_schema_check, b"CHECK"), (told.xsd_schema_z_rep, b"ZREP")):
+        """Every client may fetch the schemas of receipts and reports."""
+        found = self.ask(commands.Schemas(), command_answers.SchemaFiles)
+        for text, root in ((found.xsd_schema_check, b"CHECK"), (found.xsd_schema_z_rep, b"ZREP")):
             self.assertIn(b'<xs:element name="%b">' % root, base64.b64decode(text))
 
 
@@ -842,10 +842,10 @@ class HttpTests(ServerCase):
 
     def status(self, path: str, body: bytes = b"x" * 20, method: str = "POST", **headers: str) -> int:
         """The HTTP status of a request."""
-        told = {"content-type": "application/octet-stream"} | {
+        found = {"content-type": "application/octet-stream"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
-        played = self.server.receive(Call(method, path, "", told, body))
+        played = self.server.receive(Call(method, path, "", found, body))
         assert played.reply is not None
         return played.reply.status
 
@@ -876,18 +876,18 @@ class HttpTests(ServerCase):
 
 
 class NoiseTests(SynchronousTestCase):
-    """A server that hears anything at all."""
+    """A server that receives any bytes."""
 
     def setUp(self) -> None:
-        """Begin with an open shift."""
+        """Start with an open shift."""
         clock = Clock()
         clock.advance(START)
         self.server = FiscalServer(clock, (Registration(REGISTER, tin=TIN),))
         self.shop = Shop(clock.seconds)
-        self.heard("/fs/doc", encode(self.shop.open()))
+        self.status_of("/fs/doc", encode(self.shop.open()))
         self.sale = encode(self.shop.sale())
 
-    def heard(self, path: str, body: bytes) -> int:
+    def status_of(self, path: str, body: bytes) -> int:
         """The status that answers a body."""
         headers = {"content-type": "application/octet-stream"}
         played = self.server.receive(Call("POST", path, "", headers, body))
@@ -897,7 +897,7 @@ class NoiseTests(SynchronousTestCase):
     @given(st.sampled_from(["/fs/doc", "/fs/pck", "/fs/cmd"]), st.binary(min_size=10, max_size=60))
     def test_any_bytes(self, path: str, body: bytes) -> None:
         """Noise is refused on every path."""
-        self.assertIn(self.heard(path, body), (400, 401, 404))
+        self.assertIn(self.status_of(path, body), (400, 401, 404))
 
     @settings(max_examples=200)
     @given(st.data())
@@ -907,9 +907,9 @@ class NoiseTests(SynchronousTestCase):
         changed = bytearray(self.sale)
         changed[place] = data.draw(st.integers(0, 255))
         before = len(self.server.entries())
-        self.assertIn(self.heard("/fs/doc", bytes(changed)), (200, 400, 401, 404))
+        self.assertIn(self.status_of("/fs/doc", bytes(changed)), (200, 400, 401, 404))
         self.assertLessEqual(len(self.server.entries()), before + 1)
-        self.heard("/fs/pck", packages.join((bytes(changed), self.sale)))
+        self.status_of("/fs/pck", packages.join((bytes(changed), self.sale)))
 
     def test_foreign_letters(self) -> None:
         """A document with letters that windows-1251 lacks is refused, and its ticket can be read."""
@@ -924,7 +924,7 @@ class NoiseTests(SynchronousTestCase):
 
 
 class ScenarioTests(ServerCase):
-    """What goes wrong at will, as a client hears it."""
+    """Scenarios, as the client sees them."""
 
     def lost(self, then: str, happened: bool, verdict: type[object], seconds: float = 0.0, **more: object) -> None:
         """Let an opening go wrong, and look whether it happened all the same."""
@@ -953,14 +953,14 @@ class ScenarioTests(ServerCase):
         self.assertNoResult(waiting)
         self.clock.advance(0.1)
         self.assertIsInstance(self.successResultOf(waiting), Unknown)
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.noted(), [])
 
     def test_half_an_answer(self) -> None:
         """Half of the answer comes: it happened, and is unknown."""
         self.lost("garbage", True, Unknown)
 
     def test_noise(self) -> None:
-        """The answer is no answer: it happened, and is unknown."""
+        """With a garbled answer it happened, and is unknown."""
         self.lost("garbage", True, Unknown, code="200")
 
     def test_5xx_after(self) -> None:
@@ -993,7 +993,7 @@ class ScenarioTests(ServerCase):
         self.take(self.shop.open())
 
     def test_words(self) -> None:
-        """What the server tells in words alone is had by the numbers of our catalogue."""
+        """Numbers of our catalogue cause what the server reports in words alone."""
         self.rule("any", "refuse", code="1042")
         self.assertIn("36/168", self.refused(self.shop.open(), INVALID))
         self.rule("any", "refuse", code="1121")
@@ -1028,10 +1028,10 @@ class ScenarioTests(ServerCase):
         self.rule("any", "lost_after")
         self.assertIsInstance(self.result(self.client.hand_in(packages.join(sent))), Unknown)
         self.assertIsInstance(self.result(self.client.hand_in(packages.join(sent))), PackageTaken)
-        self.assertEqual([kind for kind, _, _ in self.told()], ["open", "sale"])
+        self.assertEqual([kind for kind, _, _ in self.noted()], ["open", "sale"])
 
     def test_endings(self) -> None:
-        """Each ending is told to whoever plays it."""
+        """Each ending is returned to the caller."""
         call = Call("POST", "/fs/cmd", "", {"content-type": "application/json"}, b'{"Command":"ServerState"}')
         for then, ending in (
             *(("lost_before", Ending.BROKEN), ("lost_after", Ending.BROKEN), ("silent", Ending.SILENT)),
@@ -1084,12 +1084,12 @@ class MemoryTests(ServerCase):
         lines = self.ledger.read_bytes().splitlines(keepends=True)
         self.ledger.write_bytes(b"".join(lines[:-1]))
         self.server = self.started()
-        self.assertEqual(self.told(), [("open", "accepted", "1"), ("sale", "accepted", "2")])
+        self.assertEqual(self.noted(), [("open", "accepted", "1"), ("sale", "accepted", "2")])
         self.restart()
-        self.assertEqual(len(self.told()), 2)
+        self.assertEqual(len(self.noted()), 2)
 
     def test_cut_line(self) -> None:
-        """A line of the archive that a crash cut short never happened; the next one stands on its own."""
+        """A line of the archive that a crash cut short is dropped; the next one is whole."""
         self.take(self.shop.open())
         self.server.close()
         with self.archive.open("ab") as file:

@@ -57,7 +57,7 @@ class SignedTests(SynchronousTestCase):
         return datetime.fromtimestamp(self.clock.seconds(), UTC)
 
     def opened(self, message: bytes) -> Signed:
-        """Open what somebody signed whom the authority vouches for."""
+        """Open a message signed by a key of the authority."""
         try:
             verdict = verify(message, self.now(), self.authority.trust)
         except CryptoError as error:
@@ -83,7 +83,7 @@ class SignedTests(SynchronousTestCase):
         return self.result(self.client.register(sent or self.signed(encode(document)), document))
 
     def test_online(self) -> None:
-        """A signed document is registered, its ticket verified, and the server tells who opened the shift."""
+        """A signed document is registered, its ticket verified, and the server names who opened the shift."""
         self.assertIsInstance(self.hand_in(self.shop.open()), Accepted)
         state = self.result(self.client.state(REGISTER))
         assert isinstance(state, Answered)
@@ -105,7 +105,7 @@ class SignedTests(SynchronousTestCase):
         self.assertEqual(refused.code, Code.OPERATOR_ACCESS_TO_TRANSACTIONS_REGISTRAR_NOT_GRANTED)
 
     def test_foreign_server(self) -> None:
-        """A ticket of a server that nobody vouches for proves nothing, though it says that all is well."""
+        """A ticket signed by an untrusted server proves nothing."""
         self.serve(Authority(self.now()).issue("Fiscal server"))
         self.assertIsInstance(self.hand_in(self.shop.open()), Unknown)
         self.assertEqual(len(self.server.entries()), 1)

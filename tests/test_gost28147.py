@@ -1,4 +1,4 @@
-"""GOST 28147-89, against the answers of others and against itself."""
+"""GOST 28147-89, against published results and itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = ascending(32)
 
 
 class VectorTests(SynchronousTestCase):
-    """What others reckoned."""
+    """Published results."""
 
     def test_vectors(self) -> None:
         """Every mode gives the published bytes, and reading turns them back."""
@@ -31,7 +31,7 @@ class VectorTests(SynchronousTestCase):
                 self.assertEqual(cipher.mac(vector.plain), result, vector.source)
 
     def test_all_modes_have_vectors(self) -> None:
-        """No mode goes without an answer of others."""
+        """Every mode has a published result."""
         self.assertEqual({vector.mode for vector in CIPHERS}, {"ecb", "cfb", "mac"})
 
 

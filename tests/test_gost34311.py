@@ -33,7 +33,7 @@ class HashTests(SynchronousTestCase):
         self.assertEqual(fed.digest(), digest(b"".join(pieces)))
 
     def test_heads(self) -> None:
-        """Texts that begin alike, or not, have the hashes that they have piece by piece."""
+        """Texts with equal and different starts have the same hashes as piece by piece."""
         for head in (b"a" * HEAD, b"b" * HEAD):
             for rest in (b"", b"c", b"d" * 100):
                 pieces = Gost34311(head)

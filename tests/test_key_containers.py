@@ -1,4 +1,4 @@
-"""Key files: those of others, our own, wrong passwords and damage told apart."""
+"""Key files: of other programs, our own, wrong passwords and damage."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class KeyFormatTests(SynchronousTestCase):
         self.assertEqual(opened, [OWNER.key, second])
 
     def test_second_key_unread(self) -> None:
-        """A second key on a curve that nobody knows does not stand in the way of the first one."""
+        """A second key on an unknown curve does not affect the first one."""
         second = PrivateKey(NAMED[9], 5)
         self.assertEqual(read_private_keys(with_second_key(second, None)), [OWNER.key])
 
@@ -113,7 +113,7 @@ class KeyFormatTests(SynchronousTestCase):
             self.assertRaises(Unsupported, read_private_keys, data)
 
     def test_no_key(self) -> None:
-        """A number outside the group is no key."""
+        """A number outside the group is refused."""
         for number in (bytes(32), b"\xff" * 32):
             algorithm = der.sequence(der.oid(oids.DSTU_4145_LE), der.sequence(der.oid(DSTU_257.oid)))
             data = der.sequence(der.integer(0), algorithm, der.octets(number))
@@ -131,7 +131,7 @@ class KeyFormatTests(SynchronousTestCase):
 
 
 def with_second_key(second: PrivateKey, curve: Curve | None) -> bytes:
-    """`PLAIN` with a second key in the attributes, as IIT's programs hang it on."""
+    """`PLAIN` with a second key in the attributes, as IIT's programs write it."""
 
     def bits_turned(value: bytes) -> bytes:
         return bytes(sum((byte >> bit & 1) << 7 - bit for bit in range(8)) for byte in value)
@@ -178,13 +178,13 @@ class IitTests(SynchronousTestCase):
         self.assertEqual(open_short(write_iit(PLAIN, key, FEW), WORD), PLAIN)
 
     def test_wrong_password(self) -> None:
-        """Another password is told as such."""
+        """Another password is reported as wrong."""
         data = write_iit(PLAIN, WORD, FEW)
         for other in ("", "Пароль", "пароль ", "\ud800"):
             self.assertRaises(WrongPassword, open_short, data, other)
 
     def test_damage(self) -> None:
-        """With the right password, damage anywhere in the key is told as damage, not as a wrong password."""
+        """With the right password, damage anywhere in the key is reported as damage, not as a wrong password."""
         data = bytearray(write_iit(PLAIN, WORD, FEW))
         for at in range(len(data) - len(PLAIN), len(data)):
             data[at] ^= 1
@@ -251,7 +251,7 @@ class Pkcs12Tests(SynchronousTestCase):
         self.assertRaises(WrongPassword, open_key_file, data, "another")
 
     def test_wrong_password(self) -> None:
-        """Another password is told as such, with and without certificates."""
+        """Another password is reported as wrong, with and without certificates."""
         for certificates in ([], [OWNER.certificate]):
             data = write_pkcs12([PLAIN], certificates, WORD, FEW)
             self.assertRaises(WrongPassword, open_key_file, data, "another")
@@ -259,7 +259,7 @@ class Pkcs12Tests(SynchronousTestCase):
         self.assertRaises(WrongPassword, open_key_file, pbes2.write_pbes2(PLAIN, WORD, FEW), "another")
 
     def test_damage(self) -> None:
-        """With the right password, damage anywhere in the encrypted key is told as damage."""
+        """With the right password, damage anywhere in the encrypted key is reported as damage."""
         for plain in (PLAIN, write_private_key(OWNER.key)):
             data = write_pkcs12([plain], [], WORD, FEW)
             inside = data.index(DKE1.packed) + 64
@@ -328,12 +328,12 @@ class JksTests(SynchronousTestCase):
         self.assertEqual([entry.alias for entry in jks_file.read_entries(self.make())], ["first", "друга"])
 
     def test_wrong_password(self) -> None:
-        """Another password is told as such."""
+        """Another password is reported as wrong."""
         for other in ("", "another", "\ud800"):
             self.assertRaises(WrongPassword, open_jks, self.make(), other)
 
     def test_own_password_of_the_key(self) -> None:
-        """Where the store opens and the key in it does not, the password is told as the wrong one."""
+        """Where the store opens and the key in it does not, the password is reported as wrong."""
         data = self.make()
         inner = write_jks([("first", PLAIN, [])], "another")
         entries = jks_file.read_entries(inner)
@@ -386,7 +386,7 @@ class JksTests(SynchronousTestCase):
 
 
 class AnyBytesTests(SynchronousTestCase):
-    """What is no key file."""
+    """Anything but a key file."""
 
     def setUp(self) -> None:
         """Derivation from passwords is not what these tests are about."""
@@ -394,28 +394,28 @@ class AnyBytesTests(SynchronousTestCase):
         self.patch(pkcs12_file, "pkcs12_mac_key", lambda *arguments: bytes(32))
 
     def opened(self, data: bytes) -> None:
-        """Open and pass over errors of ours; anything else fails the test."""
+        """Open and ignore each `CryptoError`; anything else fails the test."""
         try:
             open_key_file(data, WORD)
         except CryptoError:
             return
 
     def test_other_files(self) -> None:
-        """Empty files, texts and certificates are no key files."""
+        """Empty files, texts and certificates are not key files."""
         for data in (b"", b"key", b"\x30", b"\x30\x00", OWNER.certificate.raw, jks_file.MAGIC):
             self.assertRaises(CryptoError, open_key_file, data, WORD)
 
     @settings(deadline=None, max_examples=200)
     @given(st.binary(max_size=60))
     def test_any_bytes(self, data: bytes) -> None:
-        """Any bytes are a key file or are refused with an error of ours."""
+        """Any bytes are a key file or raise a `CryptoError`."""
         for whole in (data, der.sequence(data), der.sequence(der.integer(3), data), jks_file.MAGIC + data):
             self.opened(whole)
 
     @settings(deadline=None, max_examples=150)
     @given(st.data())
     def test_any_damage(self, data: st.DataObject) -> None:
-        """A key file with any byte changed opens or is refused with an error of ours."""
+        """A key file with any byte changed opens or raises a `CryptoError`."""
         for whole in SAMPLES:
             raw = bytearray(whole)
             raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))

@@ -88,7 +88,7 @@ class LibraryTests(SynchronousTestCase):
                 self.assertFalse(key.public().verify(digest(HASH), signature, judge))
 
     def test_other_base(self) -> None:
-        """A curve with a base point of somebody's own is left to plain Python."""
+        """Plain Python multiplies on a curve with another base point."""
         c = DSTU_257
         double = c.base_multiple(2)
         assert double is not None

@@ -79,8 +79,8 @@ class ListTests(SynchronousTestCase):
     def test_file(self) -> None:
         """The list is read from its file."""
         file = Path(self.mktemp())
-        told = {"source": "s", "valid_from": "2026-01-01", "valid_to": "2028-01-01", "sha256": "0", "pem": "p"}
-        file.write_text(json.dumps({"certificates": [told]}))
+        entry = {"source": "s", "valid_from": "2026-01-01", "valid_to": "2028-01-01", "sha256": "0", "pem": "p"}
+        file.write_text(json.dumps({"certificates": [entry]}))
         self.assertEqual([one.source for one in entries(file)], ["s"])
 
     def test_used(self) -> None:
@@ -108,7 +108,7 @@ class CommandTests(SynchronousTestCase):
             return run(options, fetch), out.getvalue() + complaints.getvalue()
 
     def test_list(self) -> None:
-        """The list is told with its sources; an empty one says what to do."""
+        """The list is shown with its sources; an empty one says what to do."""
         self.patch(tax, "entries", lambda: (entry(),))
         self.patch(tax, "built_in", lambda: (SERVER.certificate,))
         status, said = self.run_with()
@@ -119,7 +119,7 @@ class CommandTests(SynchronousTestCase):
         self.assertIn("--receipt", self.run_with()[1])
 
     def test_file(self) -> None:
-        """The certificates of a file are shown; a file that is none, or not there, is told."""
+        """The certificates of a file are shown; a missing or other file is reported."""
         file = Path(self.mktemp())
         file.write_text(pem_of(SERVER.certificate) + pem_of(AUTHORITY.root.certificate))
         status, said = self.run_with("--file", str(file))
@@ -174,12 +174,12 @@ class FetchTests(SynchronousTestCase):
         return str(self.failureResultOf(self.ask(*asked), NotShown).value)
 
     def test_found(self) -> None:
-        """A registered receipt tells whose key signs; no key of our own is needed to ask."""
+        """A registered receipt shows whose key signs; the command needs no key."""
         self.assertEqual(self.successResultOf(self.ask()), SERVER.certificate)
         self.assertEqual(Trust([SERVER.certificate]).faults(self.successResultOf(self.ask()), NOW), [])
 
     def test_not_found(self) -> None:
-        """No such receipt, no signature, no answer and no way there are told apart."""
+        """No such receipt, no signature, no answer and no connection are reported separately."""
         self.assertIn("no receipt 5", self.failure("5"))
         seal, self.server._seal = self.server._seal, bytes
         self.assertIn("signature", self.failure())

@@ -121,7 +121,7 @@ class RegisterTests(SynchronousTestCase):
         self.assertEqual(self.stamped(shop), [True, False, False, False, True])
 
     def test_wrong_stamp(self) -> None:
-        """A stamp for something else, or by a key that is not for stamps, is none."""
+        """A stamp for something else, or by a key that is not for stamps, does not count."""
         shop = self.shop_with("must")
         other = ask_for_stamp(b"other", 1)
         moment = datetime.fromtimestamp(shop.clock.seconds(), UTC)
@@ -181,11 +181,11 @@ class SimulatedTests(ServiceCase):
         stamped = with_stamp(bare, self.token(signature_of(bare)))
         self.assertIn(oids.SIGNATURE_TIME_STAMP, read(stamped).signers[0].unsigned)
         self.assertIsInstance(self.result(self.client.register(stamped, document)), Accepted)
-        told = self.simulation.json("GET", "/state")["stamps"]
-        self.assertEqual(told, {"answers": "granted", "given": 1})
+        state = self.simulation.json("GET", "/state")["stamps"]
+        self.assertEqual(state, {"answers": "granted", "given": 1})
 
     def test_refusals(self) -> None:
-        """It refuses, babbles or keeps silent when it is told to, and what is no question it refuses by itself."""
+        """It refuses, answers garbage or stays silent as set, and refuses anything but a request."""
         self.simulation.json("POST", "/stamping", {"answers": "refused"})
         self.assertRaises(NoStamp, self.token, b"x")
         self.simulation.json("POST", "/stamping", {"answers": "garbage"})

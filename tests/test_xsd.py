@@ -1,4 +1,4 @@
-"""The schemas as XSD: an independent validator says of documents what ours says."""
+"""The schemas as XSD: an independent validator agrees with ours."""
 
 from __future__ import annotations
 

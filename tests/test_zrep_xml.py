@@ -34,7 +34,7 @@ class SectionTests(SynchronousTestCase):
     """Sections of a report besides those of the samples."""
 
     def setUp(self) -> None:
-        """Begin with the report of an empty shift."""
+        """Start with the report of an empty shift."""
         self.report = Shop(lambda: NOON).z()
 
     def test_all(self) -> None:
@@ -66,7 +66,7 @@ class TotalsTests(SynchronousTestCase):
     """A report against the receipts of its shift."""
 
     def setUp(self) -> None:
-        """Begin with the two sales of the official package."""
+        """Start with the two sales of the official package."""
         self.sums = ShiftSums()
         sale = official("sale")
         assert isinstance(sale, Check)
@@ -86,7 +86,7 @@ class TotalsTests(SynchronousTestCase):
         return list(self.sums.faults(dataclasses.replace(official_z(), zreprealiz=other)))
 
     def test_recomputed_tax(self) -> None:
-        """A tax that was reckoned anew from the turnover is found."""
+        """A tax calculated again from the turnover is found."""
         turnover = official_z().zreprealiz
         assert turnover is not None
         (tax,) = turnover.taxes
@@ -115,7 +115,7 @@ class TotalsTests(SynchronousTestCase):
         self.assertEqual(list(self.sums.faults(Shop(lambda: NOON).z())), [])
 
     def test_moves(self) -> None:
-        """Money in and out stands in the body, cash against cards in its own section, returns in theirs."""
+        """Money in and out is in the body, cash from cards and returns have their own sections."""
         shop = Shop(lambda: NOON)
         for document in (shop.cash(300, 2), shop.cash(200, 3), shop.cash(100, 4), shop.withdrawal(5000, 50)):
             self.sums.add(document)
@@ -136,7 +136,7 @@ class ArithmeticTests(SynchronousTestCase):
     """Whether a receipt adds up."""
 
     def setUp(self) -> None:
-        """Begin with a sale of 50.00."""
+        """Start with a sale of 50.00."""
         self.sale = Shop(lambda: NOON).sale()
 
     def wrong(self, total: CheckTotal, **members: object) -> int:
@@ -162,7 +162,7 @@ class ArithmeticTests(SynchronousTestCase):
         self.assertEqual(self.wrong(CheckTotal(sum=-5000), checkpay=self.paid(-5000)), 2)
 
     def test_rounding(self) -> None:
-        """12.57 rounded to 12.60 is a rounding of -0.03 (fiscal-server 12)."""
+        """12.57 rounded to 12.60 is a rounding of -0.03 (docs/reference/tax-service.md#sums)."""
         (row,) = self.sale.checkbody
         body = (dataclasses.replace(row, cost=1257),)
         tax = (TaxRow(type=0, name="ПДВ", letter="А", prc=2000, turnover=1257, sum=210),)

@@ -51,14 +51,14 @@ class CommandContext:
         return record, operator
 
     def stored(
-        self, register: int, fiscal: str | int | None, local: int | None, anybody: bool = False
+        self, register: int, fiscal: str | int | None, local: int | None, public: bool = False
     ) -> Stored | None:
         """The document with a local or a fiscal number; `None` when there is none.
 
-        :param anybody: whether no signature and no right is needed.
+        :param public: whether no signature and no right is needed.
         :raises ServerError: as `record` does.
         """
-        record = self.registers.get(register) if anybody else self.record(register)[0]
+        record = self.registers.get(register) if public else self.record(register)[0]
         if record is None:
             return None
         if local is not None:
@@ -79,8 +79,8 @@ def document(context: CommandContext, command: commands.Fetch) -> bytes:
 
 
 def _asked_for(context: CommandContext, command: commands.Fetch | commands.FetchForm) -> Stored | None:
-    anybody = isinstance(command, commands.UNSIGNED)
-    return context.stored(command.registrar_num_fiscal, command.num_fiscal, command.num_local, anybody)
+    public = isinstance(command, commands.UNSIGNED)
+    return context.stored(command.registrar_num_fiscal, command.num_fiscal, command.num_local, public)
 
 
 def _numbered(stored: Stored) -> bytes:

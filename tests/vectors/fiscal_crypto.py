@@ -139,8 +139,7 @@ class Signature:
 
     :param oid: of the curve, :param base: its base point where it is another one (x, y), :param e: the secret number
         of this signature where it is known, :param hash: bytes as they are hashed.
-    :param public: the compressed key, little-endian, empty where the source does not tell, :param d: empty where it
-        does not tell that one.
+    :param public: the compressed key, little-endian, :param d: the private number; empty where the source has none.
     :param message: what was hashed, where the source has no hash of its own.
     """
 
