@@ -1,26 +1,18 @@
-"""The link in a receipt's QR code, by which a customer looks it up (fiscal-server 11)."""
+"""The link in a receipt's QR code, by which a customer looks it up (docs/reference/tax-service.md#qr-link)."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from urllib.parse import urlencode
+from protocols.fiscal.offline import hryvnias
 
 CABINET = "https://cabinet.tax.gov.ua/cashregs/check"
 
 
-def qr_link(fiscal_number: str, issued: datetime, register: int, amount: int, previous_hash: str = "") -> str:
+def qr_link(fiscal_number: str, issued: str, register: str, kopecks: int, previous_hash: str = "") -> str:
     """The link to a receipt.
 
-    :param issued: Kyiv time. :param amount: kopecks.
-    :param previous_hash: of an offline receipt: the hash that it carries of the document before.
+    :param issued: Kyiv time as ``yyyyMMddHHmmss``, :param register: its fiscal number.
+    :param previous_hash: of an offline receipt: the hash that it contains of the previous document.
     """
-    members = {
-        "id": fiscal_number,
-        "date": f"{issued:%Y%m%d}",
-        "time": f"{issued:%H%M%S}",
-        "fn": str(register),
-        "sm": f"{amount // 100}.{amount % 100:02d}",
-    }
-    if previous_hash:
-        members["mac"] = previous_hash
-    return f"{CABINET}?{urlencode(members)}"
+    mac = f"&mac={previous_hash}" if previous_hash else ""
+    date, time = issued[:8], issued[8:]
+    return f"{CABINET}?id={fiscal_number}&date={date}&time={time}&fn={register}&sm={hryvnias(kopecks)}{mac}"

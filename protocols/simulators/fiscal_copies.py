@@ -157,5 +157,5 @@ def _link(stored: Stored, register: int) -> str:
     head, amount = stored.document.head, 0
     if isinstance(stored.document, Check) and stored.document.checktotal is not None:
         amount = stored.document.checktotal.sum or 0
-    issued = datetime.combine(head.orderdate, head.ordertime)
-    return qr_link(stored.number, issued, register, amount, head.prevdochash or "")
+    issued = f"{head.orderdate:%Y%m%d}{head.ordertime:%H%M%S}"
+    return qr_link(stored.number, issued, str(register), amount, head.prevdochash or "")
