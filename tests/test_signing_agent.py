@@ -57,7 +57,7 @@ class MessageTests(SynchronousTestCase):
             (Reply(500, {}, b'{"error":"the key was closed"}'), "the key was closed"),
             (Reply(502, {}, b"<html>"), "HTTP 502"),
         ):
-            error = self.assertRaises(AgentError, signing_agent.told, reply, Signed)
+            error = self.assertRaises(AgentError, signing_agent.read_answer, reply, Signed)
             self.assertIn(said, str(error))
 
 

@@ -100,7 +100,7 @@ class AgentKey:
     async def _ask(self, method: str, path: str, body: bytes, shape: type[signing_agent.T]) -> signing_agent.T:
         try:
             reply = await self._exchange(method, self._url + path, self._headers, body)
-            return signing_agent.told(reply, shape)
+            return signing_agent.read_answer(reply, shape)
         except NotReached as error:
             raise _failed(f"it cannot be reached: {error.reason}") from error
         except WireError as error:

@@ -78,7 +78,7 @@ def decode(body: bytes, shape: type[T]) -> T:
         raise AgentError(f"it cannot be read ({error})") from None
 
 
-def told(reply: Reply, shape: type[T]) -> T:
+def read_answer(reply: Reply, shape: type[T]) -> T:
     """The value in an answer.
 
     :raises AgentError: for an error, or anything else.

@@ -110,7 +110,7 @@ def agent(data: bytes) -> None:
     for shape in shapes:
         for status in (200, 401, 500):
             with suppress(signing_agent.AgentError):
-                told = signing_agent.told(Reply(status, {}, data), shape)
+                told = signing_agent.read_answer(Reply(status, {}, data), shape)
                 if signing_agent.decode(signing_agent.encode(told), shape) != told:
                     raise Broken(f"{told!r} does not come back")
 

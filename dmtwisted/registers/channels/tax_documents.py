@@ -26,7 +26,7 @@ from protocols.fiscal.check_head import CheckHead, DocSubType, DocType
 from protocols.fiscal.check_xml import CardRow, Check, CheckTotal, PayRow, TaxRow
 from protocols.fiscal.document_kinds import content_faults
 from protocols.fiscal.document_xml import Document as XmlDocument
-from protocols.fiscal.document_xml import encode
+from protocols.fiscal.document_xml import encode, with_head
 from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError, Fault
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepCash, ZRepHead, ZTaxRow
@@ -101,10 +101,7 @@ def written(document: Document, desk: Desk) -> bytes:
 def dated(document: XmlDocument, at: int) -> XmlDocument:
     """``document`` with another time, milliseconds since 1970; the rest is unchanged, its GUID too."""
     moment = kyiv(at)
-    when: dict[str, Any] = {"orderdate": moment.date(), "ordertime": moment.time().replace(microsecond=0)}
-    if isinstance(document, Check):
-        return replace(document, checkhead=replace(document.checkhead, **when))
-    return replace(document, zrephead=replace(document.zrephead, **when))
+    return with_head(document, orderdate=moment.date(), ordertime=moment.time().replace(microsecond=0))
 
 
 _ROW_CODE = re.compile(r"CHECK/CHECKBODY/ROW\[(?P<row>[0-9]+)\]/(?P<name>UKTZED|DKPP)")
