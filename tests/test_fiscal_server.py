@@ -28,6 +28,7 @@ from protocols.fiscal.command_answers import (
     DocumentForm,
     DocumentInfo,
     DocumentList,
+    LastTotals,
     OperatorList,
     ShiftList,
     TicketOfDocument,
@@ -65,6 +66,9 @@ HOUR = 3600
 
 EQUIVALENT_SEED = "179620581609376"
 """A seed that gives the control numbers of the official package; its real one was never published."""
+
+
+LAST_TOTALS = commands.LastShiftTotals(num_fiscal=REGISTER)
 
 
 class ServerCase(SynchronousTestCase):
@@ -772,19 +776,19 @@ class QuestionTests(ServerCase):
 
     def test_totals(self) -> None:
         """The draft of the report is what a report has to say; a closed shift has none."""
-        self.assertEqual(self.result(self.client.totals(REGISTER)), Nothing())
+        self.assertEqual(self.result(self.client.ask(LAST_TOTALS, LastTotals)), Nothing())
         self.take(self.shop.open())
         for _ in range(2):
             self.take(self.shop.sale())
         self.take(self.shop.cash(1000, 2))
-        last = self.result(self.client.totals(REGISTER))
+        last = self.result(self.client.ask(LAST_TOTALS, LastTotals))
         totals = last.value.totals
         assert totals is not None and totals.real is not None and totals.real.tax is not None
         self.assertEqual((totals.real.sum, totals.real.orders_count), (Decimal("100.00"), 2))
         self.assertEqual((totals.real.tax[0].sum, totals.service_input), (Decimal("16.66"), Decimal("10.00")))
         self.take(self.shop.z((5000, 833), (5000, 833), cash_in=1000))
         self.take(self.shop.close())
-        self.assertIsNone(self.result(self.client.totals(REGISTER)).value.totals)
+        self.assertIsNone(self.result(self.client.ask(LAST_TOTALS, LastTotals)).value.totals)
 
     def test_objects(self) -> None:
         """The outlets are listed with their registers."""

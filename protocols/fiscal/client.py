@@ -17,7 +17,6 @@ from protocols.fiscal.bodies import BodyTooLarge
 from protocols.fiscal.command_answers import (
     AnAnswer,
     DocumentInfo,
-    LastTotals,
     RegistrarState,
     StateOfServer,
     TaxObjects,
@@ -143,10 +142,6 @@ class FiscalServer:
         """The document with the local ``number``; `Nothing` when the server never registered it."""
         command = commands.DocumentInfoByLocalNum(uid=self._fresh_uid(), num_fiscal=register, num_local=number)
         return await self.ask(command, DocumentInfo)
-
-    async def totals(self, register: int) -> Asked[LastTotals]:
-        """The server's totals of the last shift of ``register``."""
-        return await self.ask(commands.LastShiftTotals(uid=self._fresh_uid(), num_fiscal=register), LastTotals)
 
     async def _command(self, command: Command) -> Reply | Refused | Lost:
         text, signed = commands.encode(command), has_to_be_signed(command)

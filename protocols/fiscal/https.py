@@ -294,7 +294,7 @@ class HttpsExchange:
             raise
         except Exception as error:
             raise LineLost(_words(Failure(error))) from error
-        return Reply(response.code, {name: value for name, value in _headers(response.headers)}, content)
+        return Reply(response.code, headers_in(response.headers), content)
 
 
 def _content(response: IResponse) -> Deferred[bytes]:
@@ -315,9 +315,7 @@ def _words(failure: Failure) -> str:
     return str(error) or type(error).__name__
 
 
-def _headers(headers: Headers) -> list[tuple[str, str]]:
-    return [
-        (name.decode("latin-1").lower(), values[-1].decode("latin-1"))
-        for name, values in headers.getAllRawHeaders()
-        if values
-    ]
+def headers_in(headers: Headers) -> dict[str, str]:
+    """The last value of each header, by its name in lower case."""
+    found = headers.getAllRawHeaders()
+    return {name.decode("latin-1").lower(): values[-1].decode("latin-1") for name, values in found if values}

@@ -13,6 +13,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
 from protocols.fiscal.bodies import compress
+from protocols.fiscal.https import headers_in
 from protocols.fiscal.verdicts import Reply
 from protocols.simulators.fiscal_calls import Call, Ending, Played
 from protocols.simulators.fiscal_server import FiscalServer
@@ -35,10 +36,7 @@ class FiscalResource(Resource):
         if self._stamps is not None and request.path == PATH:
             return self._stamps.render(request)
         path, _, query = request.uri.decode("latin-1").partition("?")
-        headers = {
-            name.decode("latin-1").lower(): values[-1].decode("latin-1")
-            for name, values in request.requestHeaders.getAllRawHeaders()
-        }
+        headers = headers_in(request.requestHeaders)
         call = Call(request.method.decode("latin-1"), path, query, headers, request.content.read())
         played = self._server.receive(call)
         if "gzip" in headers.get("accept-encoding", "") and played.reply is not None:

@@ -19,6 +19,13 @@ class WrongPassword(CryptoError):
     """The key file looks whole; this password does not open it."""
 
 
+def not_opened(right_password: bool) -> CryptoError:
+    """Why a key file does not open."""
+    if right_password:
+        return Malformed("the password is right and the key file is damaged")
+    return WrongPassword("the password does not open the key file")
+
+
 class NoKey(CryptoError):
     """The key file opens, but has no key for the certificate, or there is no certificate."""
 

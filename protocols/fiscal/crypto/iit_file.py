@@ -15,7 +15,7 @@ import hmac
 
 from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.der import Element
-from protocols.fiscal.crypto.errors import Malformed, WrongPassword
+from protocols.fiscal.crypto.errors import Malformed, not_opened
 from protocols.fiscal.crypto.gost28147 import BLOCK, Gost28147
 from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import iit_key, spellings
@@ -43,9 +43,7 @@ def open_iit(parameters: Element, data: bytes, password: str, rounds: int = ROUN
         if hmac.compare_digest(cipher.mac(plain), mac):
             return plain
         looked_right = looked_right or shows_a_key(plain)
-    if looked_right:
-        raise Malformed("the password is right and the key file is damaged")
-    raise WrongPassword("the password does not open the key file")
+    raise not_opened(looked_right)
 
 
 def write_iit(pkcs8: bytes, password: str, rounds: int = ROUNDS) -> bytes:

@@ -11,7 +11,7 @@ from enum import Enum
 from protocols.fiscal.crypto import der, oids, pbes2
 from protocols.fiscal.crypto.certificates import Certificate, unwrap_pem
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
-from protocols.fiscal.crypto.errors import Malformed, Unsupported, WrongPassword
+from protocols.fiscal.crypto.errors import Malformed, Unsupported, not_opened
 from protocols.fiscal.crypto.iit_file import open_iit
 from protocols.fiscal.crypto.jks_file import JCEKS_MAGIC, MAGIC, open_jks
 from protocols.fiscal.crypto.key_formats import read_private_keys, shows_a_key
@@ -67,8 +67,8 @@ def open_key_file(data: bytes, password: str) -> KeyFile:
         if pbes2.is_whole(plain):
             return KeyFile(Kind.PKCS8, _keys([plain]), ())
         if shows_a_key(plain):
-            raise Malformed("the password is right and the key file is damaged")
-    raise WrongPassword("the password does not open the key file")
+            raise not_opened(True)
+    raise not_opened(False)
 
 
 def _pkcs12(data: bytes, password: str) -> KeyFile:

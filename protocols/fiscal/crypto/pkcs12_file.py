@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from protocols.fiscal.crypto import der, oids, pbes2
 from protocols.fiscal.crypto.certificates import Certificate, read_certificate
 from protocols.fiscal.crypto.der import Element, Fields
-from protocols.fiscal.crypto.errors import Malformed, Unsupported, WrongPassword
+from protocols.fiscal.crypto.errors import Unsupported, not_opened
 from protocols.fiscal.crypto.key_formats import shows_a_key
 from protocols.fiscal.crypto.passwords import Hmac, check_rounds, pkcs12_mac_key
 
@@ -56,9 +56,7 @@ def open_pkcs12(fields: Fields, password: str) -> Contents:
         for bag in der.parse(contents).children() if contents else []:
             _read_bag(bag, password, found)
     if found.closed:
-        if found.opened or _mac_fits(mac, safe, password):
-            raise Malformed("the password is right and the key file is damaged")
-        raise WrongPassword("the password does not open the key file")
+        raise not_opened(found.opened or bool(_mac_fits(mac, safe, password)))
     return found
 
 
