@@ -1,4 +1,4 @@
-"""A desk with a register, a terminal and a printer in memory: sagas on it, kills at any write, and all the books."""
+"""A register, a terminal and a printer in memory: sagas on them, kills at any write, and all records."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from tests.shop import Shop
 Answer = dict[str, Any]
 
 WRITES = ("reserve", "note", "conclude", "accept_document")
-"""What makes something of a saga durable."""
+"""The method that makes a saga durable."""
 
 PATIENCE = 2000.0
-"""Seconds of the clock in which everything has to come to an end."""
+"""The longest time until everything has ended, in seconds of the simulated clock."""
 
 
 class Blows:
-    """The store of a shop, at one of whose next writes the service can be killed or the disk can fail."""
+    """The store of a shop; at one of its next writes the service can be killed or the disk can fail."""
 
     def __init__(self, case: SynchronousTestCase, shop: Shop) -> None:
         self._left, self._how = 0, ""
         self.written: list[str] = []
-        """Every write so far, as verb and kind."""
+        """Every write so far: method and kind."""
         self.struck = False
         for verb in WRITES:
             case.patch(shop.store, verb, self._watched(verb, getattr(shop.store, verb)))
 
     def at(self, n: int, how: str) -> None:
-        """Strike at the ``n``-th write from now: ``killed`` or ``failed``, ``before`` it or ``after`` it."""
+        """Strike at the ``n``-th write from now: ``killed`` or ``failed``, ``before`` or ``after`` it."""
         self._left, self._how, self.struck = n, how, False
 
     @property
     def killed(self) -> bool:
-        """Whether the blow is a kill: then no answer comes any more."""
+        """Whether the strike is a kill: then no answer is sent."""
         return self._how.startswith("killed")
 
     def never(self) -> None:
-        """Strike no more."""
+        """Cancel the strike."""
         self._left = 0
 
     def _watched(self, name: str, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -59,7 +59,7 @@ class Blows:
                 await verb(*arguments)
             if self._how.startswith("failed"):
                 raise StoreFailed("database or disk is full")
-            # Whoever waits is gone before an answer comes.
+            # The client's connection breaks before an answer is sent.
             return await Deferred[Any]()
 
         return ask
@@ -68,13 +68,13 @@ class Blows:
 class BatchCase(SynchronousTestCase):
     """Tests with an open register `test` whose batch mode has the terminal `pos` and the printer `prn`.
 
-    It cannot go offline, so that a tax service that is away stands in the way.
+    The register cannot go offline, so a tax service that is down stops the sale.
     """
 
     batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "printer": "prn"}
 
     def setUp(self) -> None:
-        """The shop has opened, and an operation of the terminal takes no time."""
+        """A shop with an open shift whose terminal takes no time."""
         self.shop = Shop(self, whole=True)
         self.ready()
         self.shop.settings("pos", operation_s=0.0)
@@ -84,14 +84,14 @@ class BatchCase(SynchronousTestCase):
     # Time
 
     def wait(self, due: Deferred[Any]) -> Any:
-        """What comes of ``due``, however long it takes."""
+        """The result of ``due``, however long it takes."""
         came: list[Any] = []
         due.addBoth(came.append)
         self.until(lambda: bool(came))
         return came[0]
 
     def until(self, reached: Callable[[], bool]) -> None:
-        """Let time pass from one event to the next until ``reached``."""
+        """Let time pass from event to event until ``reached``."""
         clock = self.shop.clock
         last = clock.seconds() + PATIENCE
         while not reached():
@@ -102,32 +102,32 @@ class BatchCase(SynchronousTestCase):
             clock.advance(max(0.0, soonest - clock.seconds()))
 
     def ready(self) -> None:
-        """The service has asked after all that it left open."""
+        """The service has settled all unfinished operations."""
         self.until(lambda: self.shop.core.ready)
 
     def kill(self) -> None:
-        """The service dies, starts again and asks after all that it left open."""
+        """The service dies, starts again and settles all unfinished operations."""
         self.crash()
         self.resumed()
 
     def crash(self) -> None:
         """The service dies and begins to start again."""
         shop = self.shop
-        # Closed first: what that leaves to be done later dies with the rest.
+        # Closed first: calls that are scheduled while it closes die with it.
         shop.core.devices.close()
         for call in list(shop.clock.getDelayedCalls()):
             call.cancel()
         shop.core = shop._open()
 
     def resumed(self) -> None:
-        """What the start of the service goes on with has come to its end or to a stop."""
+        """The work that the service resumes at its start has ended or waits."""
         self.ready()
         self.until(lambda: not any(device.turns.busy for device in self.shop.core.devices))
 
-    # Asking
+    # Requests
 
     def due(self, body: Answer, batch: bool = True) -> Deferred[bytes]:
-        """The answer that is due for ``body``."""
+        """Send ``body``; the answer to come."""
         raw = json.dumps(body).encode()
         return Deferred.fromCoroutine(self.shop.core.dispatcher.execute(raw, "en", batch=batch))
 
@@ -137,7 +137,7 @@ class BatchCase(SynchronousTestCase):
         return answer
 
     def ask_until_killed(self, body: Answer, blows: Blows) -> Answer | None:
-        """The answer to ``body``; `None` when the service was killed on the way, and has started again."""
+        """The answer to ``body``; `None` when the service was killed first, and has started again."""
         came: list[bytes] = []
         self.due(body).addCallback(came.append)
         self.until(lambda: bool(came) or blows.struck)
@@ -153,14 +153,14 @@ class BatchCase(SynchronousTestCase):
         return self.ask(sale(tag, amount, **members))
 
     def rules(self, device: str, *rules: tuple[str, str] | tuple[str, str, str]) -> None:
-        """What ``device`` does next: operation, what becomes of it, and the code."""
+        """Set what ``device`` does next: operation, outcome, code."""
         self.shop.scenario(
             *({"on": rule[0], "then": rule[1], "code": rule[2] if len(rule) > 2 else ""} for rule in rules),
             device=device,
         )
 
     def unknown(self, on: str = "payment", probes: int = 1) -> None:
-        """The next operation of the terminal happens, and nobody knows it: after so many questions it is silent."""
+        """The terminal makes the next operation, but reports no outcome: from some query on it does not answer."""
         self.shop.scenario(
             {"on": on, "then": "lost_after"},
             {"on": "probe", "then": "accept", "times": probes},
@@ -168,18 +168,18 @@ class BatchCase(SynchronousTestCase):
             device="pos",
         )
 
-    # The books
+    # Records
 
     def terminal(self, *kinds: str) -> list[tuple[str, int]]:
-        """What the terminal did: kind and kopecks, of ``kinds`` when there are any."""
+        """What the terminal did: kind and kopecks; only ``kinds``, if given."""
         return [(entry.kind, entry.sum) for entry in self.shop.ledger("pos") if not kinds or entry.kind in kinds]
 
     def sales(self, kind: str = "sale") -> list[int]:
-        """The kopecks of each receipt that the tax service took."""
+        """The kopecks of each receipt that the tax service accepted."""
         return [entry.sum for entry in self.shop.ledger("test", kind)]
 
     def held(self) -> list[int]:
-        """The kopecks of each payment that the terminal holds: those that it did not take back, each once at most."""
+        """The kopecks of each payment that the terminal holds: not cancelled, and no sum more than once."""
         entries = self.shop.ledger("pos")
         back = Counter(entry.ref for entry in entries if entry.kind == "cancel")
         self.assertFalse([ref for ref, times in back.items() if times > 1], "taken back twice")
@@ -192,28 +192,28 @@ class BatchCase(SynchronousTestCase):
         return list(reversed(self.successResultOf(due).operations))
 
     def states(self) -> list[str]:
-        """How each saga stands."""
+        """The state of each saga."""
         return [str(row.state) for row in self.rows()]
 
     def unfinished(self, kind: str = KIND) -> list[OperationRow]:
-        """What stands in the list for a person."""
+        """The operations that need a person."""
         return self.rows(kind, State.INTENDED, State.UNKNOWN)
 
     def assertAnswer(self, answer: Answer, res: int, action: int = 0) -> None:
-        """``answer`` has this code, and tells the till this of a repeat."""
+        """``answer`` has this code, and says this to the till about a repeat."""
         self.assertEqual((answer["res"], answer["res_action"]), (res, action), answer)
 
     def assertEnd(self, held: list[int], sales: list[int], states: list[str]) -> None:
-        """The terminal holds these payments, the register these receipts, and the sagas stand so."""
+        """The terminal has these payments, the register these receipts, the journal these states of sagas."""
         self.assertEqual((self.held(), self.sales(), self.states()), (held, sales, states))
 
     def settle_pay(self, row: OperationRow, approved: bool) -> None:
-        """A person says how an operation of the terminal ended."""
+        """A person enters the outcome of a terminal's operation."""
         service = self.shop.built("pos")
         self.wait(Deferred.fromCoroutine(service.settle(row, approved)))
 
     def settle(self, n: int) -> Refused | None:
-        """A person closes a saga: how that was refused, if it was."""
+        """A person closes a saga; the refusal, if it was refused."""
         due = Deferred.fromCoroutine(self.shop.core.dispatcher.batch.settle(n))
         found: list[Refused] = []
 
@@ -226,7 +226,7 @@ class BatchCase(SynchronousTestCase):
 
 
 def sale(tag: str = "t", amount: float = 100, task: int = 1, device: str = "test", **members: Any) -> Answer:
-    """A request for a sale by card, or a return; ``pays`` of ``members`` is the receipt's, the rest the root's."""
+    """A request for a sale or return by card; ``pays`` of ``members`` are the receipt's, the rest is the root's."""
     receipt = {
         "sum": amount,
         "rows": [{"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}],

@@ -1,7 +1,7 @@
-"""What a service promises at its door, one test for each promise, whatever database it stores in.
+"""What a service promises to its clients, one test for each promise, with any database.
 
-`tests.store_contract` holds the stores themselves to their promises; here the whole service stands on each of them:
-real HTTP, the real rooms, the real reactor. A module adds how a backend's store is opened.
+`tests.store_contract` tests the stores themselves. Here the whole service runs on each of them: real HTTP, all parts
+of the service, the real reactor. A module adds how the store of its database is opened.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ Answer = dict[str, Any]
 
 
 class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc]
-    """A service in training mode on a backend's store, asked through its door."""
+    """A service in training mode with a store, used over HTTP."""
 
     timeout = 30
 
     def make_store(self) -> IStore:
-        """The store on this test's database, not open yet; the next one finds what this one kept."""
+        """The store on this test's database, not open yet; the next one finds what this one stored."""
         raise NotImplementedError("a backend says how it is opened")
 
     async def setUp(self) -> None:
-        """A fresh service with everything that it has in training mode; its terminal takes no time."""
+        """A new service in training mode, with all devices; its terminal takes no time."""
         self.state = Path(self.mktemp())
         self.state.mkdir()
         self._core: Core | None = None
@@ -52,7 +52,7 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         await self.change("pos", operation_s=0.0)
 
     async def start(self) -> None:
-        """Start the service on what the last one left, and wait until it is ready."""
+        """Start the service with the stored data, and wait until it is ready."""
         self.store = self.make_store()
         self._core = Core(Config(service=ServiceConfig(training=True)), self.store, reactor, self.state)
         await self._core.open()
@@ -60,13 +60,13 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         await self.until(lambda: self._core is not None and self._core.ready)
 
     async def stop(self) -> None:
-        """End the service in order, unless it has ended."""
+        """Stop the service cleanly, unless it is stopped."""
         core, self._core = self._core, None
         if core is not None:
             await core.close()
 
     async def restart(self) -> None:
-        """End the service and start it again."""
+        """Stop the service and start it again."""
         await self.stop()
         await self.start()
 
@@ -75,10 +75,10 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         while not condition():
             await deferLater(reactor, 0.002)
 
-    # Asking
+    # Requests
 
     async def request(self, method: str, path: str, body: object = None) -> HttpAnswer:
-        """The answer to a request on a connection of its own."""
+        """The answer to a request on its own connection."""
         connection = Connection(self.door, reactor)
         try:
             if body is None:
@@ -95,7 +95,7 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         return answer
 
     async def read(self, path: str) -> Any:
-        """The decoded answer to a GET, which succeeds."""
+        """The decoded answer to a GET, which must succeed."""
         answer = await self.request("GET", path)
         self.assertEqual(answer.status, 200, answer)
         return json.loads(answer.body)
@@ -108,7 +108,7 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         return decoded
 
     async def ask(self, task: int, tag: str = "", device: str = "test", **members: object) -> Answer:
-        """The answer to a task of a register."""
+        """The answer to a register's task."""
         return await self.execute({**fiscal(task, tag, **members), "device": device})
 
     async def sell(self, tag: str = "", device: str = "test", path: str = EXECUTE, **receipt: object) -> Answer:
@@ -120,8 +120,8 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         body = {"device": "pos", "type": 3, "pay": {"task": 1, "sum": 100, **pay}}
         return await self.execute({**body, "transaction_id": label, "transaction_search": search})
 
-    def asked(self, coroutine: Any) -> Deferred[Any]:
-        """What is asked now, and awaited later."""
+    def begin(self, coroutine: Any) -> Deferred[Any]:
+        """Start a request; its answer is awaited later."""
         return Deferred.fromCoroutine(coroutine)
 
     async def open_shift(self, device: str = "test") -> None:
@@ -140,18 +140,18 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         self.assertEqual(answer.status, 200, answer)
 
     async def add(self, device: str) -> None:
-        """One more training register, with its shift open."""
+        """Add a training register and open its shift."""
         body = {"device": device, "kind": "register", "driver": "training", "settings": {}}
         self.assertEqual((await self.request("POST", DEVICES, body)).status, 201)
         await self.open_shift(device)
 
     async def rules(self, device: str, *rules: dict[str, object]) -> None:
-        """What the far end of a device does next."""
+        """Set what the simulated device does next."""
         answer = await self.request("PUT", f"{await self.path_of(device)}/scenario", {"rules": list(rules)})
         self.assertEqual(answer.status, 200, answer)
 
     async def ledger(self, device: str = "test", kind: str = "sale") -> list[tuple[str, int]]:
-        """What the far end of a device took of one kind: numbers and kopecks."""
+        """What the simulated device accepted of one kind: numbers and kopecks."""
         entries = (await self.read(f"{await self.path_of(device)}/ledger"))["entries"]
         return [
             (entry["number"], entry["sum"])
@@ -161,7 +161,7 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
 
     @contextmanager
     def no_outcomes(self) -> Iterator[None]:
-        """Meanwhile the store keeps no outcome, as when its disk is full."""
+        """Within this block the store saves no outcome, as when its disk is full."""
 
         async def refuse(outcome: Any) -> None:
             raise StoreFailed("database or disk is full")
@@ -172,12 +172,12 @@ class BehaviourCase(TestCase if TYPE_CHECKING else object):  # type: ignore[misc
         self.store.conclude = kept  # type: ignore[method-assign]
 
     def stored(self, first: Answer) -> Answer:
-        """How ``first`` is answered to a repeat."""
+        """The answer to a repeat of ``first``."""
         return {**first, "task_status": 2}
 
 
 class Behaviour(BehaviourCase):
-    """The promises that lean on the store."""
+    """The promises that depend on the store."""
 
     # Registers
 
@@ -193,7 +193,7 @@ class Behaviour(BehaviourCase):
 
     @promises("3.3.3.1", "3.3.1.5", "2.2.tag.4")
     async def test_tags_apart(self) -> None:
-        """A tag that differs in anything, or is another register's, is another tag."""
+        """A tag that differs in any character, or belongs to another register, is another tag."""
         await self.open_shift()
         await self.add("каса 2")
         tags = ["test", "Test", "test ", "tést", "te\u0301st"]
@@ -206,7 +206,7 @@ class Behaviour(BehaviourCase):
 
     @promises("3.2.1.3", "3.3.only-success")
     async def test_refused_then_repeated(self) -> None:
-        """What was refused leaves no trace under its tag: the repeat is a new sale under the same number."""
+        """A refused sale stores nothing under its tag: the repeat is a new sale with the same number."""
         await self.open_shift()
         await self.rules("test", {"on": "sale", "then": "refuse", "code": "7"})
         refused = await self.sell("a")
@@ -218,7 +218,7 @@ class Behaviour(BehaviourCase):
 
     @promises("3.2.2.1", "3.2.2.3", "3.2.2.4")
     async def test_collision_settled_after_restart(self) -> None:
-        """A sale whose answer was lost is settled at the next start: taken it is there once, not taken it is free."""
+        """A sale with a lost answer is settled at the next start: accepted, it exists once; else it may be sent."""
         for turn, (then, taken) in enumerate((("lost_after", 1), ("lost_before", 0))):
             await self.restart()
             if not turn:
@@ -238,7 +238,7 @@ class Behaviour(BehaviourCase):
             self.assertEqual(len(await self.ledger()), before + 1)
 
     async def test_outcome_not_kept(self) -> None:
-        """A receipt whose outcome could not be kept is answered 1082; the repeat has it, also after a restart."""
+        """A receipt whose outcome could not be stored is answered 1082; the repeat has it, also after a restart."""
         await self.open_shift()
         for restarted in (False, True):
             before = len(await self.ledger())
@@ -252,11 +252,11 @@ class Behaviour(BehaviourCase):
 
     @promises("1.9d.1.1", "1.9d.2")
     async def test_two_registers(self) -> None:
-        """While the tax service is slow with one register another one sells; the same one is busy."""
+        """While the tax service is slow for one register, another one sells; the first one is busy."""
         await self.open_shift()
         await self.add("bar")
         await self.rules("test", {"on": "sale", "then": "accept", "delay_ms": 700})
-        slow = self.asked(self.sell("slow"))
+        slow = self.begin(self.sell("slow"))
         numbers = [(await self.sell(f"quick {n}", "bar"))["info"]["docno"] for n in range(3)]
         self.assertEqual(numbers, ["2", "3", "4"])
         self.assertEqual((await self.sell("busy"))["res"], 1105)
@@ -265,16 +265,16 @@ class Behaviour(BehaviourCase):
 
     @promises("1.10.1.1", "2.2.tag.3")
     async def test_same_tag_at_once(self) -> None:
-        """The same sale sent many times at the same moment happens once, and nobody hears of another receipt."""
+        """A sale sent many times at once happens once, and every successful answer has the same receipt."""
         await self.open_shift()
-        answers = [await due for due in [self.asked(self.sell("a")) for _ in range(8)]]
+        answers = [await due for due in [self.begin(self.sell("a")) for _ in range(8)]]
         self.assertEqual({answer["res"] for answer in answers} - {1105}, {0})
         [(number, _)] = await self.ledger()
         self.assertEqual({answer["info"]["doccode"] for answer in answers if not answer["res"]}, {number})
         self.assertEqual((await self.sell("a"))["info"]["doccode"], number)
 
     async def test_restart(self) -> None:
-        """After a restart shift, numbers, totals, devices, settings and answers go on where they were."""
+        """After a restart, shift, numbers, totals, devices, settings and stored answers are as before."""
         await self.open_shift()
         sold = await self.sell("a")
         await self.change("test", rounding_step=10)
@@ -291,7 +291,7 @@ class Behaviour(BehaviourCase):
 
     @promises("3.3.1.2")
     async def test_reports(self) -> None:
-        """X tells what was sold, Z closes, is found by its tag, and the summary of the period has it."""
+        """X reports the sales; Z closes, is found by its tag, and counts in the summary report of its period."""
         await self.open_shift()
         for tag in "ab":
             await self.sell(tag)
@@ -307,7 +307,7 @@ class Behaviour(BehaviourCase):
         self.assertEqual((await self.ask(10))["info"]["receipt"]["count_p"], 0)
 
     async def test_offline(self) -> None:
-        """What was sold offline outlives a restart and is handed in once, under the numbers that it was given."""
+        """Offline sales survive a restart and are sent to the tax service once, with the numbers they got offline."""
         await self.open_shift()
         path = await self.path_of("test")
         self.assertEqual((await self.request("POST", f"{path}/go-offline")).status, 200)
@@ -320,7 +320,7 @@ class Behaviour(BehaviourCase):
 
     @promises("2.1.device.3")
     async def test_devices(self) -> None:
-        """Devices are kept under any name, one each; a removed one leaves its name, and not its history."""
+        """Devices may have any unique name; the name of a removed device is free, without its history."""
         await self.open_shift()
         await self.add("бар 🧾")
         await self.sell("a", "бар 🧾")
@@ -337,7 +337,7 @@ class Behaviour(BehaviourCase):
 
     @promises("3.4.search0", "3.4.search1.yes.1", "3.4.search1.no", "3.4.search2.yes.1", "3.4.search2.no", "1.10.1.2")
     async def test_payments(self) -> None:
-        """0 pays anew, 1 only looks up, 2 pays once: also after a restart, and by the latest of several."""
+        """0 pays again, 1 only looks up, 2 pays once: also after a restart; the latest of several is found."""
         label = str(uuid4())
         self.assertEqual((await self.pay(label, 1))["res"], 5013)
         first = await self.pay(label, 2)
@@ -351,7 +351,7 @@ class Behaviour(BehaviourCase):
         self.assertEqual([kopecks for _, kopecks in await self.ledger("pos", "payment")], [10000, 5000])
 
     async def test_payment_in_doubt(self) -> None:
-        """A payment whose end could not be kept is settled at the next start; the repeat has it, paid once."""
+        """A payment whose outcome could not be stored is settled at the next start; the repeat has it, paid once."""
         label = str(uuid4())
         with self.no_outcomes():
             lost = await self.pay(label, 2)
@@ -364,7 +364,7 @@ class Behaviour(BehaviourCase):
     # Card, receipt and paper
 
     async def test_batch(self) -> None:
-        """A sale by card is paid, fiscalised and printed once, however often it is sent and the service started."""
+        """A sale by card is paid, fiscalised and printed once, however often it is repeated, and after restarts."""
         await self.open_shift()
         card = [{"type": 2, "sum": 125.5}]
         first = await self.sell("a", path=BATCH, pays=card)
@@ -381,7 +381,7 @@ class Behaviour(BehaviourCase):
         self.assertEqual({row["state"] for row in operations}, {"done"})
 
     async def test_printed_once(self) -> None:
-        """A receipt's paper comes out once, whatever becomes of the service between two requests for it."""
+        """A receipt is printed once, also when the service is restarted between two requests to print it."""
         await self.open_shift()
         for _ in range(3):
             answer = await self.sell("a", path=PRINTING)
@@ -393,7 +393,7 @@ class Behaviour(BehaviourCase):
     # Lists and settings
 
     async def test_lists(self) -> None:
-        """Operations and receipts are listed newest first, page by page, narrowed by what is named."""
+        """Operations and receipts are listed newest first, in pages, filtered by the given parameters."""
         await self.open_shift()
         sold = [(await self.sell(f"tag {n}"))["info"]["doccode"] for n in range(5)]
         pages = [await self.read(f"{OPERATIONS}?kind=fiscal&page_size=4&page={page}") for page in (1, 2, 3)]
@@ -408,10 +408,10 @@ class Behaviour(BehaviourCase):
         self.assertEqual([line["fisnum"] for line in listed["info"]["docs"]], sold[::-1])
 
     async def test_settings(self) -> None:
-        """Settings of the service are changed one by one, all at the same time, and outlive a restart."""
+        """Settings of the service that are changed at the same time are all stored, and survive a restart."""
         before = await self.read(SETTINGS)
         changes = {"logdays": 14, "supmail": "каса@shop.example", "packdays": 61, "pf_charcount": 40}
-        for due in [self.asked(self.request("POST", SETTINGS, {name: changes[name]})) for name in changes]:
+        for due in [self.begin(self.request("POST", SETTINGS, {name: changes[name]})) for name in changes]:
             self.assertEqual(json.loads((await due).body)["res"], 0)
         for _ in range(2):
             self.assertEqual(await self.read(SETTINGS), {**before, **changes})

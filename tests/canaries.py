@@ -1,8 +1,8 @@
-"""Whole card numbers that simulated terminals send in tests: none may get into a store, an answer or a log.
+"""Full card numbers that simulated terminals send in tests: none may reach a store, an answer or a log.
 
-`leaks` reads the files that the tests leave behind. `Watch` looks on while they run, at everything that leaves no
-file: each question to a store (in memory too), each answer to a caller, and each line of the service's log, at debug.
-Beside the digits as text it knows the shapes in which frames are traced: their bytes in hex, and two digits a byte.
+`leaks` reads the files that the tests leave behind. `Watch` checks what leaves no file while they run: each call of a
+store (in memory too), each answer to a client, and each line of the service's log, at debug level. It finds the
+digits as text and in the forms in which frames are logged: bytes in hex, and groups of digits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from dmtwisted.terminals.service import TerminalService
 from web.site import Door
 
 CANARIES = (b"4111111111111111", b"5168750000007414", b"4731000011119838", b"4970101234567890", b"5413330000009999")
-"""The card numbers. Behind them in tracks there may be more."""
+"""The card numbers. In a track more data may follow them."""
 
 ON_PURPOSE = "tests.on_purpose"
-"""The namespace of log lines by which a test shows that a leak is found."""
+"""The namespace of log lines that leak on purpose: they test that a leak is found."""
 
 TRIAL_LOG = "test.log"
-"""Trial's own log does not pass through ours, which masks."""
+"""Trial writes its own log without our masking."""
 
 
 def shapes(canary: bytes) -> tuple[bytes, ...]:
-    """``canary`` in every shape in which somebody could read it."""
+    """Every form of ``canary`` that a person could read."""
     digits = canary.decode()
     grouped = " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
     packed = " ".join(digits[start : start + 2] for start in range(0, len(digits), 2))
@@ -42,7 +42,7 @@ def shapes(canary: bytes) -> tuple[bytes, ...]:
 
 
 def any_of(canaries: Iterable[bytes]) -> re.Pattern[bytes]:
-    """What finds any of ``canaries`` in any shape."""
+    """A pattern that finds any of ``canaries`` in any form."""
     return re.compile(b"|".join(re.escape(shape) for canary in canaries for shape in shapes(canary)))
 
 
@@ -50,13 +50,13 @@ _USUAL = any_of(CANARIES)
 
 
 def seen(data: bytes, wanted: re.Pattern[bytes] = _USUAL) -> str:
-    """The first card number in ``data``; empty when there is none."""
+    """The first card number in ``data``, or an empty string."""
     found = wanted.search(data)
     return found[0].decode() if found is not None else ""
 
 
 def leaks(folder: Path) -> list[str]:
-    """Files below ``folder``, databases and logs and ledgers, in which a whole card number stands."""
+    """Files below ``folder`` (databases, logs, ledgers) that contain a full card number."""
     found = []
     for path in folder.rglob("*"):
         if path.is_file() and path.name != TRIAL_LOG and path.suffix != ".pyc":
@@ -66,9 +66,9 @@ def leaks(folder: Path) -> list[str]:
 
 
 class Watch:
-    """Looks on while tests run; ``found`` has a line for each place where a card number was seen.
+    """Searches for card numbers while tests run; ``found`` has a line for each place where one was seen.
 
-    :param test: tells which test runs.
+    :param test: returns the name of the test that runs.
     :param canaries: the card numbers to look for.
     """
 
@@ -76,7 +76,7 @@ class Watch:
         self._test, self._wanted = test, any_of(canaries)
         self.found: list[str] = []
         self._restore: list[Callable[[], object]] = []
-        """What undoes the looking; whoever holds a function that is looked at calls it all the same."""
+        """Functions that undo the patches. After them, code that still has a patched function can call it safely."""
 
     def look(self, where: str, data: bytes | str) -> None:
         """Search ``data``, on its way to ``where``."""
@@ -88,7 +88,7 @@ class Watch:
             self.found.append(line)
 
     def begin(self) -> None:
-        """Look from now on."""
+        """Begin to search."""
         for module in (memory, sqlite):
             self._wrap(module, "frame", lambda framed, _: self.look("store", framed))
         self._wrap(server_store.ServerStore, "_ask", lambda _, asked: self.look("store", repr(asked)))
@@ -101,29 +101,29 @@ class Watch:
         self._restore.append(lambda: globalLogPublisher.removeObserver(watching))
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop searching."""
         while self._restore:
             self._restore.pop()()
 
-    # What the log writes to.
+    # The methods of a log file
 
     def write(self, text: str) -> int:
-        """A line of the log."""
+        """Search a line of the log."""
         if ON_PURPOSE not in text:
             self.look("log", text)
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """There is no buffer."""
 
-    # Places to look at.
+    # What is searched
 
     def _written(self, channel: Any, data: Any) -> None:
         if isinstance(channel.site, Door):
             self.look("HTTP answer", data if isinstance(data, bytes) else b"".join(data))
 
     def _wrap(self, home: Any, name: str, looked: Callable[[Any, tuple[Any, ...]], object]) -> None:
-        """Have ``looked`` see what a function gives and what it was given."""
+        """Call ``looked`` with each result and the arguments of a function."""
         wrapped = getattr(home, name)
 
         def watched(*arguments: Any, **named: Any) -> Any:

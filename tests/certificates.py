@@ -1,4 +1,4 @@
-"""Certificates for the tests: made with the library itself, good ones and bad ones of every kind."""
+"""Certificates for the tests, good ones and bad ones of every kind, made with the library itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_certificate(
     names: tuple[str, ...] = ("localhost",),
     is_authority: bool = False,
 ) -> x509.Certificate:
-    """A certificate of ``key``, valid from and to so many days from ``now``, made by ``issuer`` or by itself."""
+    """A certificate of ``key``, valid from and until so many days from ``now``; self-signed without ``issuer``."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     moment = datetime.fromtimestamp(now, UTC)
     builder = (
@@ -49,18 +49,18 @@ def make_certificate(
 
 
 def pem(*certificates: x509.Certificate) -> bytes:
-    """Certificates as a PEM file."""
+    """The certificates as PEM."""
     return b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
 
 
 def key_pem(key: Any) -> bytes:
-    """A private key as a PEM file."""
+    """A private key as PEM."""
     content: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return content
 
 
 def write_pair(folder: Path, certificate: x509.Certificate, key: Any) -> tuple[Path, Path]:
-    """The files `desk.pem` and `desk.key` in ``folder``."""
+    """Write `desk.pem` and `desk.key` into ``folder``."""
     file, key_file = folder / "desk.pem", folder / "desk.key"
     key_file.write_bytes(key_pem(key))
     key_file.chmod(0o600)

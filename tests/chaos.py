@@ -1,13 +1,13 @@
 """Payments with faults over every terminal's wire: ``python -m tests.chaos --payments 2000 --seed 1``.
 
 Each payment goes through the real dispatcher, service, driver and wire to a simulated terminal, in memory and on a
-clock that is turned by hand. A seed draws what goes wrong: on the line, at the terminal, in the store; the service is
-killed, the terminal switched off, the till impatient. The till asks again under the same ``transaction_id`` until it
-is told.
+simulated clock. A seed decides which faults occur: on the line, at the terminal, in the store; the service is killed,
+the terminal is switched off, the till does not wait. The till repeats the request with the same ``transaction_id``
+until it gets a final answer.
 
-In the end three have to agree on each payment: the terminal's own ledger, our store, and every answer that the till
-heard. A payment that nobody could find out about has to be marked unknown, with a reason; then a person reads the
-slip (the ledger) and says so. The exit status is 1 when anything disagrees.
+At the end the terminal's ledger, our store and every answer that the till got must agree on each payment. If the
+outcome of a payment cannot be found out, the payment must be marked unknown, with a reason; then a person reads the
+slip (the ledger) and enters the outcome. The exit status is 1 when anything disagrees.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ from tests.terminal_desk import DeskCase
 
 T = TypeVar("T")
 
-# -- one desk for each wire ------------------------------------------------------------------------------------------
+# -- one terminal for each protocol ----------------------------------------------------------------------------------
 
-Far = Callable[[Terminal, Clock], Any]
-Near = Callable[[Any, MemoryEndpoint, ServiceClock, Clock, Unreached], Any]
+MakeDevice = Callable[[Terminal, Clock], Any]
+MakeDriver = Callable[[Any, MemoryEndpoint, ServiceClock, Clock, Unreached], Any]
 
 
 @dataclass(frozen=True)
 class Wire:
-    """How to stand a terminal of one protocol on a desk.
+    """How to simulate a terminal of one protocol.
 
-    ``far`` makes what answers calls, ``near`` the driver under test. ``can_be_asked`` says whether the protocol has a
-    question for a lost operation.
+    ``device`` makes the terminal's end of the line, ``make_driver`` the driver under test. ``can_be_asked`` says
+    whether the protocol has a query for a lost operation.
     """
 
     driver: Driver
     settings: dict[str, Any]
-    far: Far
-    near: Near
+    device: MakeDevice
+    make_driver: MakeDriver
     unreached: Res = Res.TERMINAL_UNREACHABLE
     can_be_asked: bool = True
 
@@ -93,28 +93,28 @@ class Wire:
         """The name of the protocol."""
         return self.driver.name
 
-    def stand(self, settings: Any, endpoint: MemoryEndpoint, clock: Clock) -> Any:
-        """The driver on a line in memory."""
+    def driver_on(self, settings: Any, endpoint: MemoryEndpoint, clock: Clock) -> Any:
+        """The driver, on a line in memory."""
         unreached = Unreached(settings, self.unreached, Res.COM_PORT_ERROR)
-        return self.near(settings, endpoint, ServiceClock(clock), clock, unreached)
+        return self.make_driver(settings, endpoint, ServiceClock(clock), clock, unreached)
 
 
 class Channel(Protocol):
-    """The server of an HTTP connection as a plain protocol, so that what arrives can be watched."""
+    """Wraps the server of an HTTP connection as a plain protocol, so that received bytes can be recorded."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
 
     def connectionMade(self) -> None:
-        """Pass the line on."""
+        """Connect the server too."""
         self._channel.makeConnection(cast(ITransport, self.transport))
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass bytes on."""
+        """Pass the bytes on."""
         self._channel.dataReceived(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Pass the end on."""
+        """Pass the loss on."""
         self._channel.connectionLost(reason)
 
 
@@ -125,13 +125,13 @@ class Channels:
         self._site = site
 
     def buildProtocol(self, addr: Any) -> Protocol | None:
-        """A connection, or none when the caller is turned away."""
+        """A connection, or `None` if the site refuses it."""
         channel = self._site.buildProtocol(addr)
         return None if channel is None else Channel(channel)
 
 
 def _settings(name: str, shape: int = 0) -> dict[str, Any]:
-    """The settings with which the conformance suite stands a driver."""
+    """The settings that the conformance suite uses for a driver."""
     return dict(STANDS[TERMINAL, name][shape].settings)
 
 
@@ -205,31 +205,31 @@ class WireDesk(DeskCase):
     unreached = Res.TERMINAL_UNREACHABLE.code
 
     def device(self) -> Any:
-        """The terminal's end of the wire."""
-        return WIRES[self.wire].far(self.terminal, self.clock)
+        """The terminal's end of the line."""
+        return WIRES[self.wire].device(self.terminal, self.clock)
 
     def driver(self, endpoint: MemoryEndpoint, clock: ServiceClock) -> Any:
         """The driver under test."""
         wire = WIRES[self.wire]
-        return wire.stand(wire.driver.read({**wire.settings, **self.settings}), endpoint, self.clock)
+        return wire.driver_on(wire.driver.read({**wire.settings, **self.settings}), endpoint, self.clock)
 
 
 # -- a service that can be killed ------------------------------------------------------------------------------------
 
 
 VERBS = frozenset({"reserve", "note", "conclude", "latest", "unresolved"})
-"""What a payment asks of the store."""
+"""The methods of the store that a payment uses."""
 
 
 class CounterDesk:
-    """A service with one terminal, and what each side believes."""
+    """A service with one terminal, and the records of each side."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.clock = Clock()
         self.clock.advance(MORNING)
         self.terminal = Terminal(self.clock, duration=1.0, hold=30.0)
-        self._far = wire.far(self.terminal, self.clock)
+        self._device = wire.device(self.terminal, self.clock)
         self.is_on = True
         self._store = MemoryStore()
         _now(self._store.open())
@@ -246,20 +246,20 @@ class CounterDesk:
         _now(self.devices.open())
 
     def _build(self, row: DeviceRow, settings: Any, around: Surroundings) -> TerminalService:
-        driver = self.wire.stand(settings, self.endpoint, self.clock)
+        driver = self.wire.driver_on(settings, self.endpoint, self.clock)
         return TerminalService(row.n, row.name, around.store, driver, around.clock)
 
     def _answer_call(self) -> IProtocol | None:
-        return self._far.buildProtocol(None) if self.is_on else None
+        return self._device.buildProtocol(None) if self.is_on else None
 
     def die(self) -> None:
-        """The process ends in the middle of whatever it does; its lines break."""
+        """The process dies in the middle of its work; its connections break."""
         self.store.dead = True
-        self.endpoint.far = lambda: None
+        self.endpoint.accept = lambda: None
         self.endpoint.hang_up()
 
     def kill(self) -> None:
-        """End the process, whatever it does, and start it again."""
+        """Kill the process and start it again."""
         self.die()
         self.devices.close()
         self.endpoint.flush()
@@ -267,16 +267,16 @@ class CounterDesk:
         self.resolve()
 
     def resolve(self) -> None:
-        """Ask after what is open, as at the start and before each task."""
+        """Query the terminal about unfinished operations, as the service does at the start and before each task."""
         self.result(Deferred.fromCoroutine(self._dispatcher.resolve()))
 
     @property
     def service(self) -> TerminalService:
-        """The terminal's service, as it is now."""
+        """The terminal's current service."""
         return usable(self.devices.by_name("pos"), TerminalDevice).built
 
-    def asked(self, label: str, kopecks: int) -> Deferred[bytes]:
-        """The answer that is due for a payment, as a till sends it: again and again under one label."""
+    def pay(self, label: str, kopecks: int) -> Deferred[bytes]:
+        """Send a payment as a till does, which repeats it with the same label; return the answer to come."""
         body = {
             "device": "pos",
             "type": 3,
@@ -288,27 +288,27 @@ class CounterDesk:
         return Deferred.fromCoroutine(self._dispatcher.execute(json.dumps(body).encode(), "en"))
 
     def result(self, due: Deferred[T], longest: float = 120.0) -> T:
-        """What comes of ``due``, with time passing."""
+        """The result of ``due``; time passes until it is there."""
         came: list[Any] = []
         self.endpoint.wait(due, longest).addBoth(came.append)
         if not came:
             raise AssertionError(f"{self.wire.name}: no answer in {longest:g} s")
         if isinstance(came[0], Failure):
             came[0].raiseException()
-        told: T = came[0]
-        return told
+        value: T = came[0]
+        return value
 
     def rows(self, label: str) -> list[OperationRow]:
-        """What the journal holds under a label."""
+        """The journal's rows with a label."""
         found: list[OperationRow] = _now(self._store.find_operations(OperationQuery(key=label))).operations
         return found
 
     def settle(self, row: OperationRow, approved: bool) -> None:
-        """A person has read the slip."""
+        """A person enters the outcome that the slip shows."""
         _now(self.service.settle(row, approved))
 
     def taken(self, kopecks: int) -> int:
-        """How often the bank has this sum: taken and not given back."""
+        """How often the bank has this sum: accepted and not cancelled."""
         entries = [entry for entry in self.terminal.entries() if entry.status == "accepted"]
         given_back = {entry.ref for entry in entries if entry.kind == "cancel"}
         return sum(
@@ -316,13 +316,13 @@ class CounterDesk:
         )
 
     def close(self) -> None:
-        """Let everything go."""
+        """Close everything."""
         self.devices.close()
         self.terminal.close()
 
 
 def _now(work: Any) -> Any:
-    """What comes of ``work`` at once."""
+    """The result of ``work``, which must not wait."""
     came: list[Any] = []
     Deferred.fromCoroutine(work).addBoth(came.append)
     assert came, "it is not done at once"
@@ -331,7 +331,7 @@ def _now(work: Any) -> Any:
     return came[0]
 
 
-# -- what goes wrong -------------------------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------------------------
 
 RULES: tuple[dict[str, Any], ...] = (
     *({"on": "payment", "then": then} for then in ("lost_before", "lost_after", "silent", "garbage", "unreachable")),
@@ -344,25 +344,25 @@ RULES: tuple[dict[str, Any], ...] = (
 """Rules for the scenario of the simulated terminal."""
 
 FATES = ("none", "kill", "store", "cut", "off", "interrupt", "impatient", "cut storing", "kill storing")
-"""What else happens while the first request is on its way; the last two in the middle of a question to the store."""
+"""Other events during the first request; the last two happen in the middle of a call of the store."""
 
 WEIGHTS = (6, 2, 2, 2, 1, 1, 1, 2, 2)
 
 BUSY, NOT_STORED = Res.DEVICE_BUSY.code, Res.STORE_FAILED.code
-"""Answers to a repeat that say nothing about the payment, only that the till has to ask again."""
+"""Answers to a repeat that say nothing about the payment: the till has to repeat again."""
 
 REPEATS = 8
-"""How often a till asks before it calls a person."""
+"""How often a till repeats before it calls a person."""
 
 LATEST = 90.0
-"""Seconds after which nothing of a payment is under way any more."""
+"""Seconds after which no part of a payment is in progress."""
 
 Answer = dict[str, Any]
 
 
 @dataclass
 class Score:
-    """What became of the payments over one wire."""
+    """The results of the payments over one protocol."""
 
     payments: int = 0
     paid: int = 0
@@ -370,28 +370,28 @@ class Score:
     kills: int = 0
     repeats: int = 0
     persons: Counter[str] = field(default_factory=Counter)
-    """Payments that a person had to look at, by what their rows say."""
+    """Payments that needed a person, by the text in their rows."""
     wrong: list[str] = field(default_factory=list)
-    """Every disagreement, in words."""
+    """Every disagreement, as text."""
 
 
 class Till:
-    """A till that does as the documentation says, at a terminal where everything goes wrong."""
+    """A till that follows the documentation, at a terminal with many faults."""
 
     def __init__(self, desk: CounterDesk, dice: Random) -> None:
         self._desk, self._dice = desk, dice
         self.score = Score()
 
     def sell(self, kopecks: int) -> None:
-        """Take one payment to its very end, and compare what everybody believes."""
+        """Make one payment until its outcome is final, and compare all records of it."""
         desk, dice, score = self._desk, self._dice, self.score
         score.payments += 1
         label = str(UUID(int=dice.getrandbits(128), version=4))
         rules = [dict(dice.choice(RULES)) for _ in range(dice.choice((0, 1, 1, 2, 3)))]
         desk.terminal.scenario.replace({"rules": rules})
-        heard = list(self._first_request(label, kopecks))
-        self._check_refusals(kopecks, heard)
-        answer = heard[-1] if heard else None
+        answers = list(self._first_request(label, kopecks))
+        self._check_refusals(kopecks, answers)
+        answer = answers[-1] if answers else None
         for attempt in range(REPEATS):
             if answer is not None and _settles(answer):
                 break
@@ -412,7 +412,7 @@ class Till:
         self._compare(label, kopecks, answer)
 
     def _first_request(self, label: str, kopecks: int) -> Iterator[Answer]:
-        """The first request with its faults; the answers that the till still gets."""
+        """Send the first request, with its faults; yield the answers that reach the till."""
         desk, dice = self._desk, self._dice
         fate = dice.choices(FATES, WEIGHTS)[0]
         if fate == "store":
@@ -422,7 +422,7 @@ class Till:
         elif fate == "kill storing":
             happens = dice.random() < 0.5
             desk.store.fail_at(dice.randrange(1, 7), happens, desk.die)
-        due = desk.asked(label, kopecks)
+        due = desk.pay(label, kopecks)
         if fate == "kill storing":
             due.addErrback(lambda _: b"")
             came: list[bytes] = []
@@ -457,16 +457,16 @@ class Till:
         elif fate == "interrupt":
             desk.endpoint.wait(Deferred.fromCoroutine(desk.service.interrupt()), 3.0).addErrback(lambda _: None)
         else:
-            yield json.loads(desk.result(desk.asked(label, kopecks)))
+            yield json.loads(desk.result(desk.pay(label, kopecks)))
         yield json.loads(desk.result(due))
 
     def _repeat(self, label: str, kopecks: int, attempt: int) -> Answer | None:
-        """The answer to one more request under the same label; `None` when the store could not even look it up."""
+        """Repeat the request with the same label; `None` when the store failed during the look-up."""
         desk, dice = self._desk, self._dice
         fails = attempt < REPEATS - 2 and dice.random() < 0.1
         if fails:
             desk.store.fail_at(dice.randrange(1, 9), dice.random() < 0.5)
-        answer: Answer = json.loads(desk.result(desk.asked(label, kopecks)))
+        answer: Answer = json.loads(desk.result(desk.pay(label, kopecks)))
         desk.store.fail_at(0, False)
         if fails and answer["res"] == NOT_STORED:
             return None
@@ -477,33 +477,33 @@ class Till:
         self._desk.endpoint.advance(seconds)
 
     def _calm(self) -> None:
-        """Everything works again."""
+        """End all faults."""
         self._desk.terminal.scenario.replace({"rules": []})
         self._desk.store.fail_at(0, False)
         self._desk.is_on = True
 
     def _call_person(self, label: str, kopecks: int, answer: Answer) -> Answer:
-        """A person looks at the slip and says what it shows; the till asks once more."""
+        """A person reads the slip and enters what it shows; the till repeats the request."""
         desk = self._desk
         rows = desk.rows(label)
         states = [str(row.state) for row in rows]
         why = answer["aq_errortxt"]
         if states[:1] != [str(State.UNKNOWN)] or not why:
-            self.score.wrong.append(f"{kopecks}: told {answer['res']}, not marked unknown with a reason: {states}")
+            self.score.wrong.append(f"{kopecks}: answered {answer['res']}, not unknown with a reason: {states}")
         self.score.persons[f"{answer['res']}: {_without_numbers(why)}"] += 1
         for row in rows:
             if row.state in (State.UNKNOWN, State.INTENDED):
                 desk.settle(row, desk.taken(kopecks) > 0)
-        told: Answer = json.loads(desk.result(desk.asked(label, kopecks)))
-        return told
+        value: Answer = json.loads(desk.result(desk.pay(label, kopecks)))
+        return value
 
-    # Agreement
+    # Comparison
 
     def _check_refusals(self, kopecks: int, answers: list[Answer]) -> None:
-        """A caller that learns that nothing was taken must be able to rely on it at that very moment."""
+        """An answer that says that no money was taken must be true at that moment."""
         for answer in answers:
             if answer["res"] and _settles(answer) and self._desk.taken(kopecks):
-                self.score.wrong.append(f"{kopecks}: an approval was told as {answer['res']}")
+                self.score.wrong.append(f"{kopecks}: an approval was answered {answer['res']}")
 
     def _compare(self, label: str, kopecks: int, answer: Answer) -> None:
         score, taken = self.score, self._desk.taken(kopecks)
@@ -513,9 +513,9 @@ class Till:
         if taken > 1:
             score.wrong.append(f"{kopecks}: paid {taken} times")
         if paid != (taken == 1):
-            score.wrong.append(f"{kopecks}: told {answer['res']}, and the terminal took it {taken} times")
+            score.wrong.append(f"{kopecks}: answered {answer['res']}, and the terminal took it {taken} times")
         if paid and answer["info"]["sum"] != kopecks / 100:
-            score.wrong.append(f"{kopecks}: told a sum of {answer['info']['sum']}")
+            score.wrong.append(f"{kopecks}: answered a sum of {answer['info']['sum']}")
         states = Counter(row.state for row in self._desk.rows(label))
         if states[State.DONE] != taken or set(states) - {State.DONE, State.REFUSED}:
             found = ", ".join(sorted(f"{count} {state}" for state, count in states.items()))
@@ -535,7 +535,7 @@ def _without_numbers(text: str) -> str:
 
 
 def run(payments: int, seed: int) -> dict[str, Score]:
-    """Take ``payments`` payments, divided over all wires; the same seed gives the same run."""
+    """Make ``payments`` payments, distributed over all protocols; the same seed gives the same run."""
     scores: dict[str, Score] = {}
     for n, wire in enumerate(WIRES.values()):
         desk = CounterDesk(wire)
@@ -548,25 +548,25 @@ def run(payments: int, seed: int) -> dict[str, Score]:
 
 
 def table(scores: dict[str, Score]) -> str:
-    """The run in lines for people."""
-    head = ("protocol", "payments", "paid", "refused", "kills", "repeats", "by a person", "disagreements")
-    lines: list[tuple[str, ...]] = [head]
+    """The results as a table."""
+    titles = ("protocol", "payments", "paid", "refused", "kills", "repeats", "by a person", "disagreements")
+    rows: list[tuple[str, ...]] = [titles]
     for name, score in scores.items():
         numbers = (score.payments, score.paid, score.refused, score.kills, score.repeats)
-        lines.append((name, *map(str, (*numbers, score.persons.total(), len(score.wrong)))))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        rows.append((name, *map(str, (*numbers, score.persons.total(), len(score.wrong)))))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(titles))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     for name, score in scores.items():
         if score.persons:
-            asks = "could not always tell" if WIRES[name].can_be_asked else "has no question for a lost payment"
-            told.append(f"\n{name} {asks}; its unknown rows said:")
-            told += [f"  {count:4} x {why}" for why, count in score.persons.most_common()]
-        told += [f"\n{name} DISAGREES: {wrong}" for wrong in score.wrong]
-    return "\n".join(told)
+            found = "could not always find out" if WIRES[name].can_be_asked else "has no query for a lost payment"
+            lines.append(f"\n{name} {found}; its unknown rows said:")
+            lines += [f"  {count:4} x {why}" for why, count in score.persons.most_common()]
+        lines += [f"\n{name} DISAGREES: {wrong}" for wrong in score.wrong]
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
-    """Run it and print what came of it; 1 when anything disagrees."""
+    """Run and print the results; 1 when anything disagrees."""
     parser = ArgumentParser(prog="python -m tests.chaos", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--payments", type=int, default=2000, help="how many, divided over all protocols")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")

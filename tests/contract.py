@@ -1,6 +1,6 @@
-"""Answers held to the document: each status, media type and body has to be one that the document names.
+"""Compare answers with the OpenAPI document: it must describe each status, media type and body.
 
-`tests.web_case` asks this of every answer that any test gets at the door of a service in memory.
+`tests.web_case` does this with every answer that a test gets over HTTP in memory.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from web.openapi.routes import Route
 
 try:
     import jsonschema_rs
-except ImportError:  # pragma: no cover - the extra `test` brings it
+except ImportError:  # pragma: no cover - the extra `test` installs it
     jsonschema_rs = None  # type: ignore[assignment]
 
 
 def judged() -> bool:
-    """Whether this machine has a judge of schemas."""
+    """Whether a validator of JSON schemas is installed."""
     return jsonschema_rs is not None
 
 
@@ -31,7 +31,7 @@ UNASKED = (400, 413, 414)
 
 
 class Contract:
-    """A document that answers are held to."""
+    """A document that answers are compared with."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -44,7 +44,7 @@ class Contract:
         )
 
     def operation(self, method: str, target: str) -> Any:
-        """What the document says of a request; `None` when it says nothing."""
+        """What the document says of a request; `None` when it does not describe it."""
         path = urlsplit(target).path
         for pattern, operations in self._paths:
             if pattern.fullmatch(path):
@@ -52,14 +52,14 @@ class Contract:
         return None
 
     def check(self, method: str, target: str, status: int, kind: str | None, body: bytes) -> str:
-        """What is wrong with an answer; empty when nothing is."""
+        """What is wrong with an answer; empty when it is right."""
         operation = self.operation(method, target)
         if operation is None or status in UNASKED:
             return ""
-        told = operation["responses"].get(str(status))
-        if told is None:
+        described = operation["responses"].get(str(status))
+        if described is None:
             return f"{method} {target}: the status {status} is not in the document"
-        content = told.get("content", {})
+        content = described.get("content", {})
         if method == "HEAD" or (not body and not content):
             return ""
         media = (kind or "").split(";")[0]
@@ -71,7 +71,7 @@ class Contract:
         return f"{method} {target}: {'; '.join(wrong)} (shapes of answers: web/openapi)" if wrong else ""
 
     def wrong(self, schema: Any, value: Any) -> list[str]:
-        """Where ``value`` differs from ``schema``; nowhere on a machine without a judge of schemas."""
+        """Where ``value`` differs from ``schema``; nothing without a validator."""
         if jsonschema_rs is None:
             return []
         return [
@@ -90,7 +90,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def every_route() -> list[Route]:
-    """A route for every entry, without a service: enough to hold answers to their shapes."""
+    """The routes of the service without a service: enough for the schemas of answers."""
     routes = []
     for key, entry in ENTRIES.items():
         method, path = key.split(" ")
@@ -101,5 +101,5 @@ def every_route() -> list[Route]:
 
 @lru_cache(maxsize=1)
 def contract() -> Contract:
-    """The document of every path, made once for a run of tests."""
+    """The document of every path, made once for each run of tests."""
     return Contract(make_document(every_route()))

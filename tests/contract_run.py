@@ -1,9 +1,9 @@
 """schemathesis against the real service: ``python -m tests.contract_run`` or ``make contract``.
 
-It makes requests out of the document, right ones and wrong ones, and holds every answer to it: no status, media type
-or body that the document does not name, no fault of the service (5xx), nothing that hangs, no growth. The service
-runs in training mode in a process of its own. Left out are the stream of events, which never ends, and the clock of
-the training mode, which would move the time under all the others.
+It makes requests from the OpenAPI document, valid and invalid ones, and compares every answer with it: each status,
+media type and body must be in the document, and there is no internal error (5xx), no request that hangs, no growth
+of memory. The service runs in training mode in a process of its own. Left out are the stream of events, which never
+ends, and the clock of the training mode, which would change the time of all other requests.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CHECKS = (
 LEFT_OUT = ("/dm/api/v3/events", "/dm/api/v3/training/clock")
 
 MOST_GROWTH = 64.0
-"""Megabytes by which service and writer together may have grown afterwards."""
+"""How much the memory of service and writer may grow, in megabytes."""
 
 
 def memory_of(pid: int) -> float:
-    """Megabytes of the service and its writer: the sum of PSS; 0 where there is no ``/proc``."""
+    """The memory of the service and its writer in megabytes: the sum of PSS; 0 without ``/proc``."""
     total = 0
     for member in family(pid):
         try:
@@ -48,13 +48,13 @@ def memory_of(pid: int) -> float:
 def run(
     folder: Path, seconds: int, examples: int, seed: int, phases: str, only: Sequence[str] = ()
 ) -> tuple[int, float, str]:
-    """Its exit status, the growth in megabytes, and what it said.
+    """Its exit status, the growth in megabytes, and its output.
 
-    :param only: the paths that are tried; every one when there are none.
+    :param only: the paths to test; all when there are none.
     """
     port = free_port()
     with service(folder / "state", port) as child:
-        # The document itself and what makes it are loaded by the first question for it.
+        # The first request for the document loads the modules that make it.
         child.ask("GET", "/dm/api/v3/openapi.json")
         before = memory_of(child.pid)
         command = [
@@ -76,7 +76,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it and print what it found; the exit status is 0 on success."""
+    """Run it and print the findings; the exit status says whether there were none."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, default=240, help="how long")
     parser.add_argument("--examples", type=int, default=25, help="random requests for each path")

@@ -1,9 +1,9 @@
 """A day in the shop: ``python -m tests.demo`` starts the service and works on its register from opening to Z.
 
-The cash desk here speaks plain HTTP to a real service in training mode. It sells forty times in every way there
-is, takes goods back, moves cash, shows each receipt as text, and keeps books of its own: from what it sent, as the
-oracle reckons it, never from an answer. In the evening X, Z and the summary reports stand in a table beside these
-books; the exit status is 0 only when all of them agree, and each copy, number and list is right too.
+The cash desk here uses plain HTTP and a real service in training mode. It sells forty times in every possible way,
+takes goods back, moves cash, shows each receipt as text, and keeps its own books: from its requests, as the oracle
+calculates them, never from an answer. In the evening a table shows X, Z and the summary reports beside these books.
+The exit status is 0 only when all of them agree, and each copy, number and list is right too.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ REGISTER = "test"
 CASHIER = "Олена Коваль"
 
 START_PATIENCE, ANSWER_PATIENCE, STOP_PATIENCE = 30.0, 20.0, 15.0
-"""Seconds to wait for the service to serve, to answer and to end."""
+"""The longest time in seconds for the service to start, to answer and to end."""
 
 TILL = Till(step=50, default_group=2)
-"""What a training register allows unless it is told otherwise (design 10)."""
+"""A training register's limits by default (docs/reference/http-interface.md#register-settings)."""
 
 WITHOUT_RATE = 5
-"""A group of 0 %: it has a tax, of nothing; other groups without a rate have none (http-api 2.16)."""
+"""A group of 0 %: its tax is zero; a group without a rate has none (docs/reference/http-interface.md#tax-groups)."""
 
 CARD = 2
 
@@ -71,14 +71,14 @@ GOODS = {
 
 
 Moves = Counter[tuple[str, int, str]]
-"""What a document moves, in kopecks or times: section, code and member of a report, as reports name them."""
+"""The sums and counts of a document: section, code and member, as in a report; in kopecks or times."""
 
 SAFE = ("safe", 0, "")
-"""Where the cash in the drawer stands."""
+"""The report's place of the cash in the drawer."""
 
 
 def kopecks(value: object) -> int:
-    """An amount in hryvnias, as it was sent or calculated, in kopecks."""
+    """An amount in hryvnias, sent or calculated, in kopecks."""
     amount = (value if isinstance(value, Fraction) else Fraction(str(value))) * 100
     assert amount.denominator == 1, value
     return int(amount)
@@ -90,9 +90,9 @@ def hryvnias(amount: int) -> float:
 
 
 class Books:
-    """What the shop writes down of its day: one entry for each document, and what they come to.
+    """The shop's own books: one entry for each document, and the totals.
 
-    :param till: what its register allows.
+    :param till: the limits of its register.
     :param safe: the cash in the drawer in the morning.
     """
 
@@ -103,7 +103,7 @@ class Books:
 
     @property
     def totals(self) -> Moves:
-        """What all entries come to, without what is zero."""
+        """The sum of all entries, without zeros."""
         return Counter({key: value for key, value in self._whole.items() if value})
 
     @property
@@ -126,7 +126,7 @@ class Books:
         for pay in receipt["pays"]:
             if pay["type"] != CASH:
                 entry["pays", pay["type"], f"sum_{side}"] += kopecks(pay["sum"])
-        # Cash alone is rounded; a report tells it before and how much was added or left out.
+        # Only cash is rounded; a report has it before rounding, and how much was added or dropped.
         rounding, kept = kopecks(figures.rounding), kopecks(figures.kept_cash)
         entry["pays", CASH, f"sum_{side}"] += kept - rounding
         entry["pays", CASH, f"round_{side}{'u' if rounding > 0 else 'd'}"] += abs(rounding)
@@ -144,13 +144,13 @@ class Books:
             entry["taxes", group.code, f"ex_sum_{side}"] = levy
             entry["summary", 0, f"taxex_{side}"] += levy
         if group.vat or group.code == WITHOUT_RATE:
-            # What of the price bears the tax: the levy is a part of it, lies beside it or was taken out before.
+            # The part of the price that is taxed: the levy is in it, is added to it, or was taken out before.
             base = turnover + {0: 0, 1: levy, 2: -levy, 3: -levy}[group.algorithm]
             entry["taxes", group.code, f"base_tax_sum_{side}"] = base
             entry["taxes", group.code, f"tax_sum_{side}"] = kopecks(tax.vat)
 
     def money(self, pays: Sequence[Mapping[str, Any]], *, came_in: bool) -> None:
-        """Money that came or went without goods: cash in and out, income, expense."""
+        """Money without goods: cash in and out, income, expense."""
         side, sign = ("p", 1) if came_in else ("m", -1)
         entry: Moves = Counter()
         for pay in pays:
@@ -160,17 +160,17 @@ class Books:
         self._write(entry)
 
     def withdrawal(self, cash: Mapping[str, Any]) -> None:
-        """Cash given out against a card."""
+        """Cash paid out against a card."""
         amount = kopecks(cash["sum"])
         self._write(Counter({("receipt", 0, "count_14"): 1, ("cash", CARD, "sum_m"): amount, SAFE: -amount}))
 
     def storno(self) -> None:
-        """The last document was none."""
+        """Cancel the last document."""
         self._write(Counter({key: -value for key, value in self.entries[-1].items()}))
 
 
-def told(info: Mapping[str, Any]) -> Moves:
-    """What a report says, in the form of the books; without names, rates, document numbers and zeros."""
+def moves_of(info: Mapping[str, Any]) -> Moves:
+    """The values of a report, as the books have them: without names, rates, document numbers and zeros."""
     says: Moves = Counter({SAFE: kopecks(info["safe"])})
     for section in ("pays", "money", "cash", "taxes"):
         for line in info[section]:
@@ -193,7 +193,7 @@ class Comparison:
         self._keys = sorted({*books, *(key for report in reports.values() for key in report)})
 
     def differences(self) -> list[str]:
-        """Each value of a report that is not the one of the books."""
+        """Each value of a report that differs from the books."""
         return [
             f"{_name(key)}: {_value(key, self._books[key])} in the books, {_value(key, report[key])} in {name}"
             for key in self._keys
@@ -222,7 +222,7 @@ def _value(key: tuple[str, int, str], value: int) -> str:
     return str(value) if key[0] == "receipt" else f"{Decimal(value) / 100:.2f}"
 
 
-# What is sold
+# Receipts
 
 
 def row(good: str, cnt: float | str = 1, **members: Any) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def row(good: str, cnt: float | str = 1, **members: Any) -> dict[str, Any]:
 
 
 def receipt(rows: Sequence[Mapping[str, Any]], *pays: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-    """A receipt over ``rows``; the last payment may leave its sum open and then pays the rest."""
+    """A receipt of ``rows``; the last payment may have no sum, and then pays the rest."""
     body = {"rows": [*rows], "pays": [*pays], **members}
     body["sum"] = hryvnias(sum(kopecks(row.left) for row in goods(body, TILL)))
     if pays and "sum" not in pays[-1]:
@@ -248,7 +248,7 @@ def pay(pay_type: int = CASH, amount: float | None = None, **members: Any) -> di
 
 
 def card(amount: float | None = None) -> dict[str, Any]:
-    """A payment by card, with what the terminal told."""
+    """A payment by card, with the terminal's data."""
     return pay(CARD, amount, **CARD_DATA)
 
 
@@ -350,22 +350,22 @@ def _sales_of_the_afternoon() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 TITLES = {"X": "X-ЗВІТ", "Z": "Z-ЗВІТ"}
-"""What the text forms of reports are called; tills search the first one (http-api 2.9)."""
+"""The titles of the text forms, which tills search in X (docs/reference/http-interface.md#x-and-z-reports)."""
 
 
 class Trouble(Exception):
-    """The day cannot go on."""
+    """The day cannot continue."""
 
 
 class Desk:
-    """The cash desk: sends tasks to the service and shows what comes back."""
+    """The cash desk: sends tasks to the service and shows the answers."""
 
     def __init__(self, port: int, quiet: bool, pictures: Path | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_PATIENCE)
         self._quiet, self._pictures, self._sent = quiet, pictures, 0
 
     def ask(self, title: str, fiscal: Mapping[str, Any], tag: str = "", *, form: bool = True) -> dict[str, Any]:
-        """The answer to a task, which must be success."""
+        """The answer to a task, which must succeed."""
         self._sent += 1
         body = {
             "ver": 6,
@@ -396,12 +396,12 @@ class Desk:
         return answer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 def text_of(answer: Mapping[str, Any]) -> str:
-    """The text form that an answer carries."""
+    """The text form in an answer."""
     head, _, data = answer.get("pf_text", "").partition(";base64,")
     if not head.startswith("data:"):
         raise Trouble(f"task {answer['task']}: no text form in the answer")
@@ -409,7 +409,7 @@ def text_of(answer: Mapping[str, Any]) -> str:
 
 
 def picture_of(answer: Mapping[str, Any]) -> bytes:
-    """The picture that an answer carries, as PNG."""
+    """The picture in an answer, as PNG."""
     head, _, data = answer.get("pf_image", "").partition(";base64,")
     if head != "data:image/png":
         raise Trouble(f"task {answer['task']}: no picture in the answer")
@@ -423,11 +423,11 @@ PICTURED = {
     "X-report": "x-report",
     "Z-report, the shift is closed": "z-report",
 }
-"""Documents whose pictures ``--pictures`` keeps, and their names."""
+"""Documents whose pictures ``--pictures`` saves, and the names of the files."""
 
 
 class Day:
-    """The day from opening to the evening's reports; what does not fit is written into ``wrong``."""
+    """The day from opening to the reports of the evening; differences are collected in ``wrong``."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -436,7 +436,7 @@ class Day:
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        """Work through it."""
+        """Run the day."""
         opened = self._desk.ask("the shift is opened", {"task": 0}, form=False)["info"]
         self._cash(3, "small change for the morning", 3000)
         by_card = self._sell()
@@ -452,9 +452,9 @@ class Day:
         days = {"dt_from": opened["dt"][:8], "dt_to": z["dt"][:8]}
         self._report("by date", "summary by dates", {"task": 13, **days})
 
-    def _expect(self, what: str, told: object, wanted: object) -> None:
-        if told != wanted:
-            self.wrong.append(f"{what}: {told!r} instead of {wanted!r}")
+    def _expect(self, what: str, answered: object, wanted: object) -> None:
+        if answered != wanted:
+            self.wrong.append(f"{what}: {answered!r} instead of {wanted!r}")
 
     def _contains(self, what: str, answer: Mapping[str, Any], wanted: str) -> None:
         if wanted not in text_of(answer):
@@ -473,7 +473,7 @@ class Day:
         return answer
 
     def _sell(self) -> dict[str, Any]:
-        """All sales, with a slip of the hand and a lost answer between them; the answer to the one by card."""
+        """All sales, with a mistake of the cashier and a lost answer between them; the answer to the sale by card."""
         by_card: dict[str, Any] = {}
         for n, (title, body) in enumerate(sales(), 1):
             tag = f"demo-sale-{n}"
@@ -529,11 +529,11 @@ class Day:
         if name in TITLES:
             self._contains(title, answer, TITLES[name])
         info: dict[str, Any] = answer["info"]
-        self.reports[name] = told(info)
+        self.reports[name] = moves_of(info)
         return info
 
     def _look_again(self, last: Mapping[str, Any]) -> None:
-        """Copies, numbers and the list, after the ``last`` document."""
+        """Check copies, numbers and the list; ``last`` is the last document."""
         doccode = last["info"]["doccode"]
         for title, fiscal in (
             ("copy of the last receipt", {"task": 22}),
@@ -542,7 +542,7 @@ class Day:
             info = self._desk.ask(title, fiscal)["info"]
             self._expect(f"{title}: info", info, last["info"])
         numbers = self._desk.ask("last numbers", {"task": 21}, form=False)["info"]
-        # Opening, cash in, forty sales, the slip and its storno; then two returns.
+        # Opening, cash in, forty sales, the mistake and its storno; then two returns.
         self._expect("last sale", numbers["last_receipt_no"], 1 + 1 + 40 + 2)
         self._expect("last return", numbers["last_back_no"], 1 + 1 + 40 + 2 + 2)
         self._expect("last Z", numbers["last_z_no"], 0)
@@ -557,7 +557,7 @@ class Day:
 
 @contextmanager
 def service(port: int) -> Iterator[int]:
-    """A real service in training mode with nothing stored; its port."""
+    """A real service in training mode without data; its port."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
         command = [sys.executable, "-m", "dmtwisted.commands.main", "run", "--training"]
@@ -580,10 +580,10 @@ def service(port: int) -> Iterator[int]:
 
 
 def _port_of(child: subprocess.Popen[bytes], log: Path) -> int:
-    """Where the service takes tasks, as soon as it does: before that it answers that the register is busy."""
+    """The URL for tasks, as soon as the service takes them: before that it answers that the register is busy."""
     deadline = time.monotonic() + START_PATIENCE
     while True:
-        # First the question, then the log: what was written before the end is read in any case.
+        # First poll, then read the log, so that what the service wrote before it ended is read in any case.
         ended = child.poll() is not None
         said = log.read_text("utf-8", "replace")
         found = re.search(r"^Serving on https?://localhost:(\d+)\D", said, re.MULTILINE)
@@ -604,7 +604,7 @@ def _is_ready(port: int) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the day; the exit status tells whether the books agree."""
+    """Run the day; the exit status says whether the books agree."""
     options = argparse.ArgumentParser(prog="python -m tests.demo", description="A day in the shop.")
     options.add_argument("--port", type=int, default=0, help="TCP port of the service; a free one if not given")
     options.add_argument("--quiet", action="store_true", help="print only the table")

@@ -1,7 +1,7 @@
-"""The day of the document: every example of `web.openapi` executed at a training service in memory.
+"""The day of the OpenAPI document: runs every example of `web.openapi` on a training service in memory.
 
-``python -m tests.example_day`` writes what was answered to ``web/openapi/examples.json``, where the document takes
-its examples from, and the Postman collection to ``docs/``.
+``python -m tests.example_day`` writes the answers to ``web/openapi/examples.json``, from which the document takes its
+examples, and the Postman collection to ``docs/``.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def without(value: Any, path: str) -> Any:
 
 
 class ExampleCase(WebCase):
-    """A training service with everything that a fresh one has: `test`, `prn`, `pos`."""
+    """A training service with all devices of a new one: `test`, `prn`, `pos`."""
 
     def setUp(self) -> None:
-        """A fresh service whose random keys are the same on each day, so that its answers are."""
+        """A new service whose random keys are the same on each day, so that its answers are too."""
         numbers = iter(range(1, 1 << 30))
         for module in ("dmtwisted.devices.devices", "dmtwisted.printing.service", "dmtwisted.dispatch"):
             self.patch(__import__(module, fromlist=["uuid4"]), "uuid4", lambda: uuid.UUID(int=next(numbers)))
@@ -60,7 +60,7 @@ class ExampleCase(WebCase):
         self.door = Door(self.shop.core)
 
     def request_in_time(self, method: str, path: str, body: object = None, headers: Any = ()) -> HttpAnswer:
-        """The answer to a request that may take time; the clock goes on until it is there."""
+        """The answer to a request that may take time; the clock advances until it is there."""
         connection = self.connect()
         raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         named = [("Content-Type", "application/json"), *headers] if raw else list(headers)
@@ -72,22 +72,22 @@ class ExampleCase(WebCase):
             self.shop.clock.advance(0.05)
         raise AssertionError(f"{method} {path} was not answered")
 
-    def run_task(self, task: Task, told: dict[str, Any]) -> tuple[Any, Any]:
-        """The request of an example, filled in from earlier answers, and its answer."""
+    def run_task(self, task: Task, done: dict[str, Any]) -> tuple[Any, Any]:
+        """The request of an example, completed from earlier answers, and its answer."""
         body = copy.deepcopy(task.body)
         for path, source in task.fills.items():
             key, _, where = source.partition(":")
-            put(body, path, at(told[key][1], where))
+            put(body, path, at(done[key][1], where))
         answer = self.request_in_time("POST", task.path, body)
         self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"), task.key)
         return body, answer.json
 
     def day(self) -> Iterator[tuple[Task, Any, Any]]:
         """Every example with its request and answer, in the order of the day."""
-        told: dict[str, Any] = {}
+        done: dict[str, Any] = {}
         for task in ALL:
-            told[task.key] = self.run_task(task, told)
-            yield task, *told[task.key]
+            done[task.key] = self.run_task(task, done)
+            yield task, *done[task.key]
 
     def ids(self) -> dict[str, str]:
         """The ids of the devices by their names."""
@@ -95,10 +95,10 @@ class ExampleCase(WebCase):
 
 
 class Writing(ExampleCase):
-    """Lives the day and writes down what was answered."""
+    """Runs the day and writes the answers."""
 
     def test_day(self) -> None:
-        """Write the examples, then the collection, which has them."""
+        """Write the examples, then the collection, which contains them."""
         day = [[task.key, request, answer] for task, request, answer in self.day()]
         EXAMPLES.write_text(as_text(day), "utf-8")
         COLLECTION.write_text(collection_text(self.door), "utf-8")
@@ -118,13 +118,13 @@ def every_route(door: Door) -> list[Route]:
 
 
 def collection_text(door: Door) -> str:
-    """The Postman collection of every route, as its file has it."""
+    """The Postman collection of all routes, as the text of its file."""
     collection = make_collection(make_document(every_route(door)))
     return json.dumps(collection, ensure_ascii=False, indent=1) + "\n"
 
 
 def as_text(day: list[Any]) -> str:
-    """The day as the file has it: a member is spelled as it was answered, 2.0 stays 2.0."""
+    """The day as the text of its file: a value is spelled as it was answered, 2.0 stays 2.0."""
     text = json.dumps(day, ensure_ascii=False, indent=1, default=float)
     return text + "\n"
 

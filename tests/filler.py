@@ -1,4 +1,4 @@
-"""A history of receipts of any length, kept by the store's own statements: ``python -m tests.filler FILE COUNT``."""
+"""A receipt history of any length, written by the store's own statements: ``python -m tests.filler FILE COUNT``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTION = 5000
 
 
 def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, document: int = 1100) -> None:
-    """Make a database with so many receipts, whose contents take so many bytes."""
+    """Make a database with ``receipts`` receipts; an answer has ``answer`` bytes, a document ``document``."""
     upgrade(f"{SQLITE}{path}")
     made = random.Random(1)
     with closing(connect(str(path))) as db:
@@ -43,12 +43,12 @@ def fill(path: Path, receipts: int, registers: int = 4, answer: int = 3100, docu
             if number % 997 == 996:
                 FUNCTIONS["conclude"](db, Outcome(reserved.n, register, State.REFUSED, at + 300, 1037, b"", {}, None))
                 continue
-            told = (made.randbytes(answer // 4).hex() + "0" * (answer // 2)).encode()
+            answered = (made.randbytes(answer // 4).hex() + "0" * (answer // 2)).encode()
             numbers = {local: f"TEST_{register}_{local}"}
             state = b'{"number": %d}' % local
             sold = {str(number % 5000): 1} if number % 50 == 0 else {}
             outcome = Outcome(
-                reserved.n, register, State.DONE, at + 300, 0, told, numbers, state, local // 500 + 1, sold
+                reserved.n, register, State.DONE, at + 300, 0, answered, numbers, state, local // 500 + 1, sold
             )
             FUNCTIONS["conclude"](db, outcome)
             if number % PORTION == PORTION - 1:

@@ -1,7 +1,7 @@
-"""The pages of the documentation as data: which there are, their headings, links and fenced blocks.
+"""The pages of the documentation as data: the pages, their headings, links and fenced blocks.
 
-Pages are Markdown as code hosts show it; what is read here is what the pages use, no more. `tests.test_manual` holds
-the pages to it, `tests.site` makes the site.
+Pages are Markdown as code hosts show it. Only what the pages use is parsed. `tests.test_manual` checks the pages with
+it, `tests.site` makes the site.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOME = Path(__file__).parent.parent
 DOCS = HOME / "docs"
 SITE = DOCS / "site"
 ENGLISH_ONLY = "<!-- English only -->"
-"""Below a heading: this section is not in the Ukrainian page."""
+"""After a heading: the Ukrainian page does not have this section."""
 
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.DOTALL | re.MULTILINE
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def mark(self) -> str:
-        """The rest of its info string: what is done with it."""
+        """The rest of its info string: how it is tested."""
         return " ".join(self.info.split()[1:])
 
     @property
@@ -79,12 +79,12 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return self.path.read_text("utf-8")
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """Its fenced blocks, without the indentation of a list around them."""
+        """Its fenced blocks; a block within a list loses the list's indentation."""
         found = []
         for match in _FENCE.finditer(self.text):
             indent = len(match["indent"])
@@ -96,7 +96,7 @@ class Page:
 
     @property
     def indented(self) -> list[Block]:
-        """Its blocks that are set off by four blanks: text, requests and commands, none of a language."""
+        """Its blocks indented by four blanks: text, requests and commands without a language."""
         return [
             Block(self, "", dedent(match[1]), self.prose.count("\n", 0, match.start(1)) + 1)
             for match in _INDENTED.finditer(self.prose)
@@ -104,7 +104,7 @@ class Page:
 
     @cached_property
     def prose(self) -> str:
-        """What it says outside of fenced blocks, which leave as many blank lines."""
+        """Its text without fenced blocks, whose lines are blank."""
         return _FENCE.sub(lambda found: "\n" * found[0].count("\n"), self.text)
 
     @cached_property
@@ -126,28 +126,28 @@ class Page:
 
     @cached_property
     def anchors(self) -> set[str]:
-        """What code may cite behind ``#``: headings, and ids written as HTML, which the site knows nothing of."""
+        """What code may cite after ``#``: headings, and ids written as HTML, which the site does not know."""
         return {heading.anchor for heading in self.headings} | set(_ID.findall(self.prose))
 
     @property
     def shared(self) -> tuple[list[int], list[tuple[str, str]]]:
-        """What the page has in both languages: the levels of its headings, and its blocks."""
+        """What both languages have in common: the levels of the headings, and the blocks."""
         blocks = []
         for block in self.blocks:
             above = [heading for heading in self.headings if heading.line < block.line]
             if not (above and above[-1].english_only):
-                # What has no language is a drawing, with words of its own in each language.
+                # A block without a language is a drawing, with its own words in each language.
                 blocks.append((block.info, block.text if block.info else ""))
         return [heading.level for heading in self.headings if not heading.english_only], blocks
 
     @property
     def links(self) -> list[str]:
-        """Where its links and pictures lead; code is no link."""
+        """The targets of its links and pictures, outside of code."""
         return _LINK.findall(_CODE.sub("", self.prose))
 
     @property
     def spans(self) -> list[str]:
-        """What stands in it as code within a sentence."""
+        """Its code within sentences."""
         return [" ".join(match[2].split()) for match in _CODE.finditer(self.prose)]
 
 
@@ -170,7 +170,7 @@ class Part:
 
 
 def contents() -> list[Part]:
-    """The contents of the site: no page that is not there; what nobody put anywhere is in the last part."""
+    """The contents of the site, without missing pages; pages that no part names are in the last part."""
     found = tomllib.loads((SITE / "navigation.toml").read_text("utf-8"))["part"]
     there = {name.removeprefix("docs/").removesuffix(".md") for name in pages()} | {
         "readme",
@@ -190,7 +190,7 @@ def contents() -> list[Part]:
 
 
 def in_both_languages() -> Iterator[tuple[Page, Page | None]]:
-    """Each page of the user's part, with the Ukrainian one when it is there; and every other one that is there."""
+    """Each page of the user's part, and its Ukrainian page if there is one; then every other Ukrainian page."""
     wanted = {"index", *(page for part in contents() if part.both for page in part.pages)}
     there = {name[len("docs/uk/") : -len(".md")] for name in pages() if name.startswith("docs/uk/")}
     for name in sorted(wanted | there):

@@ -1,4 +1,4 @@
-"""Lines between a register and a simulated terminal, in memory and on a clock that tests turn."""
+"""Connections between a register and a simulated terminal, in memory and on a simulated clock."""
 
 from __future__ import annotations
 
@@ -15,72 +15,72 @@ from zope.interface import implementer
 _Value = TypeVar("_Value")
 
 STEP = 0.05
-"""Seconds between two looks at the lines while time passes."""
+"""Seconds of one step while time passes."""
 
-Far = Callable[[], IProtocol | None]
+Accept = Callable[[], IProtocol | None]
 
 
 @implementer(IStreamClientEndpoint)
 class MemoryEndpoint:
-    """Connects whoever asks to a protocol that ``far`` makes; `None` of it is a refused connection."""
+    """Connects each client to a protocol that ``accept`` makes; if it makes `None`, the connection is refused."""
 
-    def __init__(self, clock: Clock, far: Far) -> None:
-        self.clock, self.far = clock, far
+    def __init__(self, clock: Clock, accept: Accept) -> None:
+        self.clock, self.accept = clock, accept
         self.pumps: list[IOPump] = []
-        self.heard: list[bytes] = []
-        """What the register wrote, one item for each connection."""
+        self.sent: list[bytes] = []
+        """The bytes that the register sent, one item for each connection."""
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Open a line at once."""
-        server = self.far()
+        """Connect at once."""
+        server = self.accept()
         client = factory.buildProtocol(None)  # type: ignore[arg-type]
         if server is None or client is None:
             return fail(ConnectionRefusedError())
-        number = len(self.heard)
-        self.heard.append(b"")
+        number = len(self.sent)
+        self.sent.append(b"")
         deliver = server.dataReceived
 
-        def listen(data: bytes) -> None:
-            self.heard[number] += data
+        def record(data: bytes) -> None:
+            self.sent[number] += data
             deliver(data)
 
-        server.dataReceived = listen  # type: ignore[method-assign]
-        near, away = FakeTransport(client, False), FakeTransport(server, True)
-        self.pumps.append(connect(server, away, client, near, greet=False, clock=Clock()))
+        server.dataReceived = record  # type: ignore[method-assign]
+        local, remote = FakeTransport(client, False), FakeTransport(server, True)
+        self.pumps.append(connect(server, remote, client, local, greet=False, clock=Clock()))
         return succeed(client)
 
     def flush(self) -> None:
-        """Let everything written so far arrive."""
+        """Deliver all bytes written so far."""
         while any([pump.pump() for pump in self.pumps]):
             self.pumps = [
                 each for each in self.pumps if not (each.clientIO.disconnected and each.serverIO.disconnected)
             ]
 
     def hang_up(self) -> None:
-        """Break every open line from the far side."""
+        """Break every open connection at the remote end."""
         for pump in self.pumps:
             pump.serverIO.loseConnection()
         self.flush()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, with the lines working."""
+        """Let time pass while bytes are delivered."""
         self.flush()
         for _ in range(round(seconds / STEP)):
             self.clock.advance(STEP)
             self.flush()
 
     def wait(self, result: Deferred[_Value], longest: float = 400.0) -> Deferred[_Value]:
-        """Let time pass until ``result`` has come or failed; it is handed back for the test to look at."""
-        came: list[bool] = []
+        """Let time pass until ``result`` has fired; return it."""
+        fired: list[bool] = []
 
         def note(value: object) -> object:
-            came.append(True)
+            fired.append(True)
             return value
 
         result.addBoth(note)
         for _ in range(round(longest / STEP)):
             self.flush()
-            if came:
+            if fired:
                 break
             self.clock.advance(STEP)
         self.flush()

@@ -1,17 +1,17 @@
-"""An independent reckoning of receipts, to hold against ours: written from the rules, with fractions, in hryvnias.
+"""A second calculation of receipts, independent of ours: written from the rules, with fractions, in hryvnias.
 
-It knows nothing of the service's modules: it takes a receipt as a till spells it in JSON and says what every sum
-has to be, or which rules are broken. The rules are those of the specification (7.2, 8) and of the references:
+It imports no module of the service. It takes a receipt as a till writes it in JSON and returns what every sum has to
+be, or which rules the receipt breaks. The rules are those of the specification (7.2, 8) and of the reference pages:
 
-1. A row comes to its ``cost``, else to price times quantity; then its discounts are taken off.
-2. The rows come to ``sum``; then the receipt's discounts are taken off: a percentage of each row, or an amount in
-   proportion to the rows, and what rounding leaves over falls on the last one.
+1. A row's amount is its ``cost``, else price times quantity; then its discounts are subtracted.
+2. The rows add up to ``sum``; then the receipt's discounts are subtracted: a percentage of each row, or an amount in
+   proportion to the rows; the last row takes the rest that rounding leaves.
 3. Taxes are calculated for each tax group, by its algorithm, and rounded once.
-4. Cash is rounded, by the till or by us; payments come to what is to be paid, change left out.
+4. Cash is rounded, by the till or by us; the payments without change add up to the amount to pay.
 
-Rules are looked at in this order, rows and payments one after the other. Where several rules of one step are
-broken, the rules do not say which is told first, but for two: a name goes before everything else of its row, and
-the range of the rounding before whether there is any.
+Rules are checked in this order, rows and payments one after the other. If a receipt breaks several rules of one
+step, the rules do not say which is reported first, with two exceptions: a row's name comes before its other members,
+and the range of the rounding before the question whether it is allowed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CASH = 0
 
 @dataclass(frozen=True)
 class Group:
-    """A tax group: percentages of VAT and levy, and how they share the price (docs/reference/tax-service.md#sums).
+    """A tax group: percentages of VAT and levy, and how the price contains them (docs/reference/tax-service.md#sums).
 
-    ``unit`` is the excise for one unit (algorithm 3); ``on_top`` says that the prices are without VAT.
+    ``unit`` is the excise for one unit (algorithm 3). ``on_top`` says that prices do not include VAT.
     """
 
     code: int
@@ -54,15 +54,15 @@ GROUPS = (
     Group(9, "Л", vat=Fraction(14)),
     Group(10, "М", vat=Fraction(18), levy=Fraction("1.5")),
 )
-"""The tax groups with their usual numbers; excise by algorithm 2, groups 8 and 10 by 0."""
+"""The usual tax groups (docs/reference/http-interface.md#tax-groups; excise by algorithm 2, groups 8 and 10 by 0)."""
 
 PAY_TYPES = frozenset((0, 1, 2, 3, 4, 5, 6, 8, *range(11, 21)))
-"""The payment types with their usual numbers (docs/reference/http-interface.md#payment-types)."""
+"""The usual payment types (docs/reference/http-interface.md#payment-types)."""
 
 
 @dataclass(frozen=True)
 class Till:
-    """What a register allows: its groups and payment types, those switched off, its step of cash in kopecks."""
+    """A register's limits: its groups and payment types, those switched off, its rounding step of cash in kopecks."""
 
     step: int = 0
     groups: tuple[Group, ...] = GROUPS
@@ -73,7 +73,7 @@ class Till:
 
 
 class Broken(Exception):
-    """The receipt breaks rules; one of ``codes`` is the answer."""
+    """The receipt breaks rules; the answer is one of ``codes``."""
 
     def __init__(self, *codes: int) -> None:
         super().__init__(*codes)
@@ -81,12 +81,12 @@ class Broken(Exception):
 
 
 class Silent(Exception):
-    """The rules do not say what such a receipt comes to."""
+    """The rules do not define the sums of such a receipt."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the receipt with everything that was taken off it."""
+    """A row of the receipt, with all its discounts."""
 
     cost: Fraction
     disc: Fraction
@@ -95,13 +95,13 @@ class Row:
 
     @property
     def left(self) -> Fraction:
-        """What remains to be paid of it."""
+        """What remains to pay for it."""
         return self.cost - self.disc
 
 
 @dataclass(frozen=True)
 class Tax:
-    """What one tax group comes to."""
+    """The sums of one tax group."""
 
     turnover: Fraction
     vat: Fraction
@@ -111,7 +111,7 @@ class Tax:
 
 @dataclass(frozen=True)
 class Paid:
-    """One payment: what stays in the till, and what was handed over for it."""
+    """One payment: the amount that the till keeps, and the amount handed over."""
 
     type: int
     kept: Fraction
@@ -119,15 +119,15 @@ class Paid:
 
     @property
     def tendered(self) -> Fraction:
-        """What was handed over."""
+        """The amount handed over."""
         return self.kept + self.change
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Everything that a receipt comes to.
+    """All sums of a receipt.
 
-    ``pays`` is told when it is clear: of several payments in cash only ``kept_cash`` and ``change`` are.
+    ``pays`` is given when it is certain: of several payments in cash only ``kept_cash`` and ``change`` are.
     """
 
     rows: tuple[Row, ...]
@@ -150,12 +150,12 @@ def nearest(value: Fraction, unit: Fraction = KOPECK) -> Fraction:
 
 
 def read(value: Any) -> Fraction:
-    """The number that a till spelled; nothing is zero."""
+    """The number that a till wrote; a missing one is zero."""
     return Fraction(0) if value in (None, "") else Fraction(str(value).strip())
 
 
 def money(value: Any) -> Fraction:
-    """An amount that a till spelled."""
+    """The amount that a till wrote."""
     return nearest(read(value))
 
 
@@ -206,20 +206,20 @@ def _group(spelled: str, till: Till) -> Group:
 
 
 def discounts(of: Mapping[str, Any]) -> list[tuple[Fraction, bool]]:
-    """The discounts of a row or of a receipt: how much, and whether that is percent."""
+    """The discounts of a row or of a receipt: how much, and whether it is a percentage."""
     entries: Iterable[Mapping[str, Any]] = (of, *(of.get("discounts") or ()))
     return [(money(entry.get("disc")), read(entry.get("disc_type")) == 1) for entry in entries if entry.get("disc")]
 
 
 def part(value: Fraction, percent: bool, amount: Fraction) -> Fraction:
-    """What a discount takes off ``amount``."""
+    """How much a discount takes off ``amount``."""
     return nearest(amount * value / 100) if percent else value
 
 
 def spread(value: Fraction, percent: bool, rows: Sequence[Row]) -> list[Row]:
-    """``rows`` with a discount of the whole receipt laid on each of them.
+    """``rows`` with a discount of the whole receipt, distributed over them.
 
-    :raises Broken: 1108 when less than a kopeck is left of one.
+    :raises Broken: 1108 when a row would be less than a kopeck.
     """
     total = sum((row.left for row in rows), Fraction(0))
     if percent:
@@ -236,7 +236,7 @@ def spread(value: Fraction, percent: bool, rows: Sequence[Row]) -> list[Row]:
 
 
 def discounted(receipt: Mapping[str, Any], till: Till) -> list[Row]:
-    """The rows after every discount.
+    """The rows with every discount.
 
     :raises Broken: when a row, the sum or a discount breaks a rule.
     """
@@ -258,7 +258,7 @@ def discounted(receipt: Mapping[str, Any], till: Till) -> list[Row]:
 
 
 def taxes(rows: Sequence[Row]) -> dict[int, Tax]:
-    """The taxes by tax group, over what is left of its rows."""
+    """The taxes by tax group, for what remains to pay of its rows."""
     found = {}
     for group in {row.group for row in rows}:
         own = [row for row in rows if row.group == group]
@@ -291,7 +291,7 @@ def _tax(group: Group, left: Fraction, cnt: Fraction) -> Tax:
 
 
 def asked_rounding(receipt: Mapping[str, Any], till: Till) -> Fraction:
-    """The rounding that the till worked out itself.
+    """The rounding that the till calculated itself.
 
     :raises Broken: 1157, 1112, 1115.
     """
@@ -333,10 +333,10 @@ def _pays(receipt: Mapping[str, Any], till: Till, owed: Fraction) -> list[tuple[
 
 
 def calculate(receipt: Mapping[str, Any], till: Till) -> Figures:
-    """What ``receipt`` comes to.
+    """The sums of ``receipt``.
 
-    :raises Broken: with the codes of the rules that it breaks first.
-    :raises Silent: when the rules do not say.
+    :raises Broken: with the codes of the rules that the receipt breaks first.
+    :raises Silent: when the rules do not define the sums.
     """
     rows = discounted(receipt, till)
     lines = taxes(rows)
@@ -373,7 +373,7 @@ def calculate(receipt: Mapping[str, Any], till: Till) -> Figures:
 def _autorounded(
     pays: list[tuple[int, Fraction, Fraction]], owed: Fraction, till: Till
 ) -> tuple[list[tuple[int, Fraction, Fraction]], Fraction]:
-    """The payments with the cash among them rounded, and by how much."""
+    """The payments with rounded cash, and by how much it was rounded."""
     cash = [pay for pay in pays if pay[0] == CASH]
     if not cash or not till.step:
         return pays, Fraction(0)
@@ -386,20 +386,20 @@ def _autorounded(
     if given == exact and to_pay != exact:
         if any(change for _, _, change in cash):
             raise Silent("the exact amount is named together with change")
-        # Named to the kopeck: what is owed in cash, not what was laid on the counter.
+        # The sum in the request is exact to the kopeck: it is the amount due in cash, not the amount handed over.
         first = cash[0][1] + to_pay - exact
         if len(cash) == 1:
             pays = [(code, first if code == CASH else amount, change) for code, amount, change in pays]
         else:
-            # Which of them bears the rounding is not said, only that each of them keeps something.
+            # The rules do not say which payment is rounded, only that each payment keeps more than zero.
             pays = [*others, (CASH, to_pay, Fraction(0))]
     return pays, to_pay - exact
 
 
 def _kept(pays: list[tuple[int, Fraction, Fraction]], due: Fraction) -> list[Paid]:
-    """The payments without change: the till may have named what it keeps, or what was handed over.
+    """The payments without change: the till may send the amount that it keeps, or the amount handed over.
 
-    :raises Broken: 1102 when they do not come to what is due.
+    :raises Broken: 1102 when they do not add up to the amount due.
     """
     given = sum((amount for _, amount, _ in pays), Fraction(0))
     stated = sum((change for _, _, change in pays), Fraction(0))

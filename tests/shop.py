@@ -1,4 +1,4 @@
-"""A whole service in memory for the tests: the real rooms, a clock that stands still, a ledger in a folder."""
+"""A whole service in memory for the tests: all real parts, a simulated clock, ledgers in a folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MORNING = 1_789_970_400.0
 class Shop:
     """A service in training mode with one register, `test`.
 
-    :param whole: with everything that a fresh service in training mode has: printer and terminal as well.
+    :param whole: with all devices of a new service in training mode: a printer and a terminal too.
     """
 
     def __init__(self, case: SynchronousTestCase, whole: bool = False, **service: Any) -> None:
@@ -38,7 +38,7 @@ class Shop:
         self.state = Path(tempfile.mkdtemp())
         case.addCleanup(shutil.rmtree, self.state)
         if not whole:
-            # A service that finds a device adds none of its own.
+            # A service that finds a device in its store adds none.
             case.successResultOf(Deferred.fromCoroutine(self._make_register()))
         self._config = Config(service=ServiceConfig(**{"training": True, **service}))
         self.core = self._open()
@@ -53,19 +53,19 @@ class Shop:
         return core
 
     def crash(self) -> None:
-        """Lose everything but the store and the ledgers, and start again: what a kill leaves behind."""
+        """Lose everything but the store and the ledgers, and start again, as after a kill."""
         for call in list(self.clock.getDelayedCalls()):
             call.cancel()
         self.core.devices.close()
         self.core = self._open()
 
     def asked(self, body: dict[str, Any] | bytes, language: str = "uk") -> Deferred[bytes]:
-        """The answer that is due for ``body``, as it will be sent."""
+        """Send ``body``; the encoded answer to come."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         return Deferred.fromCoroutine(self.core.dispatcher.execute(raw, language))
 
     def ask(self, body: dict[str, Any] | bytes, language: str = "uk") -> dict[str, Any]:
-        """The answer to ``body``, which must be there at once."""
+        """The answer to ``body``, which must come at once."""
         answer: dict[str, Any] = json.loads(self._case.successResultOf(self.asked(body, language)))
         return answer
 
@@ -86,16 +86,16 @@ class Shop:
         return self.fiscal(1, tag, receipt={**sale(amount), **receipt})
 
     def scenario(self, *rules: dict[str, Any], device: str = "test") -> None:
-        """What the simulated tax service does next."""
+        """Set what the simulated tax service does next."""
         self.core.devices.by_name(device).simulator.scenario.replace({"rules": list(rules)})
 
     def ledger(self, device: str = "test", kind: str = "", status: str = "accepted") -> list[Any]:
-        """The entries of the simulated tax service, of one kind if given."""
+        """The entries of the simulated tax service; only of one kind, if given."""
         entries = self.core.devices.by_name(device).simulator.entries()
         return [entry for entry in entries if kind in ("", entry.kind) and entry.status == status]
 
     def add(self, name: str) -> None:
-        """One more training register."""
+        """Add a training register."""
         adding = self.core.devices.add(name, "register", "training", {})
         self._case.successResultOf(Deferred.fromCoroutine(adding))
 
@@ -117,7 +117,7 @@ class Shop:
 
 
 class FailingStore:
-    """The store of a shop, which can be told to fail at one of the next questions of its registers."""
+    """The store of a shop; one of the next calls of its registers can fail."""
 
     def __init__(self, case: SynchronousTestCase, shop: Shop) -> None:
         self._store = shop.store
@@ -126,19 +126,19 @@ class FailingStore:
             case.patch(shop.store, verb, self._failing(getattr(shop.store, verb)))
 
     def fail_at(self, n: int, done: bool = False, broken: bool = False) -> None:
-        """Fail at the ``n``-th question from now, from then on at each one if ``broken``.
+        """Fail at the ``n``-th call from now, and at each later one if ``broken``.
 
-        :param done: whether what was asked happens all the same.
+        :param done: whether the call has its effect all the same.
         """
         self._left, self._done, self._broken = n, done, broken
 
     def repair(self) -> None:
-        """Work again."""
+        """Fail no more."""
         self._left, self._store.broken = 0, False
 
     @property
     def waits(self) -> bool:
-        """Whether the question at which to fail is still to come."""
+        """Whether the call that fails is still to come."""
         return self._left > 0
 
     def _failing(self, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -1,8 +1,8 @@
-"""Make the documentation site: ``python -m tests.site [FOLDER]``, into ``build/site`` when no folder is named.
+"""Make the documentation site: ``python -m tests.site [FOLDER]``, by default into ``build/site``.
 
-The pages lie in ``docs/`` as a code host shows them. Here they are laid out as Sphinx wants them: the README and what
-changed beside them, links turned accordingly, the contents from ``docs/site/navigation.toml``. A dead link, a missing
-anchor or a page that is in no contents ends it with status 1.
+The pages are in ``docs/``, written for code hosts. Here they are arranged for Sphinx: the README and the changelog
+beside them, links changed accordingly, the contents from ``docs/site/navigation.toml``. A dead link, a missing
+anchor or a page in no contents ends the command with status 1.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from tests.manual import DOCS, HOME, SITE, contents, pages
 
 OUTSIDE = {"README.md": "readme", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
-"""Pages that lie outside of ``docs/``, and their names in the site."""
+"""Pages outside of ``docs/``, and their names in the site."""
 
 
 def lay_out(folder: Path) -> None:
-    """Put everything that the site is made of into ``folder``, which is made anew."""
+    """Copy all sources of the site into ``folder``, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("site", "*.md"))
     for name, page in pages().items():
@@ -36,25 +36,25 @@ def _turned(name: str, text: str) -> str:
     if name in OUTSIDE:
         text = re.sub(r"(\]\(|src=\")docs/", r"\1", text)
     for outside, inside in OUTSIDE.items():
-        # A page of docs/ climbs out of docs/ to reach what lies outside; in the site that is one step less.
+        # A page of docs/ leaves docs/ to reach a page outside; in the site that is one step less.
         text = re.sub(rf"\]\((?:\.\./)((?:\.\./)*){outside}", rf"](\1{inside}.md", text)
         text = text.replace(f"]({outside}", f"]({inside}.md") if name in OUTSIDE else text
     return text
 
 
 def _contents() -> dict[str, list[dict[str, object]]]:
-    """The contents of each language: a title and the pages for each part."""
-    told: dict[str, list[dict[str, object]]] = {"en": [], "uk": []}
+    """The contents in each language: a title and the pages of each part."""
+    found: dict[str, list[dict[str, object]]] = {"en": [], "uk": []}
     for part in contents():
         own = [f"uk/{page}" for page in part.pages if f"docs/uk/{page}.md" in pages()]
-        told["en"].append({"title": part.english, "pages": list(part.pages)})
+        found["en"].append({"title": part.english, "pages": list(part.pages)})
         rest = [page for page in part.pages if f"uk/{page}" not in own] if not part.both else []
-        told["uk"].append({"title": part.ukrainian, "pages": [*own, *rest]})
-    return {tongue: [part for part in parts if part["pages"]] for tongue, parts in told.items()}
+        found["uk"].append({"title": part.ukrainian, "pages": [*own, *rest]})
+    return {tongue: [part for part in parts if part["pages"]] for tongue, parts in found.items()}
 
 
 def _tree(name: str) -> str:
-    """The contents that Sphinx wants at the end of a start page, unseen."""
+    """The contents for Sphinx at the end of a start page, hidden."""
     if name == "docs/index.md":
         listed = [page for part in contents() for page in part.pages]
         listed += ["uk/index"] if "docs/uk/index.md" in pages() else []
@@ -68,7 +68,7 @@ def _tree(name: str) -> str:
 
 
 def build(target: Path, source: Path) -> subprocess.CompletedProcess[str]:
-    """Make the site in ``target`` from a layout in ``source``; every warning is a failure."""
+    """Make the site in ``target`` from the sources in ``source``; every warning is an error."""
     lay_out(source)
     words = ("-W", "--keep-going", "-q", "-E", "-b", "html", "-d", str(source.parent / f"{source.name}-read"))
     return subprocess.run(
@@ -80,7 +80,7 @@ def build(target: Path, source: Path) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> None:
-    """Make the site, and say where it is."""
+    """Make the site and print its address."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else HOME / "build" / "site"
     done = build(target, HOME / "build" / "site-source")
     print(done.stdout + done.stderr, end="", file=sys.stderr)

@@ -1,15 +1,15 @@
 """Receipts with faults at the tax service: ``python -m tests.tax_chaos --receipts 5000 --seed 1``.
 
 Each receipt goes through the real dispatcher, engine, channel and signatures to the simulated fiscal server, in
-memory and on a clock that is turned by hand. A seed draws what goes wrong: documents and answers are lost, answers
-come in half, as noise, with a broken signature or as 5xx; the link is away for a while; the server's clock is wrong,
-the register blocked; the store fails, the service is killed in the middle of a write. Half of the receipts are made
-at a register that goes offline with a lost answer and has the online copy revoked. The till is a correct one: it
-repeats the same request under the same ``tag`` until it is told that the receipt is there, or that it never will be.
+memory and on a simulated clock. A seed decides which faults occur: documents and answers are lost; answers are cut,
+garbled, wrongly signed or 5xx; the connection is down for a while; the server's clock is wrong, the register is
+blocked; the store fails, the service is killed in the middle of a write. Half of the receipts are made at a register
+that goes offline after a lost answer and has the online copy revoked. The till is a correct one: it repeats the same
+request with the same ``tag`` until the answer says that the receipt exists, or that it never will.
 
-In the end two have to agree document by document: the server's books and our journal, in numbers, sums, kinds and
-fiscal numbers, without gap. Then a session of many documents is made offline and goes up while the link comes and
-goes. The exit status is 1 when anything disagrees, or would need a person.
+At the end the server's books and our journal must agree document by document: in numbers without a gap, in sums,
+kinds and fiscal numbers. Then a session of many documents is made offline and sent over a connection that is often
+down. The exit status is 1 when anything disagrees, or would need a person.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Answer = dict[str, Any]
 
 DEVICE = "one"
 SHIFT = 400
-"""Receipts of a shift."""
+"""Receipts in a shift."""
 
 PATIENCE = 200.0
-"""Seconds of the clock that a task may take at most."""
+"""The longest time of a task, in seconds of the simulated clock."""
 
 REPEATS = 14
-"""How often a till asks before it would call a person; the last ones in peace."""
+"""How often a till repeats before it would call a person; the last times without new faults."""
 
 PEACE = 8
-"""Repeats after which nothing goes wrong any more."""
+"""Repeats after which no new fault begins."""
 
 LOST = ({"then": "lost_before"}, {"then": "lost_after"}, {"then": "silent"})
 GARBLED = tuple({"then": "garbage", "code": code} for code in ("", "cms", "type", "200", "500", "502", "503"))
@@ -56,21 +56,21 @@ SLOW = (
     {"then": "lost_before", "delay_ms": 900},
 )
 FAULTS: tuple[dict[str, Any], ...] = (*LOST * 3, *GARBLED, *REFUSED, *AWAY, *SLOW)
-"""What may happen to one document, one package or one question."""
+"""What can happen to one document, one package or one query."""
 
 FOR_A_WHILE = ("away", "skew", "block", "errors")
-"""What may last for some receipts: no connection, a wrong clock, a blocked register, errors to everything."""
+"""What can last for some receipts: no connection, a wrong clock, a blocked register, an error for every request."""
 
 KILLS = ("killed before", "killed after", "failed before", "failed after")
-"""What may happen in the middle of a write of ours."""
+"""What can happen in the middle of a write."""
 
 GIVES_UP = frozenset({1040, 1032, 1044})
-"""Refusals of the receipt itself: a till may drop it after one of them."""
+"""Refusals of the receipt itself: after one of them a till may give up the receipt."""
 
 
 @dataclass
 class Score:
-    """What became of everything; the same seed gives the same."""
+    """The results of a run; the same seed gives the same results."""
 
     receipts: int = 0
     made: int = 0
@@ -81,15 +81,15 @@ class Score:
     sessions: int = 0
     flaps: int = 0
     revoked: int = 0
-    """Documents that were made again offline and whose online copy was revoked."""
+    """Documents that were made again offline, and whose online copy was revoked."""
     answers: Counter[str] = field(default_factory=Counter)
     """Answers by ``res_action`` and ``res``."""
     wrong: list[str] = field(default_factory=list)
-    """Every disagreement, in words."""
+    """Every disagreement, as text."""
 
 
 class Day:
-    """A shop with one register at the tax service, a till, and all that may go wrong."""
+    """A shop with one register at the tax service, a till, and the faults."""
 
     def __init__(self, case: SynchronousTestCase, seed: int, **settings: Any) -> None:
         self.dice, self.score = Random(seed), Score()
@@ -102,7 +102,7 @@ class Day:
     # Time
 
     def wait(self, due: Deferred[Any]) -> Any:
-        """What comes of ``due``, with time passing; `None` when the service died first."""
+        """The result of ``due`` as time passes; `None` when the service died first."""
         came: list[Any] = []
         due.addBoth(came.append)
         clock = self.shop.clock
@@ -121,7 +121,7 @@ class Day:
         return self.blows.struck and self.blows.killed
 
     def kill(self) -> None:
-        """The service dies, whatever it does, and starts again."""
+        """The service dies in the middle of its work, and starts again."""
         self._spare()
         self.score.kills += 1
         self.shop.core.devices.close()
@@ -135,10 +135,10 @@ class Day:
     def _pass(self, seconds: float) -> None:
         self.shop.clock.pump([0.5] * int(seconds * 2))
 
-    # What goes wrong
+    # Faults
 
     def trouble(self) -> None:
-        """Draw what goes wrong at the tax service with the next request."""
+        """Choose what happens to the next request to the tax service."""
         dice, far = self.dice, self.shop.far_end
         for name in list(self._left):
             self._left[name] -= 1
@@ -153,7 +153,7 @@ class Day:
         if "away" in self._left:
             rules += [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
         elif self._revokes and not self._left and not self.shop.built(DEVICE).away and dice.random() < 0.3:
-            # The link goes just as a document is on its way, and stays away for the next requests.
+            # The connection breaks while a document is being sent, and stays down for the next requests.
             self._left["away"] = dice.randint(2, 6)
             rules = [{"on": "any", **dice.choice(LOST)}]
         if "errors" in self._left:
@@ -166,7 +166,7 @@ class Day:
             self._record.blocked_until = None
 
     def calm(self) -> None:
-        """Everything works again."""
+        """End all faults."""
         self._left.clear()
         self._spare()
         self.shop.rules()
@@ -180,7 +180,7 @@ class Day:
     # The till
 
     def ask(self, body: dict[str, Any]) -> Answer | None:
-        """The answer to one request; `None` when the service dies meanwhile."""
+        """Send one request and return its answer; `None` when the service dies first."""
         answer = self.wait(self.shop.asked(body))
         if self._dead:
             self.kill()
@@ -189,20 +189,20 @@ class Day:
         if not isinstance(answer, bytes):
             self.score.wrong.append(f"{body['tag']}: no answer but {answer!r}")
             return None
-        told: Answer = json.loads(answer)
-        self._check(body["tag"], told)
-        return told
+        decoded: Answer = json.loads(answer)
+        self._check(body["tag"], decoded)
+        return decoded
 
-    def _check(self, tag: str, told: Answer) -> None:
-        action, res = told["res_action"], told["res"]
+    def _check(self, tag: str, answer: Answer) -> None:
+        action, res = answer["res_action"], answer["res"]
         self.score.answers[f"{action}: {res}"] += 1
-        if action not in (0, 1, 2, 3) or (action == 0) != (res == 0) or (res != 0) != (told["task_status"] == 3):
-            self.score.wrong.append(f"{tag}: res {res} with res_action {action}, task_status {told['task_status']}")
-        if res and told["info"]:
+        if action not in (0, 1, 2, 3) or (action == 0) != (res == 0) or (res != 0) != (answer["task_status"] == 3):
+            self.score.wrong.append(f"{tag}: res {res} with res_action {action}, task_status {answer['task_status']}")
+        if res and answer["info"]:
             self.score.wrong.append(f"{tag}: a refusal with info")
 
     def task(self, tag: str, fiscal: dict[str, Any]) -> Answer | None:
-        """One task to its very end, as a correct till does it; `None` when it is dropped."""
+        """Send one task until its outcome is final, as a correct till does; `None` when the till gives it up."""
         body = {"ver": 6, "device": DEVICE, "tag": tag, "type": 1, "fiscal": fiscal}
         dice, score = self.dice, self.score
         for attempt in range(REPEATS):
@@ -223,22 +223,22 @@ class Day:
                     score.wrong.append(f"{tag}: needs a person: {answer['res']} {answer['aq_errortxt']}")
                     return None
             score.repeats += 1
-            # In peace a till waits longer than a server that did not answer is left alone.
+            # Without faults a till waits longer than the service pauses after a server that did not answer.
             self._pass(31.0 if attempt >= PEACE else dice.choice((1.0, 2.0, 5.0, 31.0)))
         score.wrong.append(f"{tag}: never done")
         return None
 
     def open(self) -> None:
-        """Begin a shift."""
+        """Open a shift."""
         self._shifts += 1
         self.task(f"open {self._shifts}", {"task": 0})
 
     def close(self) -> None:
-        """End it."""
+        """Close it."""
         self.task(f"z {self._shifts}", {"task": 11})
 
     def sell(self, kopecks: int) -> None:
-        """Sell something for a sum that nothing else has."""
+        """Sell for a sum that no other receipt has."""
         amount = f"{kopecks // 100}.{kopecks % 100:02d}"
         row = {"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}
         receipt = {"sum": amount, "rows": [row], "pays": [{"type": 2, "sum": amount}]}
@@ -250,12 +250,12 @@ class Day:
             return
         self.score.made += 1
         self.score.offline += answer["info"]["isoffline"]
-        self.heard[kopecks] = answer["info"]["doccode"]
+        self.answered[kopecks] = answer["info"]["doccode"]
         self._pass(self.dice.choice((0.5, 2.0, 5.0)))
 
     def receipts(self, number: int) -> None:
-        """A run of days with ``number`` receipts in all, to its end."""
-        self.heard: dict[int, str] = {}
+        """Run days with ``number`` receipts in all."""
+        self.answered: dict[int, str] = {}
         self.dropped: list[int] = []
         self.open()
         for n in range(number):
@@ -270,7 +270,7 @@ class Day:
         self.compare()
 
     def home(self) -> None:
-        """Let the register come home by itself."""
+        """Let the register return to online work on its own."""
         for _ in range(200):
             if not self.shop.built(DEVICE).away:
                 return
@@ -280,9 +280,9 @@ class Day:
     # A long session
 
     def session(self, documents: int, flaps: int) -> None:
-        """Make ``documents`` receipts offline, and let the link come and go while they go up."""
+        """Make ``documents`` receipts offline; then the connection comes and goes while they are sent."""
         dice, score = self.dice, self.score
-        self.heard, self.dropped = {}, []
+        self.answered, self.dropped = {}, []
         self.calm()
         self.open_calmly()
         down = [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
@@ -291,10 +291,10 @@ class Day:
             self.sell_calmly(1000 + n, down)
         while self.shop.built(DEVICE).away and score.flaps < 4 * flaps:
             score.flaps += 1
-            # Up for a while: a package takes a second, so the link goes in the middle of one, or between two.
+            # Up for a while: a package takes a second, so the connection breaks within one or between two.
             slow = [{"on": "any", "then": "accept", "delay_ms": 800, "times": 0}]
             slow += [{"on": "probe", "then": "accept", "delay_ms": 100, "times": 0}]
-            # Until all flaps are over the end of the session never gets through.
+            # The offline session's closing document is refused until the connection is stable.
             held = score.flaps < flaps
             fault = {"on": "any", **dice.choice((*LOST, *GARBLED, AWAY[0]))}
             self.shop.rules(*[slow[0] | {"times": 1}] * dice.choice((0, 0, 1)), fault, *(slow if not held else down))
@@ -311,11 +311,11 @@ class Day:
         self.compare()
 
     def open_calmly(self) -> None:
-        """Begin a shift; nothing goes wrong."""
+        """Open a shift without faults."""
         self._told({"task": 0}, "open")
 
     def sell_calmly(self, kopecks: int, rules: list[dict[str, Any]]) -> None:
-        """Sell while the link is away and nothing else goes wrong."""
+        """Sell while the connection is down and there is no other fault."""
         amount = f"{kopecks // 100}.{kopecks % 100:02d}"
         row = {"code": "1", "name": "Кава", "cnt": 1, "price": amount, "taxgrp": 1}
         receipt = {"sum": amount, "rows": [row], "pays": [{"type": 2, "sum": amount}]}
@@ -324,7 +324,7 @@ class Day:
             self.score.receipts += 1
             self.score.made += 1
             self.score.offline += answer["info"]["isoffline"]
-            self.heard[kopecks] = answer["info"]["doccode"]
+            self.answered[kopecks] = answer["info"]["doccode"]
         self._pass(0.5)
 
     def _told(self, fiscal: dict[str, Any], tag: str) -> Answer | None:
@@ -334,10 +334,10 @@ class Day:
             return None
         return answer
 
-    # Agreement
+    # Comparison
 
     def compare(self) -> None:
-        """The server's books against our journal and against what the till heard, document by document."""
+        """Compare the server's books with our journal and with the answers to the till, document by document."""
         score, wrong = self.score, self.score.wrong
         there = [
             (local, stored.number, stored.kind.value, _sum(stored.document))
@@ -362,15 +362,15 @@ class Day:
         wrong += self._doubled()
         sums = Counter(line[3] for line in there if line[2] == "sale")
         wrong += [
-            f"{kopecks}: the server has it {sums[kopecks]} times" for kopecks in self.heard if sums[kopecks] != 1
+            f"{kopecks}: the server has it {sums[kopecks]} times" for kopecks in self.answered if sums[kopecks] != 1
         ]
         numbers = {line[3]: line[1] for line in there if line[2] == "sale"}
-        for kopecks, number in self.heard.items():
+        for kopecks, number in self.answered.items():
             if numbers.get(kopecks) != number:
-                wrong.append(f"{kopecks}: the till heard {number}, the server has {numbers.get(kopecks)}")
+                wrong.append(f"{kopecks}: the till got {number}, the server has {numbers.get(kopecks)}")
         for kopecks in self.dropped:
             if sums[kopecks]:
-                wrong.append(f"{kopecks}: told as refused, and the server has it")
+                wrong.append(f"{kopecks}: answered as refused, and the server has it")
         unresolved = self.shop.done(store.unresolved(self._n))
         if unresolved:
             wrong.append(f"{len(unresolved)} operations are open")
@@ -380,18 +380,18 @@ class Day:
             wrong.append("operations and documents do not count alike")
 
     def _doubled(self) -> list[str]:
-        """What the server's ledger says of each receipt: a document and its reversal together are nothing."""
+        """The receipts in the server's ledger; a document and its reversal count as nothing."""
         entries = [entry for entry in self.shop.far_end.entries() if entry.status == "accepted"]
         reversed_ = {entry.ref for entry in entries if entry.kind == "storno"}
         counted = Counter(entry.sum for entry in entries if entry.kind == "sale" and entry.number not in reversed_)
-        wanted = Counter(dict.fromkeys(self.heard, 1))
+        wanted = Counter(dict.fromkeys(self.answered, 1))
         return [
             f"{kopecks}: the ledger has it {counted[kopecks]} times"
             for kopecks in (counted - wanted) | (wanted - counted)
         ]
 
     def _closings(self, there: list[tuple[int, str, str, int]]) -> int:
-        """A closing goes with its Z in one operation."""
+        """The shift's closing document and its Z report are one operation."""
         return sum(line[2] == "close" for line in there)
 
     @property
@@ -406,8 +406,8 @@ def _sum(document: Any) -> int:
 
 
 def _sum_of(value: bytes) -> int:
-    told = json.loads(value)
-    receipt = told.get("receipt")
+    answer = json.loads(value)
+    receipt = answer.get("receipt")
     return int(receipt.get("sum_topay", 0)) if receipt else 0
 
 
@@ -415,12 +415,12 @@ def _sum_of(value: bytes) -> int:
 
 
 class _Stage(SynchronousTestCase):
-    """A test case to play in: it owns the folder and what is patched."""
+    """A test case that owns the folder and the patches."""
 
     play: Any = None
 
     def runTest(self) -> None:
-        """Play."""
+        """Run nothing."""
         type(self).play(self)
         self.flushLoggedErrors()
 
@@ -436,11 +436,11 @@ def _staged(play: Any) -> None:
 def run(receipts: int, seed: int, revoke: bool = False) -> Score:
     """Fiscalise ``receipts`` receipts with faults; the same seed gives the same run.
 
-    :param revoke: whether the register goes offline with a lost answer.
+    :param revoke: whether the register goes offline after a lost answer.
     """
     mode: dict[str, Any] = {"offline_probe_s": 20.0}
     if revoke:
-        # Home soon, so that many documents are sent online.
+        # The register returns to online work soon, so that many documents are sent online.
         mode = {"offline_after_lost_answer": "revoke", "offline_probe_s": 3.0}
     days: list[Day] = []
 
@@ -453,7 +453,7 @@ def run(receipts: int, seed: int, revoke: bool = False) -> Score:
 
 
 def run_session(documents: int, flaps: int, seed: int) -> Score:
-    """Hand in one offline session over a link that comes and goes."""
+    """Send one offline session over a connection that comes and goes."""
     days: list[Day] = []
 
     def play(case: SynchronousTestCase) -> None:
@@ -465,13 +465,13 @@ def run_session(documents: int, flaps: int, seed: int) -> Score:
 
 
 def words(name: str, score: Score) -> str:
-    """A run in lines for people."""
-    told = [
+    """The results as text."""
+    counts = [
         f"{score.receipts} receipts, {score.made} made ({score.offline} offline), {score.dropped} dropped",
         f"{score.repeats} repeats, {score.kills} kills, {score.sessions} offline sessions, {score.flaps} flaps, "
         f"{score.revoked} revoked",
     ]
-    lines = [f"{name}: {'; '.join(told)}."]
+    lines = [f"{name}: {'; '.join(counts)}."]
     lines += [f"  answers with res_action {kind}: {count}" for kind, count in sorted(score.answers.items())]
     lines += [f"  DISAGREES: {wrong}" for wrong in score.wrong[:20]]
     lines.append(f"  {len(score.wrong)} disagreements.")
@@ -479,7 +479,7 @@ def words(name: str, score: Score) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run it and print what came of it; 1 when anything disagrees."""
+    """Run and print the results; 1 when anything disagrees."""
     parser = ArgumentParser(prog="python -m tests.tax_chaos", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--receipts", type=int, default=5000, help="how many with faults")
     parser.add_argument("--documents", type=int, default=2000, help="how many in the offline session")

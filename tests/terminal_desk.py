@@ -100,7 +100,7 @@ class DeskCase(SynchronousTestCase):
     def restart(self) -> None:
         """The service is killed and starts again; the terminal sees its line break."""
         self.endpoint.hang_up()
-        self.endpoint.far = lambda: None
+        self.endpoint.accept = lambda: None
         self.service.close()
         self.endpoint.flush()
         self.begin()

@@ -388,13 +388,13 @@ class WireFaults(WireDesk):
     def test_capabilities(self) -> None:
         """A task that this wire lacks is 5029 and an unknown number 317; and nothing is sent."""
         able = self.service.driver.capabilities | {Task.STORED}
-        rows, heard = len(self.rows()), len(self.endpoint.heard)
+        rows, heard = len(self.rows()), len(self.endpoint.sent)
         for task in range(-1, 21):
             if task in able:
                 continue
             answer = self.pay(task, sum=5, refundid="1", cancelid="1", srvnum="1", cash=1, parts=2, agreementNum="1")
             self.assertAnswer(answer, 5029 if task in TASKS else 317, 3)
-        self.assertEqual((len(self.rows()), len(self.endpoint.heard)), (rows, heard))
+        self.assertEqual((len(self.rows()), len(self.endpoint.sent)), (rows, heard))
 
     def test_service_methods(self) -> None:
         """A service method that this wire lacks is 303; status and last are always there, the terminal is idle."""
@@ -434,19 +434,19 @@ class WireFaults(WireDesk):
         """A second caller waits for 15 seconds and gets 1105; it is served when the first is done before that."""
         desk = CounterDesk(WIRES[self.wire])
         desk.terminal.duration = 18.0
-        first = desk.asked("00000000-0000-4000-8000-000000000005", 1000)
+        first = desk.pay("00000000-0000-4000-8000-000000000005", 1000)
         desk.endpoint.advance(1.0)
         began = desk.clock.seconds()
-        second = json.loads(desk.result(desk.asked("00000000-0000-4000-8000-000000000006", 2000)))
+        second = json.loads(desk.result(desk.pay("00000000-0000-4000-8000-000000000006", 2000)))
         self.assertEqual((second["res"], second["res_action"]), (1105, 1))
         self.assertTrue(15 <= desk.clock.seconds() - began < 15.5)
         self.assertEqual(json.loads(desk.result(first))["res"], 0)
         self.assertEqual((desk.taken(1000), desk.taken(2000)), (1, 0))
         self.assertEqual(len(desk.rows("00000000-0000-4000-8000-000000000006")), 0)
         desk.terminal.duration = 5.0
-        first = desk.asked("00000000-0000-4000-8000-000000000007", 3000)
+        first = desk.pay("00000000-0000-4000-8000-000000000007", 3000)
         desk.endpoint.advance(1.0)
-        second = json.loads(desk.result(desk.asked("00000000-0000-4000-8000-000000000008", 4000)))
+        second = json.loads(desk.result(desk.pay("00000000-0000-4000-8000-000000000008", 4000)))
         self.assertEqual((second["res"], json.loads(desk.result(first))["res"]), (0, 0))
         self.assertEqual((desk.taken(3000), desk.taken(4000)), (1, 1))
         desk.close()

@@ -51,7 +51,7 @@ class TaskTests(WireDesk):
         self.assertAnswer(self.pay(3, cancelid=paid["cancelid"], sum=30), 5029, 3)
         self.assertAnswer(self.pay(3, cancelid="77"), 1098, 3)
         self.assertEqual(self.pay(sum=10**11)["res"], 5016)
-        self.assertEqual((len(self.endpoint.heard), self.taken()), (1, [10_000]))
+        self.assertEqual((len(self.endpoint.sent), self.taken()), (1, [10_000]))
 
     def test_not_in_this_protocol(self) -> None:
         """Tasks that the protocol lacks are 5029; it has no service methods, and no interrupt."""
@@ -126,11 +126,11 @@ class FaultTests(WireDesk):
             self.assertEqual(self.pay(label=label)["res_action"], 2)
             self.assertEqual(self.pay(label=label, search=2)["res_action"], 2)
             self.restart()
-        heard = len(self.endpoint.heard)
+        heard = len(self.endpoint.sent)
         self.settle(True)
         answer = self.pay(17, label)
         self.assertAnswer(answer, 0, 0)
-        self.assertEqual((answer["info"]["sum"], len(self.endpoint.heard)), (100.0, heard))
+        self.assertEqual((answer["info"]["sum"], len(self.endpoint.sent)), (100.0, heard))
         self.assertAnswer(self.pay(sum=5), 0, 0)
         self.assertEqual(self.taken(), [10_000, 500])
 
@@ -168,7 +168,7 @@ class FaultTests(WireDesk):
         self.assertAnswer(answer, 5000, 3)
         self.assertIn(b"SSH-2".hex(" "), answer["errortxt"])
         self.assertLess(self.clock.seconds() - began, 5)
-        self.assertEqual((self.endpoint.heard[-1], self.states()), (b"", ["refused"]))
+        self.assertEqual((self.endpoint.sent[-1], self.states()), (b"", ["refused"]))
 
     def test_another_protocol_that_waits(self) -> None:
         """Another program that only answers is recognised by its first bytes, and the end is unknown."""
@@ -249,5 +249,5 @@ class SettingsTests(SynchronousTestCase):
         """The terminal gets the numbers of the settings."""
         wire = WIRES["caisse-ap"]
         settings: Any = DRIVER.read({"host": "h", "protocol_id": "123456789012", "register": "07", "wait_s": 90})
-        told = wire.near(settings, None, None, None, None).terminal.settings  # type: ignore[arg-type]
+        told = wire.make_driver(settings, None, None, None, None).terminal.settings  # type: ignore[arg-type]
         self.assertEqual((told.protocol_id, told.register, told.answer_wait), ("123456789012", "07", 90))

@@ -54,19 +54,19 @@ class ChaosTests(SynchronousTestCase):
             for lie in (never, approved):
                 patch = self.patch(driver, "find_out", lie)
                 only = self.patch(chaos, "WIRES", {name: WIRES[name]})
-                with redirect_stdout(StringIO()) as told:
+                with redirect_stdout(StringIO()) as output:
                     self.assertEqual(main(["--payments", "60", "--seed", "1"]), 1)
-                self.assertIn(f"{name} DISAGREES", told.getvalue())
+                self.assertIn(f"{name} DISAGREES", output.getvalue())
                 patch.restore()
                 only.restore()
 
     def test_table(self) -> None:
         """A good run prints a line for each protocol, says what unknown rows said, and ends with 0."""
-        with redirect_stdout(StringIO()) as told:
+        with redirect_stdout(StringIO()) as output:
             self.assertEqual(main(["--payments", "140", "--seed", "1"]), 0)
-        lines = told.getvalue().splitlines()
+        lines = output.getvalue().splitlines()
         self.assertEqual([line.split()[0] for line in lines[1:8]], list(WIRES))
-        self.assertIn("caisse-ap has no question for a lost payment; its unknown rows said:", lines)
+        self.assertIn("caisse-ap has no query for a lost payment; its unknown rows said:", lines)
 
 
 class BuildTests(SynchronousTestCase):

@@ -46,7 +46,7 @@ class TaskTests(WireDesk):
         self.assertAnswer(self.pay(3, cancelid=paid["cancelid"], sum=30), 5029, 3)
         self.assertAnswer(self.pay(3, cancelid="77"), 1098, 3)
         self.assertEqual(self.pay(sum=1_000_000)["res"], 5016)
-        self.assertEqual((len(self.endpoint.heard), self.taken()), (1, [10_000]))
+        self.assertEqual((len(self.endpoint.sent), self.taken()), (1, [10_000]))
 
     def test_not_in_this_protocol(self) -> None:
         """Tasks that the protocol lacks are 5029."""
@@ -181,7 +181,7 @@ class FaultTests(WireDesk):
         self.endpoint.advance(0.5)
         self.store.broken = True
         self.assertAnswer(self.wait(due), 1082, 2)
-        self.assertNotIn(b"\x04\x06\x06", self.endpoint.heard[-1])
+        self.assertNotIn(b"\x04\x06\x06", self.endpoint.sent[-1])
         self.store.broken = False
         self.assertAnswer(self.pay(label=label, search=2), 0, 0)
         self.assertEqual((self.taken(), self.states()), ([10_000], ["done"]))
@@ -193,14 +193,14 @@ class FaultTests(WireDesk):
         conclude = self.store.conclude
 
         async def watched(outcome: Any) -> None:
-            states.append(self.endpoint.heard[-1].hex())
+            states.append(self.endpoint.sent[-1].hex())
             await conclude(outcome)
 
         self.patch(self.store, "conclude", watched)
         self.assertAnswer(self.pay(), 0, 0)
         # The till has acknowledged the call, and not yet the answer.
         self.assertTrue(states[0].endswith("0406"), states[0])
-        self.assertTrue(self.endpoint.heard[-1].hex().endswith("040606"))
+        self.assertTrue(self.endpoint.sent[-1].hex().endswith("040606"))
 
     def test_interrupt(self) -> None:
         """A call can be taken back; once the request is on its way only the terminal's own key stops it."""
@@ -225,7 +225,7 @@ class FaultTests(WireDesk):
 
         self.patch(self.store, "reserve", fails)
         self.assertAnswer(self.pay(), 1082, 1)
-        self.assertEqual((self.endpoint.heard, self.taken()), ([], []))
+        self.assertEqual((self.endpoint.sent, self.taken()), ([], []))
 
 
 class SettingsTests(SynchronousTestCase):

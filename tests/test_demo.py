@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.demo import SAFE, Books, Comparison, Moves, main, pay, receipt, row, sales, told
+from tests.demo import SAFE, Books, Comparison, Moves, main, moves_of, pay, receipt, row, sales
 from tests.oracle import GROUPS, PAY_TYPES
 from tests.specification import promises
 
@@ -162,7 +162,7 @@ class ComparisonTests(SynchronousTestCase):
             "receipt": {"count_p": 1, "count_m": 0, "last_docno_p": 8},
         }
         self.assertEqual(
-            told(info),
+            moves_of(info),
             {
                 SAFE: 700,
                 COUNT: 1,

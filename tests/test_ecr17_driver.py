@@ -107,13 +107,13 @@ class Ecr17FaultTests(Ecr17Desk, FaultPromises):
         conclude = self.store.conclude
 
         async def watched(outcome: Any) -> None:
-            heard.append(len(self.endpoint.heard[-1]))
+            heard.append(len(self.endpoint.sent[-1]))
             await conclude(outcome)
 
         self.patch(self.store, "conclude", watched)
         self.assertAnswer(self.pay(), 0, 0)
         # What follows is the acknowledgement and nothing else.
-        self.assertEqual(self.endpoint.heard[-1][heard[0] :], bytes.fromhex("060379"))
+        self.assertEqual(self.endpoint.sent[-1][heard[0] :], bytes.fromhex("060379"))
 
     def test_lost_reversal(self) -> None:
         """A reversal whose answer was lost is found out; one that never came too."""
@@ -323,7 +323,7 @@ class TaskTests(Ecr17Desk):
     def test_too_much(self) -> None:
         """A sum that eight digits do not hold is refused before anything is sent."""
         self.assertEqual(self.pay(sum=1_000_000)["res"], 5016)
-        self.assertEqual(self.endpoint.heard, [])
+        self.assertEqual(self.endpoint.sent, [])
 
     def test_not_operative(self) -> None:
         """A terminal that cannot work says why before any money is at stake."""

@@ -16,7 +16,19 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.demo import CARD, CARD_DATA, SAFE, TILL, WITHOUT_RATE, Books, Comparison, Moves, hryvnias, kopecks, told
+from tests.demo import (
+    CARD,
+    CARD_DATA,
+    SAFE,
+    TILL,
+    WITHOUT_RATE,
+    Books,
+    Comparison,
+    Moves,
+    hryvnias,
+    kopecks,
+    moves_of,
+)
 from tests.oracle import CASH, GROUPS, PAY_TYPES, Broken, Figures, Group, Silent, Till, calculate, discounted, goods
 from tests.oracle import taxes as taxes_of
 from tests.shop import Shop
@@ -372,7 +384,7 @@ class History:
         return info
 
     def _assertTells(self, info: Mapping[str, Any], books: Moves) -> None:
-        self._case.assertEqual(Comparison(books, {"the report": told(info)}).differences(), [])
+        self._case.assertEqual(Comparison(books, {"the report": moves_of(info)}).differences(), [])
 
     def _close(self) -> None:
         """A Z says it too, and the next shift begins with empty books and the same cash."""
@@ -391,7 +403,7 @@ class History:
                 chosen = self.zs[first : last + 1]
                 whole: Moves = Counter()
                 for z in chosen:
-                    whole.update(told(z))
+                    whole.update(moves_of(z))
                 whole[SAFE] = self._books.safe
                 numbers = {"n_from": chosen[0]["shift_link"], "n_to": chosen[-1]["shift_link"]}
                 days = {"dt_from": chosen[0]["dt"][:8], "dt_to": chosen[-1]["dt"][:8]}

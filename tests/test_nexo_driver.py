@@ -114,7 +114,7 @@ class NexoFaultTests(NexoDesk, FaultPromises):
         self.rule("payment", "lost_after")
         self.pay()
         name = service_id_of(operation_of(self.rows()[-1]).record.order)
-        asked = [heard for heard in self.endpoint.heard if b"TransactionStatus" in heard]
+        asked = [heard for heard in self.endpoint.sent if b"TransactionStatus" in heard]
         self.assertIn(f'"ServiceID":"{name}"'.encode(), asked[-1].replace(b" ", b""))
 
     @shows("rule 6")
@@ -187,7 +187,7 @@ class SealedTests(NexoDesk):
         """Messages are sealed, and nothing of a payment can be read on the line."""
         self.assertAnswer(self.pay(), 0, 0)
         self.assertEqual(self.taken(), [10_000])
-        self.assertNotIn(b"RequestedAmount", b"".join(self.endpoint.heard))
+        self.assertNotIn(b"RequestedAmount", b"".join(self.endpoint.sent))
 
     def test_wrong_key(self) -> None:
         """A terminal with another key is reported before any money is at stake."""
@@ -326,7 +326,7 @@ class NexoCardTests(NexoDesk, CardPromises):
         self.read(label)
         self.endpoint.advance(15)
         self.assertEqual((self.taken(), self.states()), ([], ["refused"]))
-        self.assertIn(b"EnableService", self.endpoint.heard[-1])
+        self.assertIn(b"EnableService", self.endpoint.sent[-1])
         self.assertAnswer(self.pay(7), 5074, 3)
         self.assertAnswer(self.pay(17, label), 5023, 3)
 
@@ -386,10 +386,10 @@ class TaskTests(NexoDesk):
         self.assertEqual(self.pay(2, sum=40, refundid=first["refundid"])["info"]["sum"], 40.0)
         self.assertEqual(self.pay(3, cancelid=second["cancelid"], sum=20)["info"]["sum"], 20.0)
         self.assertEqual(self.pay(3, cancelid=first["cancelid"])["info"]["sum"], 60.0)
-        heard = len(self.endpoint.heard)
+        heard = len(self.endpoint.sent)
         self.assertAnswer(self.pay(2, sum=40, refundid="1"), 5025, 3)
         self.assertAnswer(self.pay(3, cancelid="77"), 5027, 3)
-        self.assertEqual(len(self.endpoint.heard), heard)
+        self.assertEqual(len(self.endpoint.sent), heard)
         self.assertAnswer(self.pay(2, sum=40, refundid="1@2026-01-01T00:00:00+00:00"), 5025, 3)
         self.assertAnswer(self.pay(3, cancelid="1@2026-01-01T00:00:00+00:00"), 5027, 3)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.demo import Books, Comparison, kopecks, told
+from tests.demo import Books, Comparison, kopecks, moves_of
 from tests.oracle import CASH, GROUPS, Figures, Group, Till
 from tests.shop import Shop
 from tests.specification import promises
@@ -114,7 +114,9 @@ class AnswerTests(SynchronousTestCase):
                     came_in=task == INCOME,
                 )
             self.assertEqual(kopecks(answer["info"]["safe"]), books.safe, sent)
-        self.assertEqual(Comparison(books.totals, {f"Z of {seed}": told(shop.fiscal(11)["info"])}).differences(), [])
+        self.assertEqual(
+            Comparison(books.totals, {f"Z of {seed}": moves_of(shop.fiscal(11)["info"])}).differences(), []
+        )
 
     @promises("2.2.fiscal.receipt.sum", "2.2.fiscal.receipt.disc", "2.2.fiscal.receipt.rows.3")
     def test_every_answer(self) -> None:

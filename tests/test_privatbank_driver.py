@@ -252,8 +252,8 @@ class TaskTests(PrivatbankDesk):
         first, second = self.pay()["info"]["cancelid"], self.pay(sum=50)["info"]["cancelid"]
         self.assertEqual(self.pay(3, cancelid=first)["info"]["sum"], 100.0)
         self.assertEqual(self.pay(3, cancelid=second.lstrip("0"), sum=50)["info"]["sum"], 50.0)
-        self.assertIn(b"Withdrawal", self.endpoint.heard[-1])
-        self.assertNotIn(b"WithdrawalPartly", self.endpoint.heard[-1])
+        self.assertIn(b"Withdrawal", self.endpoint.sent[-1])
+        self.assertNotIn(b"WithdrawalPartly", self.endpoint.sent[-1])
         self.assertAnswer(self.pay(3, cancelid=first), 5008, 3)
         self.assertAnswer(self.pay(3, cancelid="77"), 5027, 3)
 

@@ -795,10 +795,10 @@ class OpeningTests(_WithTerminal):
     def test_reference_sequence(self) -> None:
         """Ping, identify and staying are three connections, with nothing else said on them."""
         self.assertTrue(self.run_(self.desk.ping()).approved)
-        asked = [[Request.decode(payload) for payload in fed(heard)] for heard in self.wire.heard]
+        asked = [[Request.decode(payload) for payload in fed(heard)] for heard in self.wire.sent]
         ping, identify = Request("PingDevice"), Request(SERVICE, {"msgType": "identify"})
         self.assertEqual(asked, [[ping], [identify], [ping]])
-        self.assertEqual([heard[:1] for heard in self.wire.heard], [b"\0", b"{", b"{"])
+        self.assertEqual([heard[:1] for heard in self.wire.sent], [b"\0", b"{", b"{"])
 
     def test_one_connection(self) -> None:
         """Where the setting says so, one connection is enough, and it stays for later operations."""
@@ -806,7 +806,7 @@ class OpeningTests(_WithTerminal):
         self.run_(self.desk.ping())
         self.run_(self.desk.pay(100))
         self.run_(self.desk.merchants())
-        self.assertEqual(len(self.wire.heard), 1)
+        self.assertEqual(len(self.wire.sent), 1)
 
     @shows("rule 12")
     def test_second_program(self) -> None:
@@ -815,15 +815,15 @@ class OpeningTests(_WithTerminal):
         self.run_(other.ping())
         failed = self.wire.wait(Deferred.fromCoroutine(self.desk.ping()))
         self.failureResultOf(failed, Silent)
-        self.assertEqual(len(self.wire.heard), 3 + self.opening.tries)
+        self.assertEqual(len(self.wire.sent), 3 + self.opening.tries)
         self.assertEqual(len(self.wire.pumps), 1, "no line of ours stays behind")
 
     def test_half_opened(self) -> None:
         """A terminal that answers the ping and then nothing is given up, and no line to it stays open."""
-        self.wire.far = lambda: Recorder(PING_OK)
+        self.wire.accept = lambda: Recorder(PING_OK)
         failed = self.wire.wait(Deferred.fromCoroutine(self.desk.ping()))
         self.failureResultOf(failed, Silent)
-        self.assertEqual((len(self.wire.heard), self.wire.pumps), (2 * self.opening.tries, []))
+        self.assertEqual((len(self.wire.sent), self.wire.pumps), (2 * self.opening.tries, []))
 
     @shows("rule 13")
     def test_old_session(self) -> None:
@@ -842,10 +842,10 @@ class OpeningTests(_WithTerminal):
 
     def test_another_protocol(self) -> None:
         """Where something else listens its first bytes are told, without a second try."""
-        self.wire.far = lambda: Recorder(b"220 mail ESMTP\r\n")
+        self.wire.accept = lambda: Recorder(b"220 mail ESMTP\r\n")
         failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(100)))
         self.assertIn(b"220 mail", self.failureResultOf(failed, Garbled).value.data)
-        self.assertEqual(len(self.wire.heard), 1)
+        self.assertEqual(len(self.wire.sent), 1)
 
     def test_busy(self) -> None:
         """A terminal at work is reached too, and says that it is busy."""
@@ -857,7 +857,7 @@ class OpeningTests(_WithTerminal):
         first = Deferred.fromCoroutine(self.desk.merchants())
         self.run_(self.desk.masks())
         self.assertTrue(self.successResultOf(self.wire.wait(first)).numbered)
-        self.assertEqual(len(self.wire.heard), 3)
+        self.assertEqual(len(self.wire.sent), 3)
 
     def test_closed(self) -> None:
         """A closed terminal is free for others, and reached again when it is asked again."""
@@ -1180,9 +1180,9 @@ class DoubtTests(_WithTerminal):
     def test_never_twice(self) -> None:
         """Whatever happens to the line, one call asks for the payment once."""
         for then in ("lost_before", "lost_after", "silent", "garbage"):
-            asked = sum(heard.count(b'"Purchase"') for heard in self.wire.heard)
+            asked = sum(heard.count(b'"Purchase"') for heard in self.wire.sent)
             self.lose(then)
-            self.assertEqual(sum(heard.count(b'"Purchase"') for heard in self.wire.heard), asked + 1, then)
+            self.assertEqual(sum(heard.count(b'"Purchase"') for heard in self.wire.sent), asked + 1, then)
 
     def test_query_lost(self) -> None:
         """A question that is lost concludes nothing: it fails and may be asked again."""

@@ -89,17 +89,17 @@ class SsiTwoStepTests(SsiDesk):
 
     def test_second_step_not_sent(self) -> None:
         """When the second step cannot be sent, the payment is not forgotten at its card: it is stopped."""
-        answer_call = self.endpoint.far
+        answer_call = self.endpoint.accept
         turned_away: list[bool] = []
 
         def not_now() -> Any:
-            heard = self.endpoint.heard[-1] if self.endpoint.heard else b""
+            heard = self.endpoint.sent[-1] if self.endpoint.sent else b""
             if not turned_away and str(self.terminal.state) == "held" and b"GetResultByUid" in heard:
                 turned_away.append(True)
                 return None
             return answer_call()
 
-        self.endpoint.far = not_now
+        self.endpoint.accept = not_now
         self.assertAnswer(self.pay(), 5023, 3)
         self.endpoint.advance(60)
         self.assertEqual((turned_away, self.taken()), ([True], []))
@@ -147,9 +147,9 @@ class SsiCardTests(SsiDesk, CardPromises):
         """A service that is closed at the card leaves the line alone; the operation stays open in the journal."""
         self.read()
         self.service.close()
-        heard = len(self.endpoint.heard)
+        heard = len(self.endpoint.sent)
         self.endpoint.advance(5)
-        self.assertEqual((len(self.endpoint.heard), self.states()), (heard, ["intended"]))
+        self.assertEqual((len(self.endpoint.sent), self.states()), (heard, ["intended"]))
 
 
 class TaskTests(SsiDesk):

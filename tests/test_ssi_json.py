@@ -440,11 +440,11 @@ class _WithTerminal(SynchronousTestCase):
         def far() -> Scripted:
             return Scripted(replies)
 
-        self.wire.far = far
+        self.wire.accept = far
 
     def asked(self, method: str) -> int:
         """How often the register asked for a method."""
-        return sum(heard.count(b'"method":"%s"' % method.encode()) for heard in self.wire.heard)
+        return sum(heard.count(b'"method":"%s"' % method.encode()) for heard in self.wire.sent)
 
 
 class OperationTests(_WithTerminal):
@@ -473,7 +473,7 @@ class OperationTests(_WithTerminal):
     def test_one_question_each(self) -> None:
         """Each connection carries one request, and the next begins a quarter of a second later or more."""
         self.run_(self.desk.pay(100, "M1", UID))
-        self.assertEqual([len(fed(heard)) for heard in self.wire.heard], [1] * len(self.wire.heard))
+        self.assertEqual([len(fed(heard)) for heard in self.wire.sent], [1] * len(self.wire.sent))
         times = self.device.requested_at
         self.assertEqual([late - early for early, late in pairwise(times) if late - early < 0.249], [])
 
@@ -481,11 +481,11 @@ class OperationTests(_WithTerminal):
         """Where the setting says so, one line serves them all."""
         self.desk.keeps_line = True
         self.assertTrue(self.run_(self.desk.pay(100, "M1", UID)).approved)
-        self.assertEqual(len(self.wire.heard), 1)
+        self.assertEqual(len(self.wire.sent), 1)
         self.run_(self.desk.close())
         self.assertIsNone(self.device.client)
         self.run_(self.desk.ping())
-        self.assertEqual(len(self.wire.heard), 2)
+        self.assertEqual(len(self.wire.sent), 2)
 
     def test_card_first(self) -> None:
         """The card is told after the first step, and the second one takes another sum."""
@@ -766,11 +766,11 @@ class DoubtTests(_WithTerminal):
         """Where nothing listens nothing was sent."""
         self.rule("any", "unreachable")
         self.assertIsInstance(self.failed(self.desk.pay(100, "M1", UID)), NotReached)
-        self.assertEqual(self.wire.heard, [])
+        self.assertEqual(self.wire.sent, [])
 
     def test_another_protocol(self) -> None:
         """Where something else listens its first bytes are told."""
-        self.wire.far = Banner
+        self.wire.accept = Banner
         error = self.failed(self.desk.ping())
         assert isinstance(error, Garbled)
         self.assertTrue(error.data.startswith(b"SSH-2.0"))

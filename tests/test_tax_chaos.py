@@ -60,7 +60,7 @@ class TaxChaosTests(SynchronousTestCase):
         self.patch(tax_chaos, "REPEATS", 4)
         for lie in (absent, accepted):
             patch: Any = self.patch(TaxServiceChannel, "probe", lie)
-            with redirect_stdout(StringIO()) as told:
+            with redirect_stdout(StringIO()) as output:
                 self.assertEqual(main(["--receipts", "5", "--documents", "0", "--seed", "8"]), 1)
-            self.assertIn("DISAGREES", told.getvalue())
+            self.assertIn("DISAGREES", output.getvalue())
             patch.restore()

@@ -131,13 +131,13 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         note = self.store.note
 
         async def watched(n: int, request: bytes) -> None:
-            heard.append(len(self.endpoint.heard[-1]))
+            heard.append(len(self.endpoint.sent[-1]))
             await note(n, request)
 
         self.patch(self.store, "note", watched)
         self.assertAnswer(self.pay(), 0, 0)
         # The status information, the slip and the completion are acknowledged behind it.
-        self.assertEqual(self.endpoint.heard[-1][heard[1] :], bytes.fromhex("800000") * 3)
+        self.assertEqual(self.endpoint.sent[-1][heard[1] :], bytes.fromhex("800000") * 3)
 
     def assertNotStored(self, answer: dict[str, Any], failed: str) -> None:
         """As on every wire, but for a booking that the terminal took back: that never was."""
@@ -154,7 +154,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         answer = self.pay(label=label)
         self.assertAnswer(answer, 5014, 1)
         self.assertAnswer(self.pay(17, label), 5014, 1)
-        self.assertIn(bytes.fromhex("846600"), self.endpoint.heard[-1])
+        self.assertIn(bytes.fromhex("846600"), self.endpoint.sent[-1])
         self.assertEqual((self.kinds(), self.states()), (["payment", "payment", "cancel"], ["done", "refused"]))
 
     def test_store_stays_broken(self) -> None:
@@ -174,7 +174,7 @@ class ZvtFaultTests(ZvtDesk, FaultPromises):
         paid = self.pay(sum=50)["info"]["cancelid"]
         _Failing(self, ("note",), 2, False)
         self.assertAnswer(self.pay(3, cancelid=paid), 0, 0)
-        self.assertNotIn(bytes.fromhex("846600"), self.endpoint.heard[-1])
+        self.assertNotIn(bytes.fromhex("846600"), self.endpoint.sent[-1])
         self.assertEqual(self.kinds(), ["payment", "payment", "cancel"])
 
     def test_lost_cancel(self) -> None:
@@ -324,7 +324,7 @@ class PatientTerminalTests(ZvtDesk):
         self.endpoint.hang_up()
         self.assertAnswer(self.wait(due), 0, 0)
         self.assertAnswer(self.pay(sum=7), 0, 0)
-        self.assertIn(bytes.fromhex("1f1f020002"), self.endpoint.heard[-1])
+        self.assertIn(bytes.fromhex("1f1f020002"), self.endpoint.sent[-1])
         self.assertEqual((self.taken(), self.states()), ([100, 10_000, 700], ["done"] * 3))
 
     def test_out_of_step(self) -> None:
@@ -332,7 +332,7 @@ class PatientTerminalTests(ZvtDesk):
         self.service.driver._settings = msgspec.structs.replace(self.service.driver._settings, in_step=False)
         self.pay()
         self.pay()
-        self.assertNotIn(bytes.fromhex("1f1f"), self.endpoint.heard[-1])
+        self.assertNotIn(bytes.fromhex("1f1f"), self.endpoint.sent[-1])
 
 
 class SerialTests(ZvtDesk):

@@ -42,7 +42,7 @@ CODES: Final = {"7.1": "all-devices", "7.2": "registers", "7.3": "terminals", "7
 """Where the codes of a section are listed, on the page of result codes."""
 
 UNPROVED: Final = "not yet"
-"""The reason given for a rule that has neither a test nor a reason."""
+"""The reason given for a rule without a test and without a reason."""
 
 
 def import_tests(folder: Path, package: str) -> tuple[list[ModuleType], list[str]]:
@@ -53,7 +53,7 @@ def import_tests(folder: Path, package: str) -> tuple[list[ModuleType], list[str
         name = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
         try:
             modules.append(importlib.import_module(name))
-        except Exception as error:  # whatever a module raises, the others still have marks to tell
+        except Exception as error:  # any error: the other modules still have marks
             failures.append(f"{name} cannot be imported: {type(error).__name__}: {error}")
     return modules, failures
 
@@ -115,7 +115,7 @@ def braced(names: Iterable[str]) -> list[str]:
         inside.setdefault(head, []).append(rest)
     heads: dict[str, list[str]] = {}
     for head, rests in inside.items():
-        # A class that is named itself stands for all its tests.
+        # A class in the list includes all its tests.
         heads.setdefault("" if "" in rests else _either(braced(rests)), []).append(head)
     shared: list[str] = []
     for rest, these in heads.items():
@@ -128,7 +128,7 @@ def _either(names: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, page: Path = PAGE) -> int:
-    """Write the page, or compare it; return the exit status, which is 1 when something is amiss."""
+    """Write the page, or compare it; return the exit status, which is 1 when something is wrong."""
     parser = argparse.ArgumentParser(
         prog=COMMAND, description="Write docs/reference/specification.md from the marks on the tests."
     )

@@ -1,7 +1,7 @@
-"""The site of a service in memory: bytes of HTTP in, bytes of HTTP out, without a network.
+"""HTTP requests to a service in memory: bytes in, bytes out, no network.
 
-`Connection` is one client's end of a connection to the real `Door`: HTTP is parsed, limited and kept alive by the
-code that a client on the network meets.
+`Connection` is the client's end of a connection to the real `Door`: the same code parses HTTP, checks limits and
+keeps connections open as for a client on the network.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ EXECUTE = "/dm/execute"
 DEVICES = "/dm/api/v3/devices"
 
 JSON_TYPE = ("Content-Type", "application/json")
-"""What every till sends."""
+"""The content type that every till sends."""
 
 Headers = Iterable[tuple[str, str]]
 PIECE = 1 << 16
-"""Bytes that arrive at a time, as from a socket."""
+"""How many bytes arrive at once, as from a socket."""
 
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """One answer as it came over the wire; ``headers`` have names in lower case."""
+    """One answer as received; the names in ``headers`` are in lower case."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The value of a header that may come once at most; `None` when it did not come."""
+        """The value of a header that may occur at most once; `None` without it."""
         found = [value for known, value in self.headers if known == name]
         assert len(found) < 2, f"{name} came twice: {found}"
         return found[0] if found else None
 
     @property
     def json(self) -> Any:
-        """The body decoded with whole numbers as `int` and numbers with a fraction as `Decimal`, as spelled."""
+        """The decoded body: whole numbers as `int`, numbers with a fraction as `Decimal`, with their digits."""
         return exact_json(self.body)
 
 
 def exact_json(text: bytes | str) -> Any:
     """``text`` decoded so that the spelling of each number shows: ``2`` is an `int`, ``2.0`` a `Decimal`.
 
-    A name that stands twice in an object is an error.
+    A name that occurs twice in an object is an error.
     """
     return json.loads(text, parse_float=Decimal, object_pairs_hook=_once)
 
@@ -72,7 +72,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def request_bytes(method: str, path: str, body: bytes = b"", headers: Headers = ()) -> bytes:
-    """A request with its ``Host`` and by default its ``Content-Length``."""
+    """A request with ``Host`` and, unless it is in ``headers``, ``Content-Length``."""
     lines = [("Host", "localhost:3939"), *headers]
     names = {name.lower() for name, _ in lines}
     if body and not names & {"content-length", "transfer-encoding"}:
@@ -99,11 +99,11 @@ def multipart(**parts: bytes) -> tuple[bytes, str]:
 
 
 class Connection:
-    """A client's end of one connection to the door."""
+    """The client's end of a connection to the door."""
 
     def __init__(self, door: Door, clock: IReactorTime) -> None:
         self._protocol: Any = door.buildProtocol(IPv4Address("TCP", "127.0.0.1", 50000))
-        # The site takes the time of connections from the reactor of the process.
+        # The site takes the time of its connections from the global reactor.
         self._protocol.callLater = clock.callLater
         self._transport = StringTransport(peerAddress=IPv4Address("TCP", "127.0.0.1", 50000), lenient=True)
         self._protocol.makeConnection(self._transport)
@@ -112,11 +112,11 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the door keeps the connection."""
+        """Whether the server keeps the connection open."""
         return not self._transport.disconnecting
 
     def send(self, data: bytes) -> None:
-        """Let ``data`` arrive, in pieces as they come from a socket; nothing arrives once the door has closed."""
+        """Deliver ``data`` in pieces, as from a socket; nothing arrives after the server has closed."""
         for start in range(0, len(data), PIECE):
             if self.is_open:
                 self._protocol.dataReceived(data[start : start + PIECE])
@@ -127,13 +127,13 @@ class Connection:
         self.send(request_bytes(method, path, body, headers))
 
     def asked(self, method: str, path: str) -> None:
-        """Say what is asked by the bytes that are sent next."""
+        """Record the method and path of the request that is sent next."""
         self._asked.append((method, path))
 
     def answers(self) -> list[HttpAnswer]:
-        """Every answer that came since the last call.
+        """Every answer since the last call.
 
-        Each is held to the document of the interface: no test gets one that an integrator could not expect.
+        Each is compared with the OpenAPI document: no test gets an answer that a client could not expect.
         """
         rest = self._transport.value()
         self._transport.clear()
@@ -150,14 +150,14 @@ class Connection:
         return found
 
     def hang_up(self) -> None:
-        """Be gone, as a till whose cable was pulled; or see to the end what the door has closed."""
+        """Break the connection, as when a cable is pulled; or finish what the server has closed."""
         if not self._over:
             self._over = True
             self._protocol.connectionLost(Failure(ConnectionLost() if self.is_open else ConnectionDone()))
 
 
 def _take(data: bytes, method: str) -> tuple[HttpAnswer, bytes]:
-    """The first answer in ``data``, which holds whole answers only, and what comes after it."""
+    """The first answer in ``data``, which holds whole answers only, and the rest."""
     head, separator, rest = data.partition(b"\r\n\r\n")
     assert separator, f"no end of the headers: {data!r}"
     status_line, *lines = head.decode("latin-1").split("\r\n")
@@ -174,7 +174,7 @@ def _take(data: bytes, method: str) -> tuple[HttpAnswer, bytes]:
         assert len(rest) >= length, f"{length} bytes were promised: {data!r}"
         body, rest = rest[:length], rest[length:]
     else:
-        # Only a connection that is about to close may leave the length open.
+        # Only a connection that is about to close may leave out the length.
         body, rest = rest, b""
     return HttpAnswer(int(status), headers, body), rest
 
@@ -190,7 +190,7 @@ def _take_chunks(data: bytes) -> tuple[bytes, bytes]:
 
 
 class WebCase(SynchronousTestCase):
-    """Tests that ask the door of a service in memory."""
+    """Tests that send HTTP requests to a service in memory."""
 
     def setUp(self) -> None:
         """A service in training mode with the register `test`."""
@@ -204,7 +204,7 @@ class WebCase(SynchronousTestCase):
         return connection
 
     def request(self, method: str, path: str, body: object = None, headers: Headers = ()) -> HttpAnswer:
-        """The answer to a request on a connection of its own, which must be there at once.
+        """The answer to a request on its own connection, which must come at once.
 
         ``body`` is sent as JSON unless it is bytes.
         """
@@ -238,7 +238,7 @@ class WebCase(SynchronousTestCase):
         return answer
 
     def logged(self, format: str = "text") -> StringIO:
-        """What the log of the service shows from now on to the end of the test, debug included."""
+        """The service's log from now to the end of the test, debug level included."""
         stream = StringIO()
         watching = observer(stream, format, "debug")
         globalLogPublisher.addObserver(watching)

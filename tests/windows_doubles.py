@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 
 class error(Exception):
-    """``pywintypes.error``: number, function, words."""
+    """``pywintypes.error``: number, function, text."""
 
     def __init__(self, winerror: int, funcname: str, strerror: str) -> None:
         super().__init__(winerror, funcname, strerror)
@@ -34,7 +34,7 @@ class ComStat:
 
 @dataclass
 class ComPort:
-    """A COM port as Windows has it: what came in, what went out, and whether somebody pulled its plug."""
+    """A Windows COM port: received bytes, sent bytes, and whether its cable was pulled."""
 
     incoming: bytes = b""
     outgoing: list[bytes] = field(default_factory=list)
@@ -43,7 +43,7 @@ class ComPort:
     closed: bool = False
 
     def check(self, function: str) -> None:
-        """Fail as Windows does without a device behind the port."""
+        """Fail as Windows does when the device is gone."""
         if self.unplugged:
             raise error(22, function, "The device does not recognize the command.")
         if self.closed:
@@ -97,14 +97,14 @@ def modules() -> dict[str, ModuleType]:
 
 
 def installed() -> dict[str, ModuleType]:
-    """`sys.modules` with the stand-ins, and without what was imported without them."""
+    """`sys.modules` with the stand-ins, and without modules that were imported without them."""
     ours = {**sys.modules, **modules()}
     ours.pop("twisted.internet._win32serialport", None)
     return ours
 
 
 class CompletionPorts(Clock):
-    """A reactor of completion ports: it knows events, and neither readers nor writers."""
+    """A reactor on completion ports: it watches events; it has no readers and writers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,11 +115,11 @@ class CompletionPorts(Clock):
         self.events[event] = fd, action
 
     def removeEvent(self, event: object) -> None:
-        """Watch it no more."""
+        """Stop watching it."""
         del self.events[event]
 
     def happen(self, action: str) -> None:
-        """Let the event of that name happen."""
+        """Signal the event of that name."""
         for fd, name in list(self.events.values()):
             if name == action:
                 getattr(fd, name)()

@@ -1,4 +1,4 @@
-"""A stand-in for the services of Windows and the modules of pywin32 that reach them, with pywin32's own signatures.
+"""Stand-ins for Windows services and the modules of pywin32 that use them, with pywin32's own signatures.
 
 Where pywin32 itself is Python (``win32serviceutil``, ``win32evtlogutil``), names, order and defaults of parameters
 are those of version 312; numbers are those of the Windows SDK.
@@ -36,7 +36,7 @@ SERVICE = {
 
 @dataclass
 class Installed:
-    """A service that Windows knows."""
+    """A service that is known to Windows."""
 
     python_class: str
     title: str
@@ -47,7 +47,7 @@ class Installed:
 
 @dataclass
 class Windows:
-    """A machine: its services, its registry, its event log, and whether we are an administrator."""
+    """A machine: its services, its registry, its event log, and whether the user is an administrator."""
 
     administrator: bool = True
     services: dict[str, Installed] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Windows:
     jobs_forbidden: bool = False
 
     def check(self, function: str) -> None:
-        """Only administrators."""
+        """Refuse unless the user is an administrator."""
         if not self.administrator:
             raise error(5, function, "Access is denied.")
 
@@ -73,7 +73,7 @@ class Windows:
         return self.services[name]
 
     def modules(self) -> dict[str, ModuleType]:
-        """What is to be imported."""
+        """The modules to import."""
         modules: dict[str, dict[str, Any]] = {
             "pywintypes": {"error": error},
             "win32con": {"HKEY_LOCAL_MACHINE": 0x80000002, "KEY_READ": 0x20019, "PROCESS_ALL_ACCESS": 0x1FFFFF},
@@ -94,7 +94,7 @@ class Windows:
         return made
 
     def installed(self) -> dict[str, ModuleType]:
-        """`sys.modules` with them, and without our own modules that were imported without them."""
+        """`sys.modules` with them, and without our modules that were imported without them."""
         ours = {**sys.modules, **self.modules()}
         for name in ("dmtwisted.windows.service", "dmtwisted.windows.control"):
             ours.pop(name, None)
@@ -214,7 +214,7 @@ class Util(_Part):
         self.windows.sources.remove(serviceName)
 
     def name(self, name: str) -> str:
-        """``name``, when there is such a service."""
+        """``name``, if there is such a service."""
         self.windows.service(name)
         return name
 
@@ -290,10 +290,10 @@ class Jobs(_Part):
 
 
 def framework(windows: Windows) -> type:
-    """``win32serviceutil.ServiceFramework``: what the class of a service inherits."""
+    """``win32serviceutil.ServiceFramework``: the base class of a service."""
 
     class ServiceFramework:
-        """Keeps the reports that Windows would get."""
+        """Record the reports to Windows."""
 
         def __init__(self, args: Any) -> None:
             self.reported: list[tuple[int, int, int, int]] = []
