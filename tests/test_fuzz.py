@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from tests.fuzz import replay, target
 from tests.fuzz.keeping import chosen, keep
-from tests.fuzz.run import Told, table, tell, words
+from tests.fuzz.run import Result, read_output, table, words
 from tests.fuzz.target import CORPUS, Broken, Target, Watch, cut, same_however_cut, until
 from tests.fuzz.targets import every, named
 
@@ -167,21 +167,21 @@ class RunTests(SynchronousTestCase):
 
     def test_done(self) -> None:
         """Executions, ways and inputs of a target that found nothing."""
-        self.assertEqual(tell("some", 60, DONE, 0), Told("some", 60, 5059, 63, 19))
+        self.assertEqual(read_output("some", 60, DONE, 0), Result("some", 60, 5059, 63, 19))
         slow = f"Slowest unit: 23 s:\nartifact_prefix='found/'; Test unit written to found/some-slow-unit-1\n{DONE}"
-        self.assertEqual(tell("some", 60, slow, 0).found, [])
+        self.assertEqual(read_output("some", 60, slow, 0).found, [])
 
     def test_found(self) -> None:
         """The input that broke a promise, why, and how to play it again."""
-        told = tell("some", 60, CRASHED, 77)
+        told = read_output("some", 60, CRASHED, 77)
         self.assertEqual((told.executions, told.found), (12, ["found/some-crash-1f"]))
         self.assertIn("python -m tests.fuzz.replay some found/some-crash-1f", table([told]))
         self.assertIn("1 with a finding", table([told]))
 
     def test_died(self) -> None:
         """A target whose process ends without a word has a finding all the same."""
-        self.assertTrue(tell("some", 60, "", 1).found)
-        self.assertEqual(tell("some", 60, "Killed", 137).why, "Killed")
+        self.assertTrue(read_output("some", 60, "", 1).found)
+        self.assertEqual(read_output("some", 60, "Killed", 137).why, "Killed")
 
     def test_words(self) -> None:
         """Tokens are written as the fuzzer reads them."""
@@ -217,7 +217,7 @@ class KeepingTests(SynchronousTestCase):
         self.assertNotIn(b"[ ]", kept)
 
     def test_written(self) -> None:
-        """The corpus is written anew from what was kept and what has grown; names tell the content."""
+        """The corpus is written anew from what was kept and what has grown; names read_output the content."""
         grown, corpus = Path(self.mktemp()), Path(self.mktemp())
         (grown / "tasks").mkdir(parents=True)
         for number, data in enumerate((b"{}", b"[]", b"[ ]")):

@@ -1,1 +1,1 @@
-"""Evidence by violence: the real service, killed under load again and again."""
+"""The real service, killed under load again and again."""

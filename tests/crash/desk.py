@@ -1,8 +1,8 @@
-"""Tills that sell on the real service and never give a sale up, and the judge who holds all books against each other.
+"""Tills that sell on the real service and repeat each sale until it is done, and the comparison of all records.
 
-Tills do what correct tills do: each sale has a tag of its own, and whoever gets no answer repeats the same tag until
-there is one. Afterwards what they were told, the stored answers, the journal in the database, the ledger of the
-simulated tax service and the X-report have to agree.
+Tills work as correct tills do: each sale has its own tag, and a till without an answer repeats the same tag until it
+gets one. Afterwards the answers, the stored answers, the journal in the database, the ledger of the
+simulated tax service and the X report must agree.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ TILLS = 8
 
 
 class Till:
-    """One client; it has at most one sale under way and never gives it up.
+    """One client; it has at most one sale in progress and repeats it until it is done.
 
-    :param patience: seconds in which every sale has to be answered.
+    :param patience: seconds in which every sale must be answered.
     """
 
     def __init__(self, port: int, register: str, name: str, seed: int, patience: float) -> None:
         self.sold: list[Sold] = []
         self.repeats = self.found_again = 0
         self.slowest = 0.0
-        """Seconds from the first time that a sale was sent to its answer, at the most."""
+        """The longest time from the first request of a sale to its answer, in seconds."""
         self._port, self._register, self._name = port, register, name
         self._dice = random.Random(seed)
         self._n = 0
@@ -45,13 +45,13 @@ class Till:
         """Makes its connection."""
 
     def move_to(self, port: int) -> None:
-        """Sell at another service from now on."""
+        """Sell on another service from now on."""
         self._port = port
 
     def sell_until(self, stop: Event) -> None:
-        """Sell; return when ``stop`` is set and the sale under way is answered.
+        """Sell until ``stop`` is set and the last sale is answered.
 
-        :raises BenchFailed: when a sale is refused or is never answered.
+        :raises BenchFailed: when a sale is refused or never answered.
         """
         wire = self.wire(self._port)
         try:
@@ -72,7 +72,7 @@ class Till:
         self.slowest = max(self.slowest, time.monotonic() - begun)
         if answer["res"] != 0 or answer["tag"] != tag:
             raise BenchFailed(f"{tag} was refused: {shown(answer)}")
-        # Answered before, and the answer was lost: this one comes out of the journal.
+        # The sale was done before and its answer was lost: this answer comes from the journal.
         self.found_again += answer["task_status"] == 2
         info = answer["info"]
         return Sold(self._register, tag, kopecks, info["docno"], info["doccode"])
@@ -83,11 +83,11 @@ class Till:
         time.sleep(self._dice.uniform(0.002, 0.02))
 
 
-# The books
+# The records
 
 
 def look_up(port: int, sold: Iterable[Sold]) -> Findings:
-    """Ask for each tag; its stored answer has to be the one that was given."""
+    """Look up each tag; the stored answer must be the one that the till got."""
     found = Findings()
     wire = Wire(port)
     try:
@@ -104,7 +104,7 @@ def look_up(port: int, sold: Iterable[Sold]) -> Findings:
 
 
 def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
-    """The same for many sales, the registers side by side."""
+    """The same for many sales, registers in parallel."""
     by_register: dict[str, list[Sold]] = {}
     for sale in sold:
         by_register.setdefault(sale.register, []).append(sale)
@@ -116,7 +116,7 @@ def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
 
 
 def read_ledger(port: int, dev_id: str) -> list[Entry]:
-    """What the simulated tax service took, in its order."""
+    """What the simulated tax service accepted, in its order."""
     wire = Wire(port)
     try:
         return accepted(wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"])
@@ -125,7 +125,7 @@ def read_ledger(port: int, dev_id: str) -> list[Entry]:
 
 
 def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
-    """The X-report has to count and to add up the answered sales."""
+    """The X report must have the count and the sum of the answered sales."""
     found = Findings()
     sums = [sale.sum for sale in sold]
     wire = Wire(port)
@@ -148,11 +148,11 @@ def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
     return found
 
 
-# The desk
+# The service with its tills
 
 
 class Desk:
-    """A service and its tills, and books to hold against each other."""
+    """A service and its tills, with the comparison of all records."""
 
     def __init__(self, service: Child, seed: int, patience: float = ANSWER_PATIENCE) -> None:
         self.found = Findings()
@@ -176,12 +176,12 @@ class Desk:
 
     @property
     def found_again(self) -> int:
-        """How many sales had happened and were answered only to a repeat."""
+        """How many sales had happened when a repeat was answered."""
         return sum(till.found_again for till in self._tills)
 
     @property
     def slowest(self) -> float:
-        """Seconds that a sale took at the most, repeats included; asking forgets them."""
+        """The longest time of a sale in seconds, with its repeats, since this was last read."""
         seconds = max(till.slowest for till in self._tills)
         for till in self._tills:
             till.slowest = 0.0
@@ -200,7 +200,7 @@ class Desk:
         self._service.stop()
 
     def play(self, after: float, strike: Callable[[], None]) -> None:
-        """One round: load, a blow and what it takes to recover, and a look at what was sold meanwhile."""
+        """One round: load, a fault and the recovery, and a check of the sales since then."""
         before = [len(till.sold) for till in self._tills]
         stop = Event()
         with ThreadPoolExecutor(TILLS) as threads:
@@ -220,7 +220,7 @@ class Desk:
         self.found.add(look_up_all(self._service.port, fresh))
 
     def compare(self) -> None:
-        """Hold all books against each other; the tills rest meanwhile."""
+        """Compare all records; the tills pause meanwhile."""
         journal, findings = self.read_journal()
         self.found.add(findings)
         for name, dev_id in self._registers.items():
@@ -230,9 +230,9 @@ class Desk:
             self.found.add(check_totals(self._service.port, name, sold))
 
     def look_up_everything(self) -> None:
-        """Ask for every tag that was ever answered."""
+        """Look up every answered tag."""
         self.found.add(look_up_all(self._service.port, self.sold))
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """The documents that are done, by register, and what is wrong with the database."""
+        """The finished documents by register, and what is wrong with the database."""
         raise NotImplementedError("a desk says where its database is")

@@ -1,24 +1,24 @@
-"""Break the disk under the service while tills sell, let it be well again, and count what the tills hold in hand.
+"""Make the disk fail while tills sell, repair it, and compare the records with the tills' receipts.
 
 ``python -m tests.crash.disk_rounds --rounds 30 --seed 7`` runs the real service in training mode. Eight tills sell on
-four registers and repeat as correct tills do. In each round the disk fails the writer of the database in one way for
-a while:
+four registers and repeat as correct tills do. In each round the disk of the database's writer fails in one way for
+some time:
 
 =============  ===================================================================================================
-``kept``       `fsync` and `fdatasync` fail with EIO: nobody knows what the disk has
+``kept``       `fsync` and `fdatasync` fail with EIO: it is unknown what is on the disk
 ``kept-some``  every third of them does
 ``written``    `pwrite` fails with EIO
-``refused``    `pwrite` fails with ENOSPC, as a disk that is full or has a quota
+``refused``    `pwrite` fails with ENOSPC, like a disk that is full or has a quota
 ``slow``       `fsync` and `fdatasync` take 0.3 s each
-``killed``     `fsync` and `fdatasync` fail, and the writer is killed while they do
-``restarted``  the same, and the service is killed with it and started again when the disk is well
-``full``       the disk is truly full: a small file system, filled up by another file and emptied again
+``killed``     `fsync` and `fdatasync` fail, and the writer is killed during that time
+``restarted``  the same, and the service is killed too and started again when the disk works
+``full``       the disk is really full: a small file system that another file fills and frees again
 =============  ===================================================================================================
 
-Faults are injected by ``strace``, into the calls of the writer alone. Meanwhile an earlier receipt is looked up, and
-every refusal has to be one that a till repeats. Afterwards the service has to sell again without a restart, and the
-books are compared as after kills (`tests.crash.kill_rounds`). It needs Linux, ``strace`` and the right to trace;
-``full`` needs the right to mount, and says so where it is missing.
+``strace`` injects the faults, only into the calls of the writer. Meanwhile an earlier receipt is looked up, and
+every refusal must be one that a till repeats. Afterwards the service must sell again without a restart, and the
+records are compared as after kills (`tests.crash.kill_rounds`). It needs Linux, ``strace`` and the right to trace;
+``full`` needs the right to mount, and is skipped with a message without it.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ FAULTS = {
     "killed": (SYNCS, "error=EIO"),
     "restarted": (SYNCS, "error=EIO"),
 }
-"""Calls and what becomes of them, as strace says it."""
+"""Calls and their faults, in the syntax of strace."""
 
 KINDS = (*FAULTS, "full")
 
 SIZE_MB = 96
-"""Of the small file system."""
+"""The size of the small file system."""
 
 WELL_AGAIN = 10.0
-"""Seconds within which a sale has to succeed when the disk is well."""
+"""The longest time until a sale succeeds when the disk works again, in seconds."""
 
 START_PATIENCE, SALE_PATIENCE = 90.0, 60.0
-"""Seconds to be ready, and to be answered; a shared machine takes its time."""
+"""The longest time of a start and of an answer, in seconds; a shared machine is slow."""
 
 MAY_BE_HEARD = {0, BUSY, NOT_STORED}
-"""What a till may hear; 1082 is "not stored", to be repeated."""
+"""The results that a till may get; 1082 means "not stored" and is repeated."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ class Round:
 
 
 def plan(seed: int, rounds: int, kinds: Sequence[str] = KINDS) -> list[Round]:
-    """The same rounds for the same seed; each kind comes in its turn."""
+    """The same rounds for the same seed; all kinds in turn."""
     dice = random.Random(seed)
     return [Round(kinds[n % len(kinds)], dice.uniform(0.1, 0.4), dice.uniform(0.3, 1.2)) for n in range(rounds)]
 
 
 class Hearing(Wire):
-    """A till's connection that counts what it hears."""
+    """A till's connection that counts the results it gets."""
 
     def __init__(self, heard: Counter[int], port: int) -> None:
         super().__init__(port)
@@ -105,7 +105,7 @@ class Hearing(Wire):
 
 
 class BadDisk(Desk):
-    """A service whose database lies on a disk of its own, its tills, and whoever breaks that disk."""
+    """A service whose database is on its own disk, its tills, and the faults of the disk."""
 
     def __init__(self, folder: Path, disk: Path, seed: int) -> None:
         port = free_port()
@@ -126,11 +126,11 @@ class BadDisk(Desk):
             till.wire = partial(Hearing, self.heard)
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """What the file says."""
+        """The records in the file."""
         return read_journal(self._disk)
 
     def strike(self, turn: Round) -> None:
-        """Break the disk as the round says, look at what is still served, and mend it."""
+        """Make the disk fail as the round says, check what still works, and repair it."""
         service, writer = self._service.pid, self._writer()
         known = self.sold[-1:]
         if turn.kind == "full":
@@ -173,7 +173,7 @@ class BadDisk(Desk):
             self.found.other.append(f"{turn.kind}: a look-up is answered {shown(answer)}")
 
     def _sell_again(self) -> None:
-        """Wait until the tills have sold something more."""
+        """Wait until the tills have sold again."""
         before, deadline = len(self.sold), time.monotonic() + WELL_AGAIN
         while len(self.sold) == before:
             if time.monotonic() > deadline:
@@ -182,10 +182,10 @@ class BadDisk(Desk):
             time.sleep(0.02)
 
     def look_at_what_was_heard(self) -> None:
-        """Nobody may have heard anything but success, busy and "not stored"."""
+        """A till may get only success, busy and "not stored"."""
         wrong = sorted(set(self.heard) - MAY_BE_HEARD)
         if wrong:
-            self.found.other.append(f"tills heard {wrong}")
+            self.found.other.append(f"tills got {wrong}")
 
     @contextmanager
     def _filled(self) -> Iterator[None]:
@@ -210,7 +210,7 @@ class BadDisk(Desk):
 
 @contextmanager
 def injected(pid: int, calls: str, what: str) -> Iterator[None]:
-    """Let ``calls`` of the process ``pid``, of all its threads, fail."""
+    """Make ``calls`` fail in all threads of the process ``pid``."""
     command = ["strace", "-q", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={calls}"]
     tracer = subprocess.Popen([*command, "-e", f"inject={calls}:{what}"], stderr=subprocess.PIPE)
     try:
@@ -221,7 +221,7 @@ def injected(pid: int, calls: str, what: str) -> Iterator[None]:
         try:
             tracer.wait(2)
         except subprocess.TimeoutExpired:
-            # It waits for ever for a process that was killed under it.
+            # strace waits for ever for a process that was killed under it.
             tracer.kill()
             tracer.wait()
 
@@ -245,7 +245,7 @@ def _kill(pid: int) -> None:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[bool]:
-    """A small file system at ``folder``; whether there is one."""
+    """Mount a small file system at ``folder``; return whether that worked."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m", "dmtwisted-disk", str(folder)]
     mounted = hasattr(os, "geteuid") and subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -257,7 +257,7 @@ def small_disk(folder: Path) -> Iterator[bool]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
+    """Run the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash.disk_rounds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -316,7 +316,7 @@ def _play(folder: Path, disk: Path, turns: Sequence[Round], seed: int) -> bool:
     for sentence in [*found.lost, *found.doubled, *found.gaps, *found.other][:20]:
         print(sentence)
     print(f"disks broken: {', '.join(f'{kind} {count}' for kind, count in desk.faults.items())}")
-    print(f"tills heard: {', '.join(f'{res} {count} times' for res, count in sorted(desk.heard.items()))}")
+    print(f"tills got: {', '.join(f'{res} {count} times' for res, count in sorted(desk.heard.items()))}")
     print(f"look-ups answered on a broken disk: {desk.looked_up} of {sum(desk.faults.values())}")
     print(f"selling again {desk.slowest_again:.2f} s after the disk was well; slowest sale {desk.slowest_sale:.1f} s")
     print(f"{len(desk.sold)} sales, {desk.found_again} of them had happened and were answered to a repeat")

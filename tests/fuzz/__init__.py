@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of everything that reads what others wrote: ``make fuzz`` (docs/reliability.md)."""
+"""Coverage-guided fuzzing of all code that reads foreign data: ``make fuzz`` (docs/reliability.md)."""

@@ -1,4 +1,4 @@
-"""Signatures, certificates and key files: bytes that strangers upload, or that say who signed."""
+"""Signatures, certificates and key files: bytes that others upload, or that identify a signer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tests.vectors.fiscal_crypto import (
 NOW = datetime(2021, 3, 1, tzinfo=UTC)
 TRUST = Trust(read(COMMAND_MESSAGE).certificates)
 DEEPEST = 40
-"""Elements in each other that the target follows; the reader itself goes down only as far as it is asked."""
+"""How deep the target follows nested elements; the reader itself goes only as deep as its caller."""
 
 READERS = ("integer", "octets", "bits", "oid", "text", "time", "fields")
 
 
 def elements(data: bytes) -> None:
-    """Any bytes are elements whose bytes are all of them, or are malformed; so is every value in them."""
+    """Any bytes are elements that cover all of them, or are malformed; so is each value."""
 
     def follow(element: der.Element, depth: int) -> None:
         for name in READERS:
@@ -57,32 +57,32 @@ def elements(data: bytes) -> None:
 
 
 def certificates(data: bytes) -> None:
-    """Any bytes are certificates, in DER or in PEM, or are refused."""
+    """Any bytes are certificates, as DER or PEM, or are refused."""
     with suppress(CryptoError):
         for certificate in read_certificates(data):
             repr((certificate, certificate.subject, certificate.valid_at(NOW), TRUST.faults(certificate, NOW)))
 
 
 def messages(data: bytes) -> None:
-    """Any bytes are a signed message that is judged, or are refused."""
+    """Any bytes are a signed message that gets a verdict, or are refused."""
     with suppress(CryptoError):
         repr(verify(data, NOW, TRUST, TRUST))
 
 
 def stamps(data: bytes) -> None:
-    """Any bytes are a time stamp that is judged, or are refused."""
+    """Any bytes are a time stamp that gets a verdict, or are refused."""
     with suppress(CryptoError, NoStamp):
         read_stamp_answer(data, b"signature", 7, TRUST)
 
 
 def keys(data: bytes) -> None:
-    """Any bytes are a key file, or are refused; what passwords cost is left out, and the service does it apart."""
+    """Any bytes are a key file, or are refused; the slow derivation of passwords is left out."""
     costs = (pbes2, "pbkdf2"), (pkcs12_file, "pkcs12_mac_key")
     before = [getattr(module, name) for module, name in costs]
     for module, name in costs:
         setattr(module, name, lambda *_: bytes(32))
     try:
-        # A file of IIT's derives its key by ten thousand rounds of its own: only its frame is read here.
+        # A key file of IIT derives its key by ten thousand rounds: only its frame is read here.
         if IIT_KIND not in data:
             with suppress(CryptoError):
                 open_key_file(data, FILE_PASSWORD)

@@ -1,4 +1,4 @@
-"""The tax service's wire: documents, tickets, packages, commands, and what its answers prove."""
+"""The tax service's protocol: documents, tickets, packages, commands, and what its answers prove."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SHAPES = tuple(
     if isinstance(shape, type) and issubclass(shape, command_answers.ServerAnswer)
 )
 MOST = 1 << 20
-"""Bytes of a body in these targets."""
+"""The longest body in these targets, in bytes."""
 
 
 def documents(data: bytes) -> None:
-    """A document is read, or refused with its faults; what was read is written and read again."""
+    """A document is read, or refused with its errors; after encoding it is read back as the same."""
     try:
         document = decode(data)
     except DocumentError as error:
@@ -43,7 +43,7 @@ def documents(data: bytes) -> None:
     try:
         written = encode(document)
     except DocumentError:
-        # Others write what we would not: values that are outside of their types' bounds.
+        # Documents of others may have values outside of the types' bounds.
         return
     for again in (written, in_sample_layout(written)):
         if decode(again) != document:
@@ -51,7 +51,7 @@ def documents(data: bytes) -> None:
 
 
 def tickets(data: bytes) -> None:
-    """A ticket is read or refused; an answer that carries it proves something or nothing."""
+    """A ticket is read or refused; an answer with it proves something or nothing."""
     with suppress(DocumentError):
         decode_as(Ticket, data)
     found = verdicts.of_document(Reply(200, {}, data), open_unsigned, "CA9CA66A-7E21-418B-81C0-494BF07189E2", 357)
@@ -60,7 +60,7 @@ def tickets(data: bytes) -> None:
 
 
 def package(data: bytes) -> None:
-    """A package comes apart into what makes it."""
+    """A package is taken apart into its parts."""
     with suppress(BrokenPackage):
         if packages.join(packages.split(data)) != data:
             raise Broken("the package is another one when it is put together again")
@@ -75,7 +75,7 @@ def bodies(data: bytes) -> None:
 
 
 def command(data: bytes) -> None:
-    """A command is read and comes back, or is refused."""
+    """A command is read and its encoding is read back as the same, or it is refused."""
     with suppress(BadCommand):
         asked = commands.decode(data)
         if commands.decode(commands.encode(asked)) != asked:
@@ -83,12 +83,12 @@ def command(data: bytes) -> None:
 
 
 def answers(data: bytes) -> None:
-    """An answer of every shape is read and comes back, or is refused; any of them proves something or nothing."""
+    """An answer of every kind is read and encoded back to the same, or is refused; any of them can be judged."""
     for shape in SHAPES:
         with suppress(BadAnswer):
-            told: Any = command_answers.decode(shape, data)
-            if command_answers.decode(shape, command_answers.encode(told)) != told:
-                raise Broken(f"{told!r} does not come back")
+            again: Any = command_answers.decode(shape, data)
+            if command_answers.decode(shape, command_answers.encode(again)) != again:
+                raise Broken(f"{again!r} does not come back")
         verdicts.of_command(Reply(200, {}, data), shape)
     for status in (200, 204, 400, 500):
         for encoding in ({}, {"content-encoding": "gzip"}):
@@ -100,7 +100,7 @@ def answers(data: bytes) -> None:
 
 
 def agent(data: bytes) -> None:
-    """What a signing agent is asked and answers is read and comes back, or is refused."""
+    """A signing agent's requests and answers are read and encoded back to the same, or they are refused."""
     shapes: tuple[type[msgspec.Struct], ...] = (
         signing_agent.KeyTold,
         signing_agent.SignAsked,
@@ -110,9 +110,9 @@ def agent(data: bytes) -> None:
     for shape in shapes:
         for status in (200, 401, 500):
             with suppress(signing_agent.AgentError):
-                told = signing_agent.read_answer(Reply(status, {}, data), shape)
-                if signing_agent.decode(signing_agent.encode(told), shape) != told:
-                    raise Broken(f"{told!r} does not come back")
+                answer = signing_agent.read_answer(Reply(status, {}, data), shape)
+                if signing_agent.decode(signing_agent.encode(answer), shape) != answer:
+                    raise Broken(f"{answer!r} does not come back")
 
 
 SAMPLES = tuple(sample.data for sample in vectors.SAMPLES)

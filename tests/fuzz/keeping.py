@@ -1,7 +1,7 @@
-"""Which inputs are worth keeping: the smallest ones that lead through lines no other leads through.
+"""Choose the inputs to keep: the smallest ones that each reach lines no other one reaches.
 
-It needs no fuzzer: Python itself tells which line follows which. So the committed corpus stays small and can be made
-anew after a change.
+It needs no fuzzer: Python itself traces the lines. So the committed corpus stays small and can be made again after a
+change.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tests.fuzz.target import CORPUS, Target, Watch
 OURS = tuple(str(HOME / name) for name in ("protocols", "dmtwisted", "web"))
 
 MOST_BYTES, MOST_FILES = 5000, 24
-"""What is kept of one target."""
+"""How many inputs are kept for one target."""
 
 MOST_LOOKED_AT = 400
-"""Inputs that are looked at, the shortest first: following every line is slow."""
+"""How many inputs are tried, the shortest first: tracing every line is slow."""
 
 Arc = tuple[str, int, int]
 
 
 def arcs(target: Target, data: bytes) -> set[Arc]:
-    """Which line of ours followed which, while ``target`` had ``data``."""
+    """The pairs of our lines that ran one after the other while ``target`` read ``data``."""
     found: set[Arc] = set()
     last: dict[int, int] = {}
 
@@ -53,7 +53,7 @@ def arcs(target: Target, data: bytes) -> set[Arc]:
 
 
 def chosen(target: Target, inputs: Iterable[bytes]) -> list[bytes]:
-    """The inputs that add something to the target's seeds and to those before them, the shortest first."""
+    """The inputs that reach more than the target's seeds and the inputs before them, the shortest first."""
     known: set[Arc] = set()
     for seed in target.seeds:
         known |= arcs(target, seed)
@@ -71,7 +71,7 @@ def chosen(target: Target, inputs: Iterable[bytes]) -> list[bytes]:
 
 
 def keep(targets: Sequence[Target], grown: Path, corpus: Path = CORPUS) -> None:
-    """Choose anew from the committed corpus and what has grown in ``grown``, and write the choice."""
+    """Choose from the committed corpus and the inputs in ``grown``, and write the choice."""
     for target in targets:
         own = corpus / target.name
         files = [*own.glob("*"), *(grown / target.name).glob("*")]

@@ -1,4 +1,4 @@
-"""One target in a process of its own, driven by atheris: started by `tests.fuzz.run`, never by hand.
+"""One target in its own process, driven by atheris; `tests.fuzz.run` starts it.
 
 ``python -m tests.fuzz.one MODULE/NAME libFuzzer's-options corpus-folder...``
 """
@@ -10,14 +10,14 @@ import sys
 import atheris
 
 PACKAGES = ["protocols", "dmtwisted", "web"]
-"""What is watched for new ways through it: not the libraries, not the targets."""
+"""The packages whose branches count as coverage: not the libraries, not the targets."""
 
 OF_THE_FUZZER = 64.0
-"""Megabytes that its own tables and inputs may take beside what the target may."""
+"""Megabytes for the fuzzer's tables and inputs, in addition to the limit of the target."""
 
 
 def main() -> None:
-    """Fuzz until the time is over or something is found."""
+    """Fuzz until the time is over or there is a finding."""
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=PACKAGES):
         from tests.fuzz.targets import named
@@ -27,7 +27,7 @@ def main() -> None:
 
     from tests.fuzz.target import MOST_GROWTH, Watch, peak
 
-    # Failures in the log are findings, and have a watcher; the rest of it is nobody's business here.
+    # Logged failures are findings, and have an observer; other lines of the log are not needed here.
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False)
     most = int(peak() + MOST_GROWTH + OF_THE_FUZZER)
     with Watch() as watch:

@@ -1,4 +1,4 @@
-"""Printers: what they are told, what they answer, their queues, and the pictures that go to them."""
+"""Printers: the bytes that they get, their answers, their queues, and pictures for them."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ JOBS = {name: compose(RECEIPT, PROFILES[name]) for name in ("epson", "zjiang-58"
 def _instructions(reader: type[InstructionReader], data: bytes) -> None:
     def read(pieces: Iterable[bytes]) -> list[Any]:
         own = reader()
-        told = joined((each for piece in pieces for each in own.feed(piece)), Letters)
-        return [*told, own.waiting]
+        again = joined((each for piece in pieces for each in own.feed(piece)), Letters)
+        return [*again, own.waiting]
 
     same_however_cut(read, data)
 
 
 def escpos_jobs(data: bytes) -> None:
-    """What an ESC/POS printer is told, however the stream is cut."""
+    """The bytes for an ESC/POS printer give the same instructions however the stream is cut."""
     _instructions(EscPosReader, data)
 
 
 def star_jobs(data: bytes) -> None:
-    """What a Star printer is told, however the stream is cut."""
+    """The bytes for a Star printer give the same instructions however the stream is cut."""
     _instructions(StarReader, data)
 
 
 def real_time(data: bytes) -> None:
-    """Commands that a printer obeys at once, wherever they stand, however the stream is cut."""
+    """Commands that a printer executes at once are found anywhere, however the stream is cut."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         scanner = RealTimeScanner()
@@ -67,20 +67,20 @@ def real_time(data: bytes) -> None:
 
 
 def escpos_answers(data: bytes) -> None:
-    """What an ESC/POS printer answers, however the stream is cut; the first bytes say what was asked."""
+    """An ESC/POS printer's answers are the same however the stream is cut; the first bytes choose the queries."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         answers = EscPosAnswers(drawer_high_is_open=bool(data[:1]))
         answers.ask(*(1 + byte % 4 for byte in data[:4]))
         answers.ask_in_turn(1)
-        told = joined((each for piece in pieces for each in answers.feed(piece)), Noise)
-        return [*told, answers.status, answers.stopped, answers.expected]
+        again = joined((each for piece in pieces for each in answers.feed(piece)), Noise)
+        return [*again, answers.status, answers.stopped, answers.expected]
 
     same_however_cut(read, data)
 
 
 def star_answers(data: bytes) -> None:
-    """What a Star printer answers, however the stream is cut."""
+    """A Star printer's answers are the same however the stream is cut."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         answers = StarAnswers()
@@ -90,7 +90,7 @@ def star_answers(data: bytes) -> None:
 
 
 def delivery(data: bytes) -> None:
-    """A job, whatever its printer says: one verdict, which is no better than what was sent."""
+    """A job has one outcome whatever its printer answers, and never a better one than the sent bytes allow."""
     for job in JOBS.values():
         clock, transport = Clock(), StringTransport()
         line = Delivery(job, clock, Patience(), 0)
@@ -112,16 +112,16 @@ def delivery(data: bytes) -> None:
 
 
 def ipp(data: bytes) -> None:
-    """A message of a print queue or garbled; what was read is written and read again."""
+    """A message of a print queue, or garbled; its encoding is read back as the same."""
     with suppress(Garbled):
         message = Message.decode(data)
-        told = Message.decode(message.encode())
-        if told != message:
-            raise Broken(f"{message!r} was read back as {told!r}")
+        again = Message.decode(message.encode())
+        if again != message:
+            raise Broken(f"{message!r} was read back as {again!r}")
 
 
 def pictures(data: bytes) -> None:
-    """A picture for the paper, or none; of a file that is taken its head is believed before it is unpacked."""
+    """A picture for the printer, or none; the limits use the file's header before the file is unpacked."""
     with suppress(ValueError):
         width, height = size_of(data)
         if width * height > 4_000_000:
@@ -132,7 +132,7 @@ def pictures(data: bytes) -> None:
 
 
 def bmp() -> bytes:
-    """A BMP file of two dots by two."""
+    """A BMP file of two by two dots."""
     head = struct.pack("<IiiHHIIiiII", 40, 2, 2, 1, 24, 0, 16, 2835, 2835, 0, 0)
     return b"BM" + struct.pack("<IHHI", 70, 0, 0, 54) + head + bytes(range(16))
 

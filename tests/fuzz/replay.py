@@ -1,4 +1,4 @@
-"""Give inputs to a target again, without the fuzzer: ``python -m tests.fuzz.replay TARGET FILE...``."""
+"""Run a target on files again, without the fuzzer: ``python -m tests.fuzz.replay TARGET FILE...``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fuzz.targets import named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the files; 1 when one of them breaks a promise."""
+    """Run the files; 1 when one of them breaks a promise."""
     name, *files = sys.argv[1:] if arguments is None else arguments
     target, broken = named(name), 0
     with Watch() as watch:

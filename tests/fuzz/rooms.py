@@ -1,4 +1,4 @@
-"""What tills, shops and administrators write: tasks, forms, settings, files; and the store's own frames."""
+"""Data from tills, shops and administrators: tasks, forms, settings, files; and the store's own frames."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ FORM = receipt_form(SAMPLE, "TEST_17")
 
 
 def refused_with_2000(read: Callable[[], object]) -> None:
-    """Let ``read`` do its work, or refuse with the one code for what cannot be read.
+    """Call ``read``, which may refuse only with the code for unreadable data.
 
-    :raises Broken: when it is refused with another one.
+    :raises Broken: when it refuses with another one.
     """
     try:
         read()
@@ -61,7 +61,7 @@ def refused_with_2000(read: Callable[[], object]) -> None:
 
 
 def tasks(data: bytes) -> None:
-    """A task is read whole, or refused with 2000; as much as can be is told back."""
+    """A task is read completely, or refused with 2000; the refusal repeats the members that could be read."""
     echo_of(data)
     refused_with_2000(lambda: read_root(read_json(data)))
     refused_with_2000(lambda: read_task(read_json(data)))
@@ -69,7 +69,7 @@ def tasks(data: bytes) -> None:
 
 
 def amounts(data: bytes) -> None:
-    """A number is an amount of so many kopecks, which reads back as itself, or it is none."""
+    """A number is an amount in kopecks, whose text is read back as the same, or it is refused."""
     text = data.decode("utf-8", "replace")
     for value in (text, *_values(data)):
         for read in (kopecks, thousandths):
@@ -92,7 +92,7 @@ def _values(data: bytes) -> list[Any]:
 
 
 def printed_documents(data: bytes) -> None:
-    """A document is a form that is the same when it is written and read again, or it is refused with 2000."""
+    """A document is a form whose encoding is read back as the same, or it is refused with 2000."""
 
     def read() -> None:
         form = read_doccmd(read_json(b'{"doccmd":' + data + b"}").value("doccmd"))
@@ -106,7 +106,7 @@ def printed_documents(data: bytes) -> None:
 
 
 def templates(data: bytes) -> None:
-    """Whatever the shop's template, the receipt is there, whole and in one piece."""
+    """With any template of the shop, the receipt is printed completely, without an interruption."""
     source = data.decode("utf-8", "replace")
     form, _ = with_template(FORM, source, SAMPLE, "TEST_17")
     if not any(form[at : at + len(FORM)] == FORM for at in range(len(form))):
@@ -116,7 +116,7 @@ def templates(data: bytes) -> None:
 
 
 def settings(data: bytes) -> None:
-    """Settings of any device, of the service and of a simulator are taken, or refused with the path of the member."""
+    """Settings of a device, the service or a simulator are accepted, or refused with the path of the member."""
     members = next(iter(_values(data)), None)
     if not isinstance(members, dict):
         return
@@ -135,7 +135,7 @@ def _drivers() -> tuple[Any, ...]:
 
 
 def configuration(data: bytes) -> None:
-    """A configuration file is read, or refused with what is wrong; so are its lists."""
+    """A configuration file is read, or refused with a reason; so are its lists."""
     file = _file("dmtwisted.toml")
     file.write_bytes(data)
     with suppress(ConfigError):
@@ -150,7 +150,7 @@ def configuration(data: bytes) -> None:
 
 
 def backups(data: bytes) -> None:
-    """A backup is read to its last byte, or refused; so are the rows in it."""
+    """A backup is read to its last byte, or refused; so are its rows."""
     file = _file("backup.tar.gz")
     for content in (data, gzip.compress(data, 1, mtime=0)):
         file.write_bytes(content)
@@ -171,13 +171,13 @@ def _file(name: str) -> Path:
 
 
 def certificate_files(data: bytes) -> None:
-    """What somebody uploads is a key with its certificate, or refused."""
+    """An uploaded file is a key with its certificate, or is refused."""
     with suppress(BadCertificate):
         repr(read_content(Path("upload"), data, "password"))
 
 
 class _Upload:
-    """As much of an HTTP request as a form needs."""
+    """The part of an HTTP request that a form needs."""
 
     def __init__(self, data: bytes) -> None:
         self._kind, _, body = data.partition(b"\n")
@@ -195,7 +195,7 @@ def forms(data: bytes) -> None:
 
 
 def store_frames(data: bytes) -> None:
-    """Frames of the writer, however the stream is cut; any body is arguments, a value, or a failure that is told."""
+    """Frames of the writer are the same however the stream is cut; a body is arguments, a value, or a failure."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         return until(StoreFailed, wire.Deframer().feed, pieces)
@@ -214,7 +214,7 @@ def store_frames(data: bytes) -> None:
 
 
 def kept_texts(data: bytes) -> None:
-    """What the database holds beside a document is read, or counts as nothing; a changed secret is told as one."""
+    """The data stored with a document are read, or count as missing; a changed secret is reported."""
     found = kept.decode(data)
     if kept.decode(kept.encode(found)) != found:
         raise Broken(f"{found!r} does not come back")
@@ -230,7 +230,7 @@ def _secrets() -> Secrets:
 
 
 def backup() -> bytes:
-    """A backup that holds nothing, unpacked."""
+    """An unpacked backup without rows."""
     manifest = {"format": 1, "made": 1, "version": "1", "revision": "0003", "database": "sqlite", "newest": None}
     text = json.dumps({**manifest, "tables": {}, "files": {}}).encode()
     packed, about = BytesIO(), tarfile.TarInfo("manifest.json")

@@ -1,9 +1,9 @@
-"""Fuzz every target for its share of a time: ``python -m tests.fuzz.run --seconds 3600`` or ``make fuzz``.
+"""Fuzz all targets for a share of the time: ``python -m tests.fuzz.run --seconds 3600`` or ``make fuzz``.
 
-The seconds are those of all processes together: with 60 targets and an hour each gets a minute, and on two
-processors the hour is over in half of one. What grows stays in ``--out``: the next run goes on from there. The exit
-status is 1 when a target found something; the input lies in ``--out`` under ``found/`` then, and how to play it again
-is told. ``--keep`` takes the inputs over that lead to something new into the corpus that is committed.
+The seconds are the sum over all processes: with 60 targets and an hour each gets a minute, and two processors need
+half an hour. New inputs stay in ``--out``, and the next run continues from them. The exit status is 1 when a target
+found something; the output then says how to run the input again, which is in ``--out`` under ``found/``. ``--keep``
+adds inputs that reach new lines to the committed corpus.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.fuzz.target import CORPUS, Target
 from tests.fuzz.targets import every, named
 
 HANG = 25
-"""Seconds after which an input counts as one that never ends; the watch allows one second of processor time."""
+"""An input that takes so many seconds counts as endless; the target itself may use one second of processor time."""
 
 _EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 _STATE = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/(\d+)(Kb|Mb|b)")
@@ -36,11 +36,11 @@ _FOUND = re.compile(r"Test unit written to (\S+)")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What became of one target.
+class Result:
+    """The result of one target.
 
-    :param ways: pairs of lines, and how often, that its inputs lead through, as libFuzzer counts them.
-    :param inputs: how many inputs it keeps for that.
+    :param ways: branches that its inputs reach, with their counts, by libFuzzer's counting.
+    :param inputs: how many inputs it needs for that.
     :param found: files of inputs that broke a promise.
     """
 
@@ -53,12 +53,12 @@ class Told:
     why: str = ""
 
 
-def tell(name: str, seconds: float, said: str, status: int) -> Told:
-    """What libFuzzer said of a target when it ended."""
+def read_output(name: str, seconds: float, said: str, status: int) -> Result:
+    """Read libFuzzer's output for a target that has ended."""
     executed, states, found = _EXECUTED.findall(said), _STATE.findall(said), _FOUND.findall(said)
     why = ""
     if status in (0, -SIGTERM):
-        # It came to its end, or was ended. Inputs that were slow by the clock, as on a busy machine, are written too.
+        # It ended by itself or was stopped. Slow inputs, as on a busy machine, are written too.
         found = []
     elif not found:
         found = ["(no input)"]
@@ -66,18 +66,18 @@ def tell(name: str, seconds: float, said: str, status: int) -> Told:
         lines = [line for line in said.splitlines() if line.strip()] or ["it said nothing"]
         why = next((line.strip() for line in reversed(lines) if "Error" in line or "Broken" in line), lines[-1][:300])
     last = states[-1] if states else ("0", "0", "0")
-    return Told(name, seconds, int(executed[-1]) if executed else 0, int(last[1]), int(last[2]), found, why[:300])
+    return Result(name, seconds, int(executed[-1]) if executed else 0, int(last[1]), int(last[2]), found, why[:300])
 
 
 def words(tokens: Iterable[bytes]) -> str:
-    """A dictionary as libFuzzer reads it."""
+    """A dictionary in libFuzzer's format."""
     return "".join('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in tokens)
 
 
 def fuzz(
     module: str, target: Target, seconds: int, out: Path, seed: int, under_way: list[subprocess.Popen[bytes]]
-) -> Told:
-    """Fuzz one target in a process of its own, which is in ``under_way`` as long as it works."""
+) -> Result:
+    """Fuzz one target in its own process, which is in ``under_way`` while it runs."""
     grown = out / "corpus" / target.name
     seeds, found = out / "seeds" / target.name, out / "found"
     for folder in (grown, seeds, found):
@@ -105,20 +105,20 @@ def fuzz(
             status = own.wait()
         finally:
             under_way.remove(own)
-    return tell(target.name, seconds, log.read_text("utf-8", "replace"), status)
+    return read_output(target.name, seconds, log.read_text("utf-8", "replace"), status)
 
 
-def table(told: Sequence[Told]) -> str:
-    """What became of every target, for people."""
+def table(results: Sequence[Result]) -> str:
+    """The results as text."""
     lines = [f"{'target':22} {'executions':>12} {'ways':>7} {'inputs':>7}  found"]
     lines += [
         f"{each.name:22} {each.executions:12,} {each.ways:7,} {each.inputs:7,}  {', '.join(each.found) or '-'}"
-        for each in told
+        for each in results
     ]
-    broken = [each for each in told if each.found]
+    broken = [each for each in results if each.found]
     lines.append(
-        f"{len(told)} targets, {sum(each.seconds for each in told):,.0f} s, "
-        f"{sum(each.executions for each in told):,} executions, {sum(each.inputs for each in told):,} inputs, "
+        f"{len(results)} targets, {sum(each.seconds for each in results):,.0f} s, "
+        f"{sum(each.executions for each in results):,} executions, {sum(each.inputs for each in results):,} inputs, "
         f"{len(broken)} with a finding"
     )
     for each in broken:
@@ -129,34 +129,34 @@ def table(told: Sequence[Told]) -> str:
 
 def run(
     names: Sequence[str], seconds: int, jobs: int, out: Path, seed: int, say: Callable[[str], None]
-) -> list[Told]:
-    """Fuzz the targets of these names, all of them when there are none, for so many seconds together."""
+) -> list[Result]:
+    """Fuzz the targets with these names, or all targets, for so many seconds in total."""
     wanted = [(module, target) for module, target in every() if not names or target.name in names]
     share = max(1, seconds // max(1, len(wanted)))
-    told: list[Told] = []
+    results: list[Result] = []
     under_way: list[subprocess.Popen[bytes]] = []
 
     def work(each: tuple[str, Target]) -> None:
         done = fuzz(*each, share, out, seed, under_way)
-        told.append(done)
+        results.append(done)
         found = ", FOUND" if done.found else ""
-        say(f"[{len(told)}/{len(wanted)}] {done.name}: {done.executions:,} executions{found}")
+        say(f"[{len(results)}/{len(wanted)}] {done.name}: {done.executions:,} executions{found}")
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
             for each in [pool.submit(work, each) for each in wanted]:
                 each.result()
         except BaseException:
-            # Ended early: what has not begun does not begin, and what is under way ends at once.
+            # Interrupted: waiting targets do not start, and running ones stop at once.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in under_way[:]:
                 process.terminate()
             raise
-    return sorted(told, key=lambda each: each.name)
+    return sorted(results, key=lambda each: each.name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz, and tell what was found."""
+    """Fuzz and print the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, default=600, help="of all processes together")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
@@ -176,10 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(asked.out / "seeds", ignore_errors=True)
     with ended_by_signals():
-        told = run(asked.targets, asked.seconds, asked.jobs, asked.out, asked.seed, partial(print, flush=True))
-    (asked.out / "told.json").write_text(json.dumps([asdict(each) for each in told], indent=1) + "\n")
-    print(table(told))
-    return 1 if any(each.found for each in told) else 0
+        results = run(asked.targets, asked.seconds, asked.jobs, asked.out, asked.seed, partial(print, flush=True))
+    (asked.out / "results.json").write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n")
+    print(table(results))
+    return 1 if any(each.found for each in results) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The far ends that we play ourselves, which tests and demos rely on, and the service's own door."""
+"""Our own simulators, which tests and demos rely on, and the service's HTTP interface."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _clock(at: float = MORNING) -> Clock:
 
 
 def _device(make: Callable[[Terminal, Clock], Any], first: bytes = b"") -> Callable[[bytes], None]:
-    """A target: a simulated terminal that hears anything; afterwards every sum in its ledger is one of a payment."""
+    """A target: a simulated terminal gets any bytes; then every sum in its ledger belongs to a payment."""
 
     def check(data: bytes) -> None:
         clock = _clock()
@@ -73,7 +73,7 @@ def _device(make: Callable[[Terminal, Clock], Any], first: bytes = b"") -> Calla
 
 
 def simulated_paper(data: bytes) -> None:
-    """A printer that hears anything goes on printing, and what is on its paper can be read."""
+    """A printer that gets any bytes continues to print, and its paper can be read."""
     for name in ("epson", "star"):
         printer = simulated_printer(name)
         for piece in cut(data):
@@ -83,40 +83,40 @@ def simulated_paper(data: bytes) -> None:
 
 
 class TaxServer:
-    """The simulated tax service with an open shift, made anew when it has heard much."""
+    """The simulated tax service with an open shift; replaced after many requests."""
 
-    heard = 0
+    requests = 0
 
     def __init__(self) -> None:
         clock = _clock(FISCAL_MORNING)
         self.server = FiscalServer(clock, (Registration(REGISTER, tin=TIN),))
         self.papers = Papers(clock.seconds)
-        self.hear("/fs/doc", encode(self.papers.open()))
+        self.send("/fs/doc", encode(self.papers.open()))
         self.sale = encode(self.papers.sale())
 
-    def hear(self, path: str, body: bytes) -> int:
-        """The status that answers a body."""
+    def send(self, path: str, body: bytes) -> int:
+        """The status of the answer to a body."""
         played = self.server.receive(Call("POST", path, "", {"content-type": "application/octet-stream"}, body))
         if played.reply is None:
             raise Broken("no answer")
-        self.heard += 1
+        self.requests += 1
         return played.reply.status
 
     _one: TaxServer | None = None
 
     @classmethod
     def ready(cls) -> TaxServer:
-        """The server of this process."""
-        if cls._one is None or cls._one.heard > 300:
+        """The tax service of this process."""
+        if cls._one is None or cls._one.requests > 300:
             cls._one = cls()
         return cls._one
 
 
 def tax_server(data: bytes) -> None:
-    """The tax service that hears anything answers, and takes nothing twice."""
+    """The tax service answers any body, and accepts nothing twice."""
     server = TaxServer.ready()
     for path in ("/fs/doc", "/fs/pck", "/fs/cmd"):
-        status = server.hear(path, data)
+        status = server.send(path, data)
         if status >= 500:
             raise Broken(f"{path} was answered with {status}")
     numbers = [entry.ref for entry in server.server.entries() if entry.status == "accepted"]
@@ -125,26 +125,26 @@ def tax_server(data: bytes) -> None:
 
 
 class _Case(SynchronousTestCase):
-    """What the shop needs of a test."""
+    """The test case that the shop needs."""
 
     def runTest(self) -> None:
-        """Nothing: only its means are used."""
+        """Test nothing: only its methods are used."""
 
 
 class OpenDoor:
-    """A whole service in memory behind its door, made anew when it has heard much."""
+    """A whole service in memory, used over HTTP; replaced after many requests."""
 
-    heard = 0
+    requests = 0
 
     def __init__(self) -> None:
         self.case = _Case()
         self.shop = Shop(self.case)
         self.door = Door(self.shop.core)
-        self.hear(request_bytes("POST", "/dm/execute", OPENING))
+        self.send(request_bytes("POST", "/dm/execute", OPENING))
 
-    def hear(self, data: bytes) -> bytes:
-        """What is answered to bytes on a connection of their own."""
-        self.heard += 1
+    def send(self, data: bytes) -> bytes:
+        """The answer to bytes on their own connection."""
+        self.requests += 1
         peer = IPv4Address("TCP", "127.0.0.1", 50000)
         protocol: Any = self.door.buildProtocol(peer)
         protocol.callLater = self.shop.clock.callLater
@@ -163,7 +163,7 @@ class OpenDoor:
         return answered
 
     def close(self) -> None:
-        """End it, as its test would."""
+        """Stop it, as its test would."""
         self.case.doCleanups()
 
     _one: OpenDoor | None = None
@@ -171,7 +171,7 @@ class OpenDoor:
     @classmethod
     def ready(cls) -> OpenDoor:
         """The service of this process."""
-        if cls._one is not None and cls._one.heard > 500:
+        if cls._one is not None and cls._one.requests > 500:
             cls._one.close()
             cls._one = None
             gc.collect()
@@ -191,27 +191,27 @@ NOT_HERE = (
     b"/devices",
     b"/keys",
 )
-"""Paths behind which processes are started, or others are called: `make contract` asks for them."""
+"""Paths that start processes or call other machines: `make contract` covers them."""
 
 
 def door(data: bytes) -> None:
-    """Any bytes on a connection are answered or dropped, and never by a fault of the service."""
+    """Any bytes on a connection are answered or dropped, and never cause an internal error."""
     if any(path in data for path in NOT_HERE):
         return
-    said = OpenDoor.ready().hear(data)
+    said = OpenDoor.ready().send(data)
     if said.startswith(b"HTTP/1.1 5") or b'"res":1016' in said:
         raise Broken(said.decode("latin-1")[:500])
 
 
 def tasks_done(data: bytes) -> None:
-    """Any body of a task is done or refused, and never a fault of the service."""
-    said = OpenDoor.ready().hear(request_bytes("POST", "/dm/execute", data))
+    """Any body of a task is done or refused, and never causes an internal error."""
+    said = OpenDoor.ready().send(request_bytes("POST", "/dm/execute", data))
     if not said.startswith(b"HTTP/1.1 200") or b'"res":1016' in said:
         raise Broken(said.decode("latin-1")[:500])
 
 
 def print_queue(data: bytes) -> None:
-    """A print queue that hears any message answers with one."""
+    """A print queue answers any message with a message."""
     from contextlib import suppress
 
     from protocols.errors import Garbled
@@ -223,7 +223,7 @@ def print_queue(data: bytes) -> None:
 
 
 def nexo_device(data: bytes) -> None:
-    """A simulated terminal behind HTTP answers any message."""
+    """A simulated terminal over HTTP answers any message."""
     clock = _clock()
     bank = Terminal(clock, duration=0)
     try:

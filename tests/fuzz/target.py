@@ -1,8 +1,8 @@
-"""What a fuzz target is, and what is held against it whatever its bytes are.
+"""What a fuzz target is, and what is checked for any bytes.
 
-A target is a function that takes any bytes. It raises when a promise is broken: another error than the documented
-one, frames that depend on where the stream was cut, a message that is not read back as it was written. Around each
-call time and memory are watched, so that a target cannot forget to.
+A target is a function that takes any bytes. It raises when a promise is broken: an error other than the documented
+one, frames that depend on the cuts of the stream, a message whose encoding is not read back as the same. Time and
+memory of each call are checked outside of the targets, so that no target can forget it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import Any, cast
 from twisted.logger import ILogObserver, globalLogPublisher
 
 CORPUS = Path(__file__).parent / "corpus"
-"""The inputs that are kept: a folder for each target."""
+"""The committed inputs: a folder for each target."""
 
 LONGEST_TIME = 1.0
-"""Seconds of processor time for one input: a stalled machine is no hang."""
+"""The limit of processor time for one input, in seconds: a slow machine is not an endless loop."""
 
 MOST_GROWTH = 64.0
-"""Megabytes by which one input may let the process grow, and all of them together."""
+"""By how many megabytes one input may make the process grow, and all of them together."""
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """A broken promise."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader, and where fuzzing begins.
+    """A reader, and the inputs with which fuzzing begins.
 
-    :param check: takes any bytes; whatever it raises is a finding.
+    :param check: takes any bytes; each exception is a finding.
     :param seeds: golden bytes from the vectors.
-    :param tokens: words of the language, which would take long to guess.
-    :param longest: bytes of an input.
+    :param tokens: words of the format, which would take long to guess.
+    :param longest: the longest input, in bytes.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Target:
     longest: int = 2048
 
     def corpus(self) -> list[Path]:
-        """Its kept inputs, in order."""
+        """Its committed inputs, in order."""
         return sorted((CORPUS / self.name).glob("*"))
 
 
 class Watch:
-    """Calls targets, and notes what they log: a failure that is only logged is a failure all the same."""
+    """Calls targets and records their log: a failure that is only logged is a failure too."""
 
     def __init__(self) -> None:
         self._logged: list[str] = []
@@ -73,12 +73,12 @@ class Watch:
             self._logged.append(failure.getTraceback())
 
     def hold(self, target: Target, data: bytes) -> None:
-        """Give ``data`` to ``target``.
+        """Call ``target`` with ``data``.
 
-        :raises Broken: when it takes too long or too much memory, or logs a failure; any exception of the target's.
+        :raises Broken: when it takes too long or too much memory, or logs a failure; else the target's exceptions.
         """
         if target.name not in _WARM:
-            # The first call loads modules and makes what is made once; that is not what is watched.
+            # The first call loads modules and fills caches; it is not measured.
             _WARM.add(target.name)
             with suppress(Exception):
                 target.check(b"")
@@ -99,7 +99,7 @@ _WARM: set[str] = set()
 
 
 def peak() -> float:
-    """The most memory in megabytes that this process has had so far; 0 where nobody tells."""
+    """The process's largest memory so far, in megabytes; 0 where the system does not report it."""
     if sys.platform == "win32":
         return 0.0
     from resource import RUSAGE_SELF, getrusage
@@ -108,7 +108,7 @@ def peak() -> float:
 
 
 def cut(data: bytes) -> list[bytes]:
-    """``data`` in pieces of one to sixteen bytes and now and then a long one; the same for the same bytes."""
+    """``data`` in pieces of one to sixteen bytes, sometimes longer; the same pieces for the same data."""
     pieces, state, at = [], zlib.crc32(data), 0
     while at < len(data):
         state = zlib.crc32(b"cut", state)
@@ -119,7 +119,7 @@ def cut(data: bytes) -> list[bytes]:
 
 
 def same_however_cut(read: Callable[[Iterable[bytes]], Any], data: bytes) -> Any:
-    """What ``read`` makes of ``data`` in one piece, which has to be what it makes of any pieces.
+    """The result of ``read`` for ``data`` in one piece, which must be its result for any pieces.
 
     :raises Broken: when it is not.
     """
@@ -132,7 +132,7 @@ def same_however_cut(read: Callable[[Iterable[bytes]], Any], data: bytes) -> Any
 
 
 def until(error: type[Exception], found: Callable[[bytes], Iterable[Any]], pieces: Iterable[bytes]) -> list[Any]:
-    """Everything that is found before ``error`` ends the stream, which is the last of it then."""
+    """The items before ``error`` ends the stream, then the error."""
 
     def each() -> Iterator[Any]:
         try:

@@ -1,4 +1,4 @@
-"""Every target by its name; the module that holds one is loaded only when it is asked for."""
+"""Every target by its name; a module of targets is loaded only when one of them is needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def every() -> Iterator[tuple[str, Target]]:
 
 
 def named(name: str) -> Target:
-    """The target of that name, ``module/name`` or the name alone.
+    """The target with that name, ``module/name`` or the name alone.
 
     :raises LookupError: when there is none.
     """

@@ -1,4 +1,4 @@
-"""The wires of bank terminals: frames, messages, and the till's end of a line on which anything may come."""
+"""Protocols of bank terminals: frames, messages, and the till's end of a line that receives any bytes."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ SEAL = Seal(nexo_vectors.PASSPHRASE, nexo_vectors.KEY_IDENTIFIER, nexo_vectors.K
 
 
 def again(message: Any, decode: Callable[[Any], Any]) -> None:
-    """Write what was read, and read it again.
+    """Encode a message that was read, and read it again.
 
-    :raises Broken: when it is another message then.
+    :raises Broken: when the result is another message.
     """
-    told = decode(message.encode())
-    if told != message:
-        raise Broken(f"{message!r} was read back as {told!r}")
+    again = decode(message.encode())
+    if again != message:
+        raise Broken(f"{message!r} was read back as {again!r}")
 
 
 def ended(line: Any, due: Deferred[Any], clock: Clock, data: bytes, good: type | tuple[type, ...] = ()) -> None:
-    """Let ``data`` come in pieces, and time pass: what is due ends once, in a wire error unless it is ``good``.
+    """Deliver ``data`` in pieces, and let time pass: the result fires once, with a wire error unless it is ``good``.
 
     :raises Broken: when it does not.
     """
@@ -70,7 +70,7 @@ def ended(line: Any, due: Deferred[Any], clock: Clock, data: bytes, good: type |
         clock.advance(1)
     clock.advance(400)
     with suppress(AttributeError):
-        # Some ends tell that the line is gone only when it is.
+        # Some protocols report a lost connection only when the transport does.
         line.connectionLost()
     if len(ends) != 1:
         raise Broken(f"{len(ends)} ends: {ends!r}")
@@ -89,7 +89,7 @@ def connected(line: Any) -> Any:
 
 
 def zvt_serial(data: bytes) -> None:
-    """Frames of a serial line, however it is cut; the link takes them all; each APDU comes out of its own frame."""
+    """Frames of a serial line are the same however it is cut; the link takes them; each APDU is in its own frame."""
     found = same_however_cut(lambda pieces: until(Garbled, DleDeframer().feed, pieces), data)
     for each in found:
         if isinstance(each, Apdu) and list(DleDeframer().feed(dle_frame(each))) != [each]:
@@ -103,7 +103,7 @@ def zvt_serial(data: bytes) -> None:
 
 
 def zvt_messages(data: bytes) -> None:
-    """APDUs of a stream, however it is cut; every message with all that it tells."""
+    """The APDUs of a stream are the same however it is cut; each field of a message can be read."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         deframer = ApduDeframer()
@@ -125,7 +125,7 @@ def zvt_messages(data: bytes) -> None:
 
 
 def zvt_till(data: bytes) -> None:
-    """A payment, whatever the terminal says."""
+    """A payment fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(ZvtProtocol(clock))
     ended(line, line.pay(100, lambda _: None), clock, data, ZvtAnswer)
@@ -135,7 +135,7 @@ def zvt_till(data: bytes) -> None:
 
 
 def ssi_frames(data: bytes) -> None:
-    """Frames however the stream is cut; after a fault nothing more."""
+    """Frames are the same however the stream is cut; after a fault nothing more is read."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         return until(ssi.Misframed, ssi.Deframer().feed, pieces)
@@ -146,7 +146,7 @@ def ssi_frames(data: bytes) -> None:
 
 
 def ssi_messages(data: bytes) -> None:
-    """A message, or none; everything that it tells can be asked for."""
+    """A message, or none; each of its fields can be read."""
     with suppress(Garbled):
         reply = ssi.Reply.decode(data)
         again(reply, ssi.Reply.decode)
@@ -159,7 +159,7 @@ def ssi_messages(data: bytes) -> None:
 
 
 def ssi_till(data: bytes) -> None:
-    """A question, whatever the terminal says."""
+    """A request fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(SsiLine(clock))
     ended(line, line.ask(GetLastResult().request(), 15), clock, data, ssi.Reply)
@@ -179,7 +179,7 @@ def privatbank_frames(data: bytes) -> None:
 
 
 def privatbank_messages(data: bytes) -> None:
-    """A message, or none; everything that it tells can be asked for."""
+    """A message, or none; each of its fields can be read."""
     with suppress(Garbled):
         reply = privatbank.Reply.decode(data)
         again(reply, privatbank.Reply.decode)
@@ -192,7 +192,7 @@ def privatbank_messages(data: bytes) -> None:
 
 
 def privatbank_till(data: bytes) -> None:
-    """A question, whatever the terminal says."""
+    """A request fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(PrivatbankLine(clock))
     ended(line, line.ask(GetReceiptInfo(), 15), clock, data, privatbank.Reply)
@@ -202,7 +202,7 @@ def privatbank_till(data: bytes) -> None:
 
 
 def ecr17_frames(data: bytes) -> None:
-    """Pieces however the stream is cut; noise may fall into other pieces, but stays the same noise."""
+    """Pieces are the same however the stream is cut; noise may be split elsewhere, but is the same noise."""
     for lrc in ecr17.Lrc:
 
         def read(pieces: Iterable[bytes], lrc: Any = lrc) -> list[Any]:
@@ -213,18 +213,18 @@ def ecr17_frames(data: bytes) -> None:
 
 
 def joined(pieces: Iterable[Any], noise: Any) -> list[Any]:
-    """``pieces`` with noise that follows noise put together: who tells it at once cannot know where it ends."""
-    told: list[Any] = []
+    """``pieces`` with neighbouring noise joined: a deframer that reports noise at once cannot know where it ends."""
+    again: list[Any] = []
     for piece in pieces:
-        if isinstance(piece, noise) and told and isinstance(told[-1], noise):
-            told[-1] = noise(told[-1].data + piece.data)
+        if isinstance(piece, noise) and again and isinstance(again[-1], noise):
+            again[-1] = noise(again[-1].data + piece.data)
         else:
-            told.append(piece)
-    return told
+            again.append(piece)
+    return again
 
 
 def ecr17_messages(data: bytes) -> None:
-    """Any payload is a message or garbled, whoever reads it; requests come back."""
+    """Any payload is a message or garbled, in both directions; a request's encoding is read back as the same."""
     with suppress(Garbled):
         repr(ecr17_answer(data))
     with suppress(Garbled):
@@ -233,7 +233,7 @@ def ecr17_messages(data: bytes) -> None:
 
 
 def ecr17_till(data: bytes) -> None:
-    """A payment that noise never approves."""
+    """Noise never approves a payment."""
     clock = Clock()
     line = connected(Ecr17Protocol(clock, Ecr17Settings(lrc=ecr17.Lrc.STD), ecr17.Lrc.STD, *[lambda _: None] * 3))
     due = line.ask(Ecr17Payment(1250), 300)
@@ -244,7 +244,7 @@ def ecr17_till(data: bytes) -> None:
 
 
 def caisse_ap_fields(data: bytes) -> None:
-    """Fields however the stream is cut; any fields are a message or garbled."""
+    """Fields are the same however the stream is cut; any fields are a message or garbled."""
 
     def read(pieces: Iterable[bytes]) -> tuple[caisse_ap.Fields, bool]:
         deframer = caisse_ap.Deframer()
@@ -262,7 +262,7 @@ def caisse_ap_fields(data: bytes) -> None:
 
 
 def caisse_ap_till(data: bytes) -> None:
-    """A payment, whatever the terminal says."""
+    """A payment fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(caisse_ap.CaisseApProtocol(clock, quiet=0.5))
     ended(line, line.ask(caisse_vectors.DEBIT, 300), clock, data, caisse_ap.Answer)
@@ -272,7 +272,7 @@ def caisse_ap_till(data: bytes) -> None:
 
 
 def concert_frames(data: bytes) -> None:
-    """Pieces however the stream is cut; any payload is a message or garbled."""
+    """Pieces are the same however the stream is cut; any payload is a message or garbled."""
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         deframer = concert_v2.Deframer()
@@ -292,7 +292,7 @@ def _concert_messages(payload: bytes) -> None:
 
 
 def concert_till(data: bytes) -> None:
-    """A payment, whatever the terminal says."""
+    """A payment fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(concert_v2.ConcertProtocol(clock, concert_v2.Settings(), lambda _: None))
     ended(line, line.ask(concert_vectors.ASK, 300), clock, data, concert_v2.Answer)
@@ -302,7 +302,7 @@ def concert_till(data: bytes) -> None:
 
 
 def nexo_messages(data: bytes) -> None:
-    """Any bytes are a message or garbled, whoever reads them, sealed or not."""
+    """Any bytes are a message or garbled, in both directions, sealed or not."""
     with suppress(Garbled):
         header, answer = nexo.decode_answer(data)
         repr(answer)

@@ -1,1 +1,1 @@
-"""Golden bytes and figures, each with where it comes from; never printed by our own code."""
+"""Golden bytes and figures, each with its source; none was printed by our own code."""

@@ -24,7 +24,7 @@ NOBODY_CAME = Answer(CREDIT, Done.NOT_DONE, Detail.INPUT_TIMEOUT, "08")
 
 
 class Message(NamedTuple):
-    """A whole message, and what it says."""
+    """A whole message and its meaning."""
 
     id: str
     meaning: str

@@ -1,7 +1,7 @@
 """Frames of ECR17 with their meaning.
 
-The requests were built by running the C++ core of padosoft/react-native-ecr17-protocol (MIT); the values of the
-answers are those of its tests, framed by the rules of the reference (terminals.md 8).
+The requests were built by running the C++ core of padosoft/react-native-ecr17-protocol (MIT). The values of the
+answers are those of its tests, framed by the rules of the protocol (docs/reference/ecr17.md).
 """
 
 from __future__ import annotations
@@ -98,16 +98,16 @@ def _framed(id: str, message: Request | Message | bytes, lrc: Lrc, hex: str, sou
 
 
 XML = '<ecrreq> <p k="ECRVASID">BPAY_QR</p><p k="SUBSMPARAMS"><p k="AMOUNT">10</p><p k="PRINTER">ECR</p></p></ecrreq>'
-"""The sample of the public page on services, as it stands there."""
+"""The sample of the public page on services, unchanged."""
 
 SERVICE = (Service(XML, T, "00000001"), f"{T}0K0000000100000110{XML}".encode())
-"""Laid out by hand from the table on Nexi's public page "VAS request - K command"."""
+"""By hand from the table on Nexi's public page "VAS request - K command"."""
 
 SERVICE_PARTS = (
     (ServicePart("<ecrres>" + "x" * 1016, 1, True, T), f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode()),
     (ServicePart("</ecrres>", 2, False, T), f"{T}0K0000000200000009</ecrres>".encode()),
 )
-"""Likewise; of the characters 19 to 22 the page says nothing."""
+"""Likewise; the page does not define the characters 19 to 22."""
 
 TICKET = (
     (
@@ -116,7 +116,7 @@ TICKET = (
     ),
     "BANCA\nIMPORTO EUR 12.50\n123456789012345678901234\nUNA RIGA\n\nFINE",
 )
-"""By hand from the page "Send ticket": a new line, bold letters, a line that is full, an empty line, the end."""
+"""By hand from the page "Send ticket": a new line, bold letters, a full line, an empty line, the end."""
 
 REQUESTS = (
     _framed(
@@ -413,7 +413,7 @@ BARE = (
         "padosoft, LRC tests",
     ),
 )
-"""Check bytes of payloads that are no messages."""
+"""Check bytes of payloads that are not messages."""
 
 ACKNOWLEDGEMENTS = (
     (0x06, Lrc.STD, bytes.fromhex("060379")),
@@ -423,7 +423,7 @@ ACKNOWLEDGEMENTS = (
     (0x06, Lrc.NOEXT, bytes.fromhex("06037a")),
     (0x06, Lrc.STX_NOEXT, bytes.fromhex("06037b")),
 )
-"""ecr17-033 to 036, and the two that the reference gives in its text: taken (06) and send again (15)."""
+"""ecr17-033 to 036, and two from the text of docs/reference/ecr17.md: received (06) and send again (15)."""
 
 PROGRESS = (Progress("IN CORSO"), bytes.fromhex("01494e20434f52534f20202020202020202020202004"))
 """ecr17-053, by the framing rule."""

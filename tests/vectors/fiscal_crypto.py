@@ -1,8 +1,8 @@
 """Ukrainian cryptography: known answers with their sources. None of them was printed by our own code.
 
-Words in sources: *gost89* is the npm package of that name, version 0.1.11, run on inputs of ours; *BouncyCastle* is
-version 1.72, run on inputs of ours; *Java* is the key store of OpenJDK 17. The keys in here were made up for these
-files and belong to nobody.
+Words in sources: *gost89* is the npm package of that name, version 0.1.11, run on our inputs; *BouncyCastle* is
+version 1.72, run on our inputs; *Java* is the key store of OpenJDK 17. The keys were made for these files and belong
+to no person.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ TEST_SBOX = bytes.fromhex(
     "4a92d80e6b1c7f53eb4c6dfa23810759581da342efc7609b7da1089fe46cb253"
     "6c715fd84a9e03b24ba0721d36859cfedb413f590ae7682c1fd057a4923e6b8c"
 )
-"""The S-box of the published examples (RFC 4357, GostR3411-94-TestParamSet); it is used nowhere else."""
+"""The S-box of the published examples (RFC 4357, GostR3411-94-TestParamSet); it is used only for them."""
 
 
 def ascending(count: int) -> bytes:
-    """00 01 02 … as most made-up inputs here are."""
+    """00 01 02 …, like most constructed inputs here."""
     return bytes(range(count))
 
 
@@ -388,7 +388,7 @@ MIIBPjCCASSkggEgMIIBHDFbMFkGA1UEAwxS0JDQptCh0Jog0KLQntCSICLQptC10L3RgtGAINGB0LXR
 AQRA90SdzSOm5sxQwfV+rAkOXVc52wc2FTGohrGpZXIF2wh/00ZkSGqbKrbwOgdZ+7B741OioWoaPiFcxxHbDz88Pg==
 """
 )
-"""A signed command, no time stamp: official sample of the tax service's documentation, text of 08.08.2025."""
+"""A signed command without a time stamp: official sample of the tax service's documentation, text of 08.08.2025."""
 
 _PACKED = zlib.decompress(
     base64.b64decode(
@@ -485,4 +485,4 @@ SHA256 = {
     "z": "535fa9b0dd0748bc5303a53704d3941c6d40b7a791994bf043d444b1710353d3",
     "package": "dbb7c50d6dafa82737cb5c62bbd7bd274362dba9d7de3439935fca968a11c8f0",
 }
-"""Of the official samples, so that a slip in carrying them shows."""
+"""Hashes of the official samples, so that a mistake in copying them shows."""

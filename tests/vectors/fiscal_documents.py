@@ -1,4 +1,4 @@
-"""Documents of the tax service with their meaning and where they come from.
+"""Documents of the tax service with their meaning and source.
 
 The samples are the tax service's own, byte for byte: windows-1251, line ends CR LF, two blanks for each level. The
 orders of elements are written by hand from docs/reference/tax-service.md#element-order, to check our sections.
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class Sample(NamedTuple):
-    """A document as the tax service published it, and what it is."""
+    """A document that the tax service published, and its meaning."""
 
     kind: str
     number: str
-    """Its fiscal number; empty when the server is to give it."""
+    """Its fiscal number; empty when the server assigns it."""
     text: str
     source: str
 
@@ -359,7 +359,7 @@ SAMPLES = (
         _SIGNED + "z",
     ),
 )
-"""Documents whose bytes our encoder has to repeat."""
+"""Documents that our encoder must reproduce byte for byte."""
 
 ORDERS = {
     "CHECK": "CHECKHEAD CHECKTOTAL CHECKPAY CHECKTAX CHECKPTKS CHECKDUTYFREE CHECKDUTYFREEREMAINS CHECKBODY",
@@ -424,7 +424,7 @@ REQUIRED = {
     "ZREPCASH": "SUM ORDERSCNT",
     "TICKET": "UID ORDERDATE ORDERTIME ORDERNUM VER",
 }
-"""Which of them have to be there."""
+"""The required ones."""
 
 TICKET = (
     '<?xml version="1.0" encoding="windows-1251"?><TICKET xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
@@ -432,7 +432,7 @@ TICKET = (
     "<ORDERDATE>15062024</ORDERDATE><ORDERTIME>035429</ORDERTIME><ORDERNUM>357</ORDERNUM>"
     "<ORDERTAXNUM>2559207071</ORDERTAXNUM><ERRORCODE>0</ERRORCODE><VER>1</VER></TICKET>"
 ).encode("windows-1251")
-"""A ticket as the server sends it, met in the tests of an open client (number 2559207071 of 15.06.2024)."""
+"""A ticket as the server sends it, from the tests of an open client (number 2559207071 of 15.06.2024)."""
 
 SIGNED_COMMAND = (
     b'{"NumFiscal":4000000001,"OfflineSessionId":null,"OfflineSeed":null,"Command":"TransactionsRegistrarState"}'
@@ -457,4 +457,4 @@ ERROR_BODIES = (
     ("Код помилки: 9 DocumentValidationError Помилки валідації XML", 9),
     ("Код помилки: 4 ShiftAlreadyOpened\r\nЗміну відкрито", 4),
 )
-"""Error bodies as the field reports them: text and code (docs/reference/tax-service.md#error-codes)."""
+"""Error bodies from real servers: text and code (docs/reference/tax-service.md#error-codes)."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ControlVector(NamedTuple):
-    """The parts that a control number is made of, joined by commas, and the fiscal number that came of it."""
+    """The parts of a control number, joined by commas, and the resulting fiscal number."""
 
     parts: str
     fiscal_number: str

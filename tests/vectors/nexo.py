@@ -1,4 +1,4 @@
-"""Messages of nexo as Adyen's terminals speak it.
+"""Messages of nexo as Adyen's terminals send and read them.
 
 The first request, its encryption and the derived keys were produced by running @adyen/api-library 32.1.0; the other
 messages are composed from the fields of Adyen's Terminal API documentation.
@@ -38,7 +38,7 @@ def _failed(condition: str, additional: str = "") -> PaymentAnswer:
 
 
 class Message(NamedTuple):
-    """A whole message as JSON, and what it says."""
+    """A whole message as JSON, and its meaning."""
 
     id: str
     header: Header
@@ -206,7 +206,7 @@ PLAINTEXT = (
     '":"UAH","RequestedAmount":10.99}},"SaleData":{"SaleTransactionID":{"TimeStamp":"2026-01-01'
     'T10:00:00+00:00","TransactionID":"T1"}}}}}'
 )
-"""nexo-adyen-002, before."""
+"""nexo-adyen-002, decrypted."""
 
 SEALED = (
     '{"SaleToPOIRequest":{"MessageHeader":{"MessageCategory":"Payment","MessageClass":"Service"'
@@ -221,4 +221,4 @@ SEALED = (
     'rsion":1,"Hmac":"BolCrUpP3k5JgNTM534wrdT84xgSfGk3v36I1NCMBdI=","KeyIdentifier":"key1","Key'
     'Version":1,"Nonce":"AAECAwQFBgcICQoLDA0ODw=="}}}'
 )
-"""nexo-adyen-002, after."""
+"""nexo-adyen-002, encrypted."""

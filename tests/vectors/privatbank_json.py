@@ -1,7 +1,7 @@
-"""PrivatBank JSON: messages as the vendor's document and other people's clients have them (terminals.md 4).
+"""PrivatBank JSON: messages from the vendor's document and from other clients (docs/reference/privatbank-json.md).
 
-``sent`` is written by the register, ``told`` by the terminal. Where the source has JSON only, its members stand here
-without blanks and with the zero byte that ends each message.
+``sent`` are messages of the register, ``told`` of the terminal. If the source has JSON only, its members are written
+here without blanks and with the zero byte that ends each message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DOCUMENT = "PrivatBank ECR JSON protocol 1.0.3.1 (17.01.2025), kept in VSydorenk
 
 
 class Sent(NamedTuple):
-    """A message of the register: its bytes, the primary method it is, or the type of the service message."""
+    """A message of the register: its bytes, its primary method, or the type of the service message."""
 
     wire: bytes
     asks: Primary | str
@@ -43,7 +43,7 @@ class Sent(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A message of the terminal: its bytes, method, and what has to be read of it."""
+    """A message of the terminal: its bytes, its method, and the values in it."""
 
     wire: bytes
     method: str
@@ -56,7 +56,7 @@ class Told(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A message that has to be refused."""
+    """A message that must be refused."""
 
     wire: bytes
     meaning: str

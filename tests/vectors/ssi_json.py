@@ -1,7 +1,7 @@
-"""SSI JSON: frames that other people's clients write and simulators answer (terminals.md 5).
+"""SSI JSON: frames that other clients write and simulators answer (docs/reference/ssi-json.md).
 
-``sent`` is written by the register, ``told`` by the terminal. The captured requests have blanks behind colons and
-commas, as their client writes them; ours has none, which means the same.
+``sent`` are frames of the register, ``told`` of the terminal. The captured requests have blanks after colons and
+commas, as their client writes them; ours have none, with the same meaning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIMULATORS = "barhandler-manager ssi adapter and tests; two Node simulators citi
 
 
 class Sent(NamedTuple):
-    """A frame of the register, the method that it asks for, and the step."""
+    """A frame of the register, its method, and its step."""
 
     wire: bytes
     asks: Method
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A frame of the terminal, and what has to be read of it."""
+    """A frame of the terminal, and the values in it."""
 
     wire: bytes
     method: str
@@ -47,7 +47,7 @@ class Told(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A frame that has to be refused, and the terminal's error for it."""
+    """A frame that must be refused, and the terminal's error for it."""
 
     wire: bytes
     code: str

@@ -1,4 +1,4 @@
-"""Messages of ZVT as other programs wrote them, as terminals sent them, and as papers print them."""
+"""Messages of ZVT as other programs wrote them, as terminals sent them, and as documents print them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Vector:
-    """Bytes, the kind of message that they are, and what it says."""
+    """Bytes, the kind of the message, and its meaning."""
 
     name: str
     raw: bytes
@@ -367,7 +367,7 @@ UNFINISHED = bytes.fromhex("040fff00016c")
 """The beginning of 256 bytes of data. GitHub Portalum/Portalum.Zvt unit tests (MIT)"""
 
 BANNER = bytes.fromhex("0000003e5645527c415050")
-"""What a port says that speaks something else. Portalum.Zvt issue 33"""
+"""What a port of another protocol sends. Portalum.Zvt issue 33"""
 
 FRAGMENTS = ("zvt-043", [71, 71, 71, 71, 71, 71, 71, 71, 71, 20])
 """A message, and the pieces in which a terminal sent it. GitHub Portalum/Portalum.Zvt unit tests (MIT)"""
