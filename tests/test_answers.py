@@ -71,7 +71,7 @@ INTEGERS = frozenset(
         "enough_to_renew_subscription",
     ]
 )
-"""Members whose numbers are whole by nature; all other numbers are amounts."""
+"""Members that are whole numbers (docs/reference/http-interface.md#number-formats); all others are amounts."""
 
 TRICKY = (
     '"task_status":1',
@@ -111,7 +111,7 @@ def numbers(value: Any, name: str = "") -> Iterator[tuple[str, int | Decimal]]:
 
 
 def answer(**members: Any) -> Answer:
-    """An answer of a sale that went well."""
+    """The answer to a successful sale."""
     return Answer(**{"device": "test", "tag": "t-1", "task_status": EXECUTED, "type": 1, "task": 1, **members})
 
 
@@ -120,18 +120,18 @@ class NumberTests(SynchronousTestCase):
 
     @promises("2.3.fraction.1")
     def test_amounts(self) -> None:
-        """Money carries a fraction, also when it is whole, and no zeros at its end but that one."""
+        """Money has a fraction, also when it is whole, and no trailing zeros but that one."""
         for kopecks, spelled in ((0, b"0.0"), (100, b"1.0"), (1250, b"12.5"), (1, b"0.01"), (-3, b"-0.03")):
             self.assertEqual(bytes(amount(kopecks)), spelled)
 
     @promises("2.3.fraction.1")
     def test_quantities(self) -> None:
-        """Quantities carry a fraction of up to three digits."""
+        """Quantities have a fraction of up to three digits."""
         for thousandths, spelled in ((1000, b"1.0"), (125, b"0.125"), (2500, b"2.5"), (0, b"0.0")):
             self.assertEqual(bytes(quantity(thousandths)), spelled)
 
     def test_percents(self) -> None:
-        """Rates carry a fraction."""
+        """Rates have a fraction."""
         for hundredths, spelled in ((2000, b"20.0"), (750, b"7.5"), (0, b"0.0")):
             self.assertEqual(bytes(percent(hundredths)), spelled)
 
@@ -143,7 +143,7 @@ class NumberTests(SynchronousTestCase):
 
     @given(st.integers(-(10**15), 10**15))
     def test_any(self, whole: int) -> None:
-        """Any amount is spelled as a number with a fraction that means the amount."""
+        """Any amount is written as a number with a fraction that has the same value."""
         for spelled, scale in ((amount(whole), 100), (quantity(whole), 1000), (percent(whole), 100)):
             value = exact(bytes(spelled))
             self.assertIsInstance(value, Decimal)
@@ -178,13 +178,13 @@ class RenderTests(SynchronousTestCase):
     @promises("2.3.warnings.1", "2.3.source.1")
     def test_warnings(self) -> None:
         """Warnings are objects of a whole number and a text."""
-        told = exact(render(answer(source="каса", warnings=[Warning(3003, "давно відкрито")])))
-        self.assertEqual(told["warnings"], [{"code": 3003, "wtxt": "давно відкрито"}])
-        self.assertIs(type(told["warnings"][0]["code"]), int)
-        self.assertEqual(told["source"], "каса")
+        decoded = exact(render(answer(source="каса", warnings=[Warning(3003, "давно відкрито")])))
+        self.assertEqual(decoded["warnings"], [{"code": 3003, "wtxt": "давно відкрито"}])
+        self.assertIs(type(decoded["warnings"][0]["code"]), int)
+        self.assertEqual(decoded["source"], "каса")
 
     def test_warning_of_the_catalogue(self) -> None:
-        """A warning has the number and the words of the catalogue, in either language."""
+        """A warning has the number and the text of the catalogue, in either language."""
         for language in ("uk", "en"):
             self.assertEqual(
                 Warning.of(Res.SHIFT_OLD, language), Warning(3003, Res.SHIFT_OLD.text.for_language(language))
@@ -192,28 +192,28 @@ class RenderTests(SynchronousTestCase):
         self.assertNotEqual(Warning.of(Res.SHIFT_OLD, "uk").wtxt, Warning.of(Res.SHIFT_OLD, "en").wtxt)
 
     def test_answers_share_nothing(self) -> None:
-        """A warning that is put into one answer is in no other."""
+        """A warning that is added to one answer is in no other."""
         first = answer()
         first.warnings.append(Warning(1, "x"))
         first.info["a"] = 1
         self.assertEqual((answer().warnings, answer().info), ([], {}))
 
     def test_texts(self) -> None:
-        """Texts come back as they were, whatever they look like."""
+        """Texts are returned unchanged, whatever they look like."""
         for text in TRICKY:
-            told = exact(render(answer(source=text, device=text, tag=text)))
-            self.assertEqual((told["source"], told["device"], told["tag"]), (text, text, text))
+            decoded = exact(render(answer(source=text, device=text, tag=text)))
+            self.assertEqual((decoded["source"], decoded["device"], decoded["tag"]), (text, text, text))
 
     def test_letters(self) -> None:
-        """Ukrainian letters are sent as they are, in UTF-8."""
+        """Ukrainian letters are sent unescaped, in UTF-8."""
         self.assertIn('"device":"каса"'.encode(), render(answer(device="каса")))
 
 
 class ResTests(SynchronousTestCase):
-    """The code of an answer that is text already."""
+    """The code of an encoded answer."""
 
     def test_read(self) -> None:
-        """It is the root's own, whatever the texts before and after it hold."""
+        """It is the root's own code, whatever the texts before and after it contain."""
         for res in (0, 5018):
             answer = Answer(
                 source='"res":7,',
@@ -233,34 +233,34 @@ class ResTests(SynchronousTestCase):
 
 
 class RepeatedTests(SynchronousTestCase):
-    """Repeated stored answers."""
+    """Repeats of stored answers."""
 
     @promises("2.3.task_status.2", "3.3.1.3")
     def test_same_but_for_status(self) -> None:
-        """A stored answer comes back byte for byte, with ``task_status`` 2."""
+        """A stored answer is repeated byte for byte, with ``task_status`` 2."""
         text = render(answer(dt="20260921090000007", info={"doccode": "TEST_1", "safe": amount(200)}))
         self.assertEqual(repeated(text), text.replace(b'"task_status":1', b'"task_status":2'))
         self.assertEqual(exact(repeated(text))["task_status"], FOUND)
 
     def test_texts_that_look_like_members(self) -> None:
-        """Texts that look like members stay as they are: only the status itself changes."""
+        """Texts that look like members are unchanged: only the status itself changes."""
         for text in TRICKY:
             stored = render(answer(source=text, device=text, tag=text, info={"comment": text, text: text}))
             again = exact(repeated(stored))
             self.assertEqual(again, {**exact(stored), "task_status": 2}, text)
 
     def test_status_in_info(self) -> None:
-        """A ``task_status`` deeper inside stays as it is."""
+        """A ``task_status`` in a deeper object is unchanged."""
         stored = render(answer(info={"task_status": 1, "warnings": []}))
         self.assertEqual(exact(repeated(stored))["info"], {"task_status": 1, "warnings": []})
 
     def test_told_a_third_time(self) -> None:
-        """An answer that was repeated can be repeated again."""
+        """A repeated answer can be repeated again."""
         stored = render(answer())
         self.assertEqual(repeated(repeated(stored)), repeated(stored))
 
     def test_warning_into_none(self) -> None:
-        """A warning is put where none was."""
+        """A warning is added to an answer without warnings."""
         again = repeated(render(answer()), Warning(1051, "такий tag уже був"))
         self.assertEqual(
             exact(again),
@@ -268,7 +268,7 @@ class RepeatedTests(SynchronousTestCase):
         )
 
     def test_warning_among_others(self) -> None:
-        """A warning is put before those that the stored answer has."""
+        """A warning is added before those of the stored answer."""
         stored = render(answer(warnings=[Warning(3003, "a"), Warning(3004, "b]")]))
         self.assertEqual(
             exact(repeated(stored, Warning(1051, 'c",'))),
@@ -280,7 +280,7 @@ class RepeatedTests(SynchronousTestCase):
         )
 
     def test_warning_beside_texts(self) -> None:
-        """Texts that look like warnings do not attract one."""
+        """A warning is not added at texts that look like warnings."""
         for text in TRICKY:
             stored = render(answer(source=text, device=text, tag=text, info={"comment": text, text: text}))
             again = exact(repeated(stored, Warning(1051, text)))
@@ -290,25 +290,25 @@ class RepeatedTests(SynchronousTestCase):
 
     @given(st.text(), st.text(), st.text())
     def test_any(self, source: str, tag: str, words: str) -> None:
-        """Whatever the texts are, status and warning are all that a repeat changes."""
+        """With any texts, status and warning are all that a repeat changes."""
         stored = render(answer(source=source, tag=tag, info={"comment": words, "pays": [{"comment": source}]}))
-        told = exact(stored)
-        self.assertEqual(exact(repeated(stored)), {**told, "task_status": 2})
+        decoded = exact(stored)
+        self.assertEqual(exact(repeated(stored)), {**decoded, "task_status": 2})
         self.assertEqual(
             exact(repeated(stored, Warning(1051, words))),
-            {**told, "task_status": 2, "warnings": [{"code": 1051, "wtxt": words}]},
+            {**decoded, "task_status": 2, "warnings": [{"code": 1051, "wtxt": words}]},
         )
 
 
 class RefusalTests(SynchronousTestCase):
-    """Answers to what was refused."""
+    """Answers to refused tasks."""
 
     asked = TaskRequest(device="test", type=1, tag="t-1", source="s", fiscal=FiscalRequest(task=1))
 
-    def told(self, refused: Refused, request: TaskRequest | None = None, language: str = "uk") -> dict[str, Any]:
+    def refused(self, refused: Refused, request: TaskRequest | None = None, language: str = "uk") -> dict[str, Any]:
         """The answer to ``request`` when it ended with ``refused``."""
-        told: dict[str, Any] = exact(refusal(request or self.asked, refused, language, AT))
-        return told
+        decoded: dict[str, Any] = exact(refusal(request or self.asked, refused, language, AT))
+        return decoded
 
     @promises(
         *("2.3.task_status.3", "2.3.res.2", "2.3.res_action", "2.3.errortxt.1", "2.3.dt.1", "3.2.3.2", "3.2.3.4"),
@@ -325,94 +325,94 @@ class RefusalTests(SynchronousTestCase):
 
     @promises("2.3.res.2", "2.3.res_action")
     def test_every_code(self) -> None:
-        """Every code of the catalogue is an answer with whole numbers, a text and an empty ``info``."""
+        """Every code of the catalogue is sent as whole numbers, with a text and an empty ``info``."""
         for res in Res:
             if res is Res.OK:
                 continue
-            told = self.told(Refused(res))
+            decoded = self.refused(Refused(res))
             self.assertEqual(
-                (told["res"], told["res_action"], told["task_status"]), (res.code, int(res.action), FAILED)
+                (decoded["res"], decoded["res_action"], decoded["task_status"]), (res.code, int(res.action), FAILED)
             )
-            self.assertEqual({type(told[name]) for name in told.keys() & INTEGERS}, {int})
-            self.assertGreater(told["res"], 0)
-            self.assertTrue(told["errortxt"])
-            self.assertEqual((told["info"], told["warnings"]), ({}, []))
+            self.assertEqual({type(decoded[name]) for name in decoded.keys() & INTEGERS}, {int})
+            self.assertGreater(decoded["res"], 0)
+            self.assertTrue(decoded["errortxt"])
+            self.assertEqual((decoded["info"], decoded["warnings"]), ({}, []))
 
     @promises("2.3.errortxt.1")
     def test_languages(self) -> None:
-        """The text is in the language that was asked for."""
+        """The text is in the requested language."""
         refused = Refused(Res.DEVICE_BUSY)
-        self.assertEqual(self.told(refused, language="en")["errortxt"], Res.DEVICE_BUSY.text.en)
-        self.assertEqual(self.told(refused, language="uk")["errortxt"], Res.DEVICE_BUSY.text.uk)
+        self.assertEqual(self.refused(refused, language="en")["errortxt"], Res.DEVICE_BUSY.text.en)
+        self.assertEqual(self.refused(refused, language="uk")["errortxt"], Res.DEVICE_BUSY.text.uk)
 
     @promises("2.3.aq_errortxt.1")
     def test_own_action_and_words_of_the_bank(self) -> None:
-        """The action and the bank's text of a refusal replace those of the catalogue."""
-        told = self.told(Refused(Res.TAX_SERVICE_UNAVAILABLE, action=Action.COLLISION, aq_errortxt="line lost"))
-        self.assertEqual((told["res_action"], told["aq_errortxt"]), (2, "line lost"))
+        """The refusal's own action and the device's or tax service's text are sent instead of the catalogue's."""
+        decoded = self.refused(Refused(Res.TAX_SERVICE_UNAVAILABLE, action=Action.COLLISION, aq_errortxt="line lost"))
+        self.assertEqual((decoded["res_action"], decoded["aq_errortxt"]), (2, "line lost"))
 
     @promises("2.3.task.2", "2.3.dt.2", "3.3.3.1", "3.3.3.2", "3.3.3.3", "3.3.3.4")
     def test_nothing_found(self) -> None:
-        """A look-up that found nothing is 1058 with task -1, status 3, action 1 and an empty ``dt``."""
-        told = self.told(Refused(Res.TAG_NOT_FOUND), TaskRequest(device="test", type=0, tag="t-9", source=""))
+        """A look-up without a result is 1058 with task -1, status 3, action 1 and an empty ``dt``."""
+        decoded = self.refused(Refused(Res.TAG_NOT_FOUND), TaskRequest(device="test", type=0, tag="t-9", source=""))
         self.assertEqual(
             (
-                told["res"],
-                told["task"],
-                told["task_status"],
-                told["res_action"],
-                told["dt"],
-                told["tag"],
-                told["type"],
+                decoded["res"],
+                decoded["task"],
+                decoded["task_status"],
+                decoded["res_action"],
+                decoded["dt"],
+                decoded["tag"],
+                decoded["type"],
             ),
             (1058, -1, 3, 1, "", "t-9", 0),
         )
 
     def test_receipt_not_found(self) -> None:
-        """Task 23 without a hit keeps its number and its time."""
+        """Task 23 without a result keeps its number and its time."""
         asked = TaskRequest(device="test", type=1, tag="", source="", fiscal=FiscalRequest(task=23))
-        told = self.told(Refused(Res.TAG_NOT_FOUND), asked)
-        self.assertEqual((told["task"], told["dt"]), (23, "20260921090000007"))
+        decoded = self.refused(Refused(Res.TAG_NOT_FOUND), asked)
+        self.assertEqual((decoded["task"], decoded["dt"]), (23, "20260921090000007"))
 
     def test_not_understood(self) -> None:
         """A body that is not JSON is answered with type 0 and task -1, and with the time."""
-        told = self.told(Refused(Res.MALFORMED, "x"), TaskRequest(device="", type=0, tag="", source=""))
+        decoded = self.refused(Refused(Res.MALFORMED, "x"), TaskRequest(device="", type=0, tag="", source=""))
         self.assertEqual(
-            (told["res"], told["type"], told["task"], told["device"], told["dt"]),
+            (decoded["res"], decoded["type"], decoded["task"], decoded["device"], decoded["dt"]),
             (2000, 0, -1, "", "20260921090000007"),
         )
 
     def test_texts(self) -> None:
-        """Texts of the request come back as they were, whatever they look like."""
+        """Texts of the request are returned unchanged, whatever they look like."""
         for text in TRICKY:
             asked = TaskRequest(device=text, type=1, tag=text, source=text)
-            told = self.told(Refused(Res.DEVICE_ERROR, text), asked)
-            self.assertEqual((told["device"], told["tag"], told["source"]), (text, text, text))
-            self.assertTrue(told["errortxt"].endswith(text))
+            decoded = self.refused(Refused(Res.DEVICE_ERROR, text), asked)
+            self.assertEqual((decoded["device"], decoded["tag"], decoded["source"]), (text, text, text))
+            self.assertTrue(decoded["errortxt"].endswith(text))
 
 
 class WholeAnswerTests(SynchronousTestCase):
     """Every number of whole answers, by the name of its member."""
 
     def setUp(self) -> None:
-        """A shop with its shift open."""
+        """A shop with an open shift."""
         self.shop = Shop(self)
 
     def ask(self, task: int, **members: Any) -> dict[str, Any]:
-        """The answer to a task, with its numbers as they are spelled."""
+        """The answer to a task, with the spelling of its numbers."""
         body = {"ver": 6, "device": "test", "type": 1, "fiscal": {"task": task, "cashier": "Оксана", **members}}
-        told: dict[str, Any] = exact(self.successResultOf(self.shop.asked(body)))
-        self.assertEqual((told["res"], told["errortxt"]), (0, ""), task)
-        return told
+        decoded: dict[str, Any] = exact(self.successResultOf(self.shop.asked(body)))
+        self.assertEqual((decoded["res"], decoded["errortxt"]), (0, ""), task)
+        return decoded
 
-    def assertSpelled(self, told: dict[str, Any]) -> None:
+    def assertSpelled(self, decoded: dict[str, Any]) -> None:
         """Whole numbers have no fraction, and all others have one."""
-        for name, value in numbers(told):
+        for name, value in numbers(decoded):
             self.assertEqual(type(value), int if name in INTEGERS else Decimal, f"{name}: {value}")
 
     @promises("2.3.fraction.1", "2.3.type", "2.3.task.1", "2.3.res.1")
     def test_day(self) -> None:
-        """Through a whole day whole numbers are integers, and money and quantities have a fraction."""
+        """On a whole day, whole numbers are integers, and money and quantities have a fraction."""
         receipt = {
             "sum": "79.83",
             "disc": 10,
@@ -437,7 +437,7 @@ class WholeAnswerTests(SynchronousTestCase):
             self.assertSpelled(self.ask(task))
 
     def test_repeat(self) -> None:
-        """A repeated answer of a sale differs in its status alone, with texts in it that look like members."""
+        """A repeated answer to a sale differs only in its status, with texts in it that look like members."""
         self.shop.open_shift()
         body = {
             "device": "test",

@@ -1,4 +1,4 @@
-"""The same service on every database: one suite of promises, held on each backend."""
+"""The same service on every database: one suite of promises for each of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DATABASE = "behaviour"
 
 
 class MemoryBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
-    """In memory."""
+    """The service with a store in memory."""
 
     async def setUp(self) -> None:  # type: ignore[override]
         """One store for all starts."""
@@ -33,12 +33,12 @@ class MemoryBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
         await super().setUp()
 
     def make_store(self) -> IStore:
-        """The same one."""
+        """Return that store."""
         return self._kept
 
 
 class SqliteBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
-    """On a file."""
+    """The service on a SQLite file."""
 
     async def setUp(self) -> None:  # type: ignore[override]
         """An empty file."""
@@ -47,13 +47,13 @@ class SqliteBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
         await super().setUp()
 
     def make_store(self) -> IStore:
-        """A store with a writer process of its own."""
+        """A store with its own writer process."""
         return SqliteStore(reactor, self._file)
 
 
 @skipIf(MISSING, MISSING)
 class PostgresBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
-    """On a server."""
+    """The service on a PostgreSQL server."""
 
     async def setUp(self) -> None:  # type: ignore[override]
         """An empty database."""
@@ -61,13 +61,13 @@ class PostgresBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
         await super().setUp()
 
     def make_store(self) -> IStore:
-        """A store with sessions of its own, under the same installation at each start."""
+        """A store with its own sessions; each start is the same installation."""
         return PostgresStore(reactor, server().url(DATABASE), "shop", size=2)
 
 
 @skipIf(MISSING, MISSING)
 class MssqlBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
-    """On the stand-in for a server of MS SQL."""
+    """The service on the stand-in for an MS SQL server."""
 
     async def setUp(self) -> None:  # type: ignore[override]
         """An empty database."""
@@ -78,15 +78,15 @@ class MssqlBehaviourTests(Behaviour, RetentionBehaviour, TestCase):
         await super().setUp()
 
     def make_store(self) -> IStore:
-        """A store with sessions of its own, under the same installation at each start."""
+        """A store with its own sessions; each start is the same installation."""
         return MssqlStore(reactor, test_mssql_store.url(), "shop", size=2)
 
 
 class PageTests(SynchronousTestCase):
-    """`docs/databases.md`."""
+    """The page `docs/databases.md`."""
 
     def test_kinds(self) -> None:
-        """The table of differences has a column for each kind of database, with the begin of its URL."""
+        """The table of differences has a column for each kind of database, with the beginning of its URL."""
         page = Path(__file__).parent.parent / "docs" / "databases.md"
         rows = [line.strip("|").split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
         kinds, urls = rows[0][1:], rows[2][1:]

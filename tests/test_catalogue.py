@@ -1,4 +1,4 @@
-"""Every code of the catalogue on demand: each line is produced by a small scene, or its page says why not yet."""
+"""Every code of the catalogue on demand: a small scene produces it, or its page says why no scene can."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from web.terminals import ServiceMethod
 
 ROOT = Path(__file__).parent.parent
 
-Told = dict[str, Any]
-Scene = Callable[[Shop], Told]
-"""Something that happens in a shop, and the answer that the till hears in the end."""
+Answer = dict[str, Any]
+Scene = Callable[[Shop], Answer]
+"""A scene in a shop; its result is the till's last answer."""
 
 SHAPE = {
     "ver": 6,
@@ -47,7 +47,7 @@ SHAPE = {
     "warnings": [],
     "info": {},
 }
-"""What every refusal has in common."""
+"""The members of every refusal."""
 
 
 # Scenes
@@ -56,7 +56,7 @@ SHAPE = {
 def refused(on: str, code: int) -> Scene:
     """A document that the simulated tax service refuses with ``code``."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         rule = {"on": on, "then": "refuse", "code": str(code)}
         if on == "open":
             shop.scenario(rule)
@@ -69,9 +69,9 @@ def refused(on: str, code: int) -> Scene:
 
 
 def opened(act: Scene, **settings: Any) -> Scene:
-    """``act`` on an open register with these settings."""
+    """Call ``act`` with an open register that has these settings."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         shop.settings(**settings)
         shop.open_shift()
         return act(shop)
@@ -79,10 +79,10 @@ def opened(act: Scene, **settings: Any) -> Scene:
     return play
 
 
-def sold(row: Told | None = None, **receipt: Any) -> Scene:
-    """A sale whose only row has the members of ``row``, and its receipt those of ``receipt``."""
+def sold(row: Answer | None = None, **receipt: Any) -> Scene:
+    """A sale with one row: the members of ``row`` replace those of the row, ``receipt`` those of the receipt."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         base = sale()
         base["rows"][0].update(row or {})
         return shop.fiscal(1, receipt={**base, **receipt})
@@ -91,7 +91,7 @@ def sold(row: Told | None = None, **receipt: Any) -> Scene:
 
 
 def asked(task: int, **members: Any) -> Scene:
-    """A task with these members on an open register."""
+    """A task with these members at an open register."""
     return opened(lambda shop: shop.fiscal(task, **members))
 
 
@@ -106,13 +106,13 @@ def withdrawn(**cash: Any) -> Scene:
 
 
 def lost(shop: Shop) -> None:
-    """A sale with the tag `lost` arrives and its answer does not."""
+    """A sale with the tag `lost` reaches the tax service, but its answer is lost."""
     shop.open_shift()
     shop.scenario({"on": "sale", "then": "lost_after"})
     shop.sell(100, "lost")
 
 
-def unreadable_state(shop: Shop) -> Told:
+def unreadable_state(shop: Shop) -> Answer:
     """The register's row in the database is damaged."""
     shop.open_shift()
     damage(shop, "UPDATE register SET state = CAST('{' AS BLOB)")
@@ -120,8 +120,8 @@ def unreadable_state(shop: Shop) -> Told:
     return shop.sell()
 
 
-def unusable(shop: Shop) -> Told:
-    """The register's settings are none that its driver takes."""
+def unusable(shop: Shop) -> Answer:
+    """The register's settings in the database are not valid for its driver."""
     damage(shop, "UPDATE device SET settings = CAST('{\"hat\": 1}' AS BLOB)")
     shop.crash()
     return shop.fiscal(18)
@@ -134,7 +134,7 @@ def offline(shop: Shop) -> None:
 
 
 def switch(shop: Shop, way: str) -> Refused | None:
-    """Ask the register to go offline or online: how it was refused, if it was."""
+    """Request that the register goes offline or online; return the refusal, if any."""
     going = Deferred.fromCoroutine(getattr(shop.core.devices.by_name("test").built, f"go_{way}")("uk"))
     found: list[Failure] = []
     going.addErrback(found.append)
@@ -145,15 +145,15 @@ def switch(shop: Shop, way: str) -> Refused | None:
     return found[0].value
 
 
-def offline_too_long(shop: Shop) -> Told:
-    """A sale comes when the register was offline for more than 35 hours."""
+def offline_too_long(shop: Shop) -> Answer:
+    """A sale is sent when the register has been offline for more than 35 hours."""
     offline(shop)
     shop.clock.advance(35 * 3600 + 1)
     return shop.sell()
 
 
-def numbers_used_up(shop: Shop) -> Told:
-    """A sale comes when the register has no offline number left."""
+def numbers_used_up(shop: Shop) -> Answer:
+    """A sale is sent when the register has no offline number left."""
     offline(shop)
     stored: list[tuple[bytes]] = list(database(shop).execute("SELECT state FROM register"))
     state = totals.decode(stored[0][0])
@@ -164,15 +164,15 @@ def numbers_used_up(shop: Shop) -> Told:
     return shop.sell()
 
 
-def full_disk(shop: Shop) -> Told:
-    """The database takes nothing."""
+def full_disk(shop: Shop) -> Answer:
+    """The database refuses every write."""
     shop.open_shift()
     shop.store.broken = True
     return shop.sell()
 
 
-def while_busy(shop: Shop) -> Told:
-    """The register is asked while a sale is on its way."""
+def while_busy(shop: Shop) -> Answer:
+    """The register gets a task while a sale is in progress."""
     shop.open_shift()
     shop.scenario({"on": "sale", "then": "accept", "delay_ms": 1000})
     under_way = shop.asked({"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale()}})
@@ -182,13 +182,13 @@ def while_busy(shop: Shop) -> Told:
     return answer
 
 
-def used_tag(shop: Shop) -> Told:
-    """A strict register hears a used tag with another sum."""
+def used_tag(shop: Shop) -> Answer:
+    """A strict register gets a used tag with another sum."""
     shop.sell(10, "used")
     return shop.sell(11, "used")
 
 
-def damaged_z(shop: Shop) -> Told:
+def damaged_z(shop: Shop) -> Answer:
     """A stored Z-report cannot be read."""
     shop.open_shift()
     shop.fiscal(11)
@@ -196,28 +196,28 @@ def damaged_z(shop: Shop) -> Told:
     return shop.fiscal(12, n_from=1)
 
 
-def unrepaired(shop: Shop) -> Told:
-    """A lost receipt cannot be asked for either."""
+def unrepaired(shop: Shop) -> Answer:
+    """The answer of a sale is lost, and the tax service cannot be queried about it."""
     lost(shop)
     shop.scenario({"on": "probe", "then": "lost_before"})
     return shop.sell(5)
 
 
-def reused_in_collision(shop: Shop) -> Told:
-    """The tag of a lost receipt comes with another sum."""
+def reused_in_collision(shop: Shop) -> Answer:
+    """The tag of a sale with a lost answer is sent with another sum."""
     lost(shop)
     return shop.sell(101, "lost")
 
 
-def unreachable(shop: Shop) -> Told:
-    """There is no way to the tax service, and the register may not go offline."""
+def unreachable(shop: Shop) -> Answer:
+    """The tax service cannot be reached, and the register may not go offline."""
     shop.settings(offline_allowed=False)
     shop.open_shift()
     shop.scenario({"on": "sale", "then": "unreachable"})
     return shop.sell()
 
 
-def in_two_groups(shop: Shop) -> Told:
+def in_two_groups(shop: Shop) -> Answer:
     """An item is sold in one tax group and then in another."""
     rows = [{"code": "7", "name": "Сік", "cnt": 1, "price": 100, "taxgrp": 1}]
     shop.sell(rows=rows)
@@ -225,7 +225,7 @@ def in_two_groups(shop: Shop) -> Told:
 
 
 def damage(shop: Shop, statement: str) -> None:
-    """Change the database behind the service's back."""
+    """Change the database while the service runs."""
     assert database(shop).execute(statement).rowcount == 1
 
 
@@ -236,30 +236,30 @@ def database(shop: Shop) -> sqlite3.Connection:
     return found
 
 
-def printed(shop: Shop) -> Told:
-    """The printer `prn` is asked for a line; its answer comes in the time that a caller waits for it."""
+def printed(shop: Shop) -> Answer:
+    """The printer `prn` gets a line to print; the answer comes within the time that a caller waits."""
     asked = shop.asked({"device": "prn", "type": 2, "doc": {"lines": [{"t": "а"}]}})
     came: list[bytes] = []
     asked.addCallback(came.append)
     for _ in range(110):
         if not came:
             shop.clock.advance(0.05)
-    answer: Told = json.loads(came[0])
+    answer: Answer = json.loads(came[0])
     return answer
 
 
 def at_the_printer(**rule: Any) -> Scene:
     """A print that meets this rule of the simulated printer."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         shop.scenario({"on": "print", **rule}, device="prn")
         return printed(shop)
 
     return play
 
 
-def unknown_queue(shop: Shop) -> Told:
-    """The printer is a queue that the system does not have."""
+def unknown_queue(shop: Shop) -> Answer:
+    """The printer is a queue that does not exist in the system."""
     device = shop.core.devices.by_name("prn")
     assert isinstance(device, PrinterDevice)
     device.built.close()
@@ -287,7 +287,7 @@ def twice_online(shop: Shop) -> Refused | None:
 
 
 def lost_end(shop: Shop) -> Refused | None:
-    """A register comes back online, does not learn of it, and is to come back again."""
+    """A register goes online, loses the answer, and is requested to go online again."""
     offline(shop)
     shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"})
     assert switch(shop, "online") is not None
@@ -305,16 +305,16 @@ def going_offline(**settings: Any) -> Callable[[Shop], Refused | None]:
     return play
 
 
-def uploaded(shop: PrroShop, password: str, device: str) -> Told:
-    """A key is uploaded for ``device``."""
+def uploaded(shop: PrroShop, password: str, device: str) -> Answer:
+    """Upload a key for ``device``."""
     key = base64.b64encode(container(keys().cashier, "right")).decode()
     path = f"/dm/main/api/v1/prro/sign?dev_id={shop.core.devices.by_name(device).row.dev_id}"
     connection = Connection(Door(shop.core), shop.clock)
     connection.ask("POST", path, json.dumps({"key": key, "password": password}).encode(), [JSON_TYPE])
     (answer,) = connection.answers()
     connection.hang_up()
-    told: Told = answer.json
-    return told
+    decoded: Answer = answer.json
+    return decoded
 
 
 def opened_prro(shop: PrroShop) -> None:
@@ -323,59 +323,59 @@ def opened_prro(shop: PrroShop) -> None:
     assert shop.fiscal(0, device="one")["res"] == 0
 
 
-def without_number(shop: PrroShop) -> Told:
+def without_number(shop: PrroShop) -> Answer:
     """The register does not know its fiscal number."""
     shop.settings("one", fiscal_number="")
     return shop.fiscal(0, device="one")
 
 
-def lost_secret(shop: PrroShop) -> Told:
-    """The file that opens the key is gone."""
+def lost_secret(shop: PrroShop) -> Answer:
+    """The file that unseals the key is gone."""
     opened_prro(shop)
     (shop.state / "secret.key").unlink()
     shop.crash()
     return shop.fiscal(1, device="one", receipt=sale())
 
 
-def emergency(shop: PrroShop) -> Told:
-    """Another key was loaded into an open register that had lost its own."""
+def emergency(shop: PrroShop) -> Answer:
+    """An open register lost its key, and another key was uploaded."""
     lost_secret(shop)
     shop.load_key("one", keys().other)
     return shop.fiscal(1, device="one", receipt=sale())
 
 
-def no_signature(shop: PrroShop) -> Told:
+def no_signature(shop: PrroShop) -> Answer:
     """The signer does not sign."""
     opened_prro(shop)
     shop.done(shop.built()._key.signer()).close()
     return shop.fiscal(1, device="one", receipt=sale())
 
 
-def wrong_clock(shop: PrroShop) -> Told:
+def wrong_clock(shop: PrroShop) -> Answer:
     """The tax service's clock is forty minutes ahead."""
     opened_prro(shop)
     shop.far_end.skew_s = 2400
     return shop.fiscal(1, device="one", receipt=sale())
 
 
-def key_in_use(shop: PrroShop) -> Told:
+def key_in_use(shop: PrroShop) -> Answer:
     """A key is uploaded for an open register."""
     opened_prro(shop)
     return uploaded(shop, "right", "one")
 
 
-def asked_of_door(shop: Shop, path: str, body: object) -> Told:
-    """The answer of the door to ``body``."""
+def asked_of_door(shop: Shop, path: str, body: object) -> Answer:
+    """The service's answer to ``body``."""
     connection = Connection(Door(shop.core), shop.clock)
     connection.ask("POST", path, json.dumps(body).encode(), [JSON_TYPE])
     (answer,) = connection.answers()
     connection.hang_up()
-    told: Told = answer.json
-    return told
+    decoded: Answer = answer.json
+    return decoded
 
 
-def closed_offline(shop: PrroShop) -> Told:
-    """The tax groups of a register change that is offline, its shift closed."""
+def closed_offline(shop: PrroShop) -> Answer:
+    """The tax groups change of a register that is offline, with its shift closed."""
     opened_prro(shop)
     shop.done(shop.built().go_offline("uk"))
     assert shop.fiscal(11, device="one")["res"] == 0
@@ -384,14 +384,14 @@ def closed_offline(shop: PrroShop) -> Told:
     return asked_of_door(shop, "/dm/main/api/v1/prro", {"dev_id": dev_id, "tax_groups": groups})
 
 
-def never_opened(shop: PrroShop) -> Told:
-    """A register that was never opened is sent offline."""
+def never_opened(shop: PrroShop) -> Answer:
+    """A register that was never opened is requested to go offline."""
     dev_id = shop.core.devices.by_name("one").row.dev_id
     return asked_of_door(shop, f"/dm/api/v3/devices/{dev_id}/go-offline", {})
 
 
-def not_processed(shop: PrroShop) -> Told:
-    """The tax service has a document whose answer was lost, and has given it no number yet."""
+def not_processed(shop: PrroShop) -> Answer:
+    """The tax service has a document whose answer was lost, and has not given it a number yet."""
     shop.load_key("one", keys().cashier)
     shop.rules({"on": "open", "then": "lost_after"})
     shop.fiscal(0, device="one")
@@ -400,7 +400,7 @@ def not_processed(shop: PrroShop) -> Told:
     return shop.fiscal(0, device="one")
 
 
-PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
+PRRO_SCENES: dict[Res, Callable[[PrroShop], Answer]] = {
     Res.SIGNING_FAILED: no_signature,
     Res.FISCAL_NUMBER_EMPTY: without_number,
     Res.KEY_NOT_LOADED: lost_secret,
@@ -420,7 +420,7 @@ PRRO_SCENES: dict[Res, Callable[[PrroShop], Told]] = {
         shop, "/dm/main/api/v1/prro", {"device": "new", "tax_groups": []}
     ),
 }
-"""What only a register with a key of its own can meet."""
+"""Scenes that need a register with its own key."""
 
 
 TAX_SERVICE: dict[Res, tuple[str, int]] = {
@@ -443,7 +443,7 @@ TAX_SERVICE: dict[Res, tuple[str, int]] = {
     Res.TAX_SERVICE_UNAVAILABLE: ("sale", 1084),
     Res.Z_ALREADY_SENT: ("z", 8),
 }
-"""Which document the tax service refuses with which number; 1 to 13 are its own codes."""
+"""Documents refused by the tax service, by code; 1 to 13 are its own (docs/reference/tax-service.md#error-codes)."""
 
 SCENES: dict[Res, Scene] = {
     Res.DEVICE_ERROR: unusable,
@@ -496,22 +496,22 @@ SCENES: dict[Res, Scene] = {
     Res.ROUND_WITH_AUTOROUND: sold(round="0.1", autoround=True),
     **{res: refused(on, code) for res, (on, code) in TAX_SERVICE.items()},
 }
-"""How each code that refuses a task comes about."""
+"""How each code that refuses a task is produced."""
 
 PRINTER_SCENES: dict[Res, Scene] = {
     Res.PRINTER_CONNECT: at_the_printer(then="unreachable"),
     Res.DEVICE_ERROR: at_the_printer(then="refuse", code="paper"),
     Res.INTERNAL: unknown_queue,
 }
-"""How each code of printers comes about (specification 7.4)."""
+"""How each code of printers is produced (specification 7.4)."""
 
 
 def at_pos(
-    task: int, rule: Told | None = None, *, label: str = "", search: int = 0, device: str = "pos", **pay: Any
+    task: int, rule: Answer | None = None, *, label: str = "", search: int = 0, device: str = "pos", **pay: Any
 ) -> Scene:
     """A task of the training terminal, or of another one, that meets a rule."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         if rule is not None:
             shop.scenario(rule, device="pos")
         body = {"device": device, "type": 3, "transaction_id": label, "transaction_search": search}
@@ -520,13 +520,13 @@ def at_pos(
     return play
 
 
-def in_time(shop: Shop, due: Deferred[bytes]) -> Told:
-    """The answer, once it has come."""
+def in_time(shop: Shop, due: Deferred[bytes]) -> Answer:
+    """The answer, which may need time."""
     for _ in range(7000):
         if due.called:
             break
         shop.clock.advance(0.1)
-    answer: Told = json.loads(shop._case.successResultOf(due))
+    answer: Answer = json.loads(shop._case.successResultOf(due))
     return answer
 
 
@@ -536,9 +536,9 @@ def paid(then: str, code: str = "", on: str = "payment", times: int = 1) -> Scen
 
 
 def at_another(driver: str, **settings: Any) -> Scene:
-    """A payment at a real terminal that is not there."""
+    """A payment at a real terminal that is not connected."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         adding = shop.core.devices.add("real", "terminal", driver, settings)
         shop._case.successResultOf(Deferred.fromCoroutine(adding))
         return at_pos(1, device="real")(shop)
@@ -547,16 +547,16 @@ def at_another(driver: str, **settings: Any) -> Scene:
 
 
 def after(*scenes: Scene) -> Scene:
-    """One thing after the other; the last one's answer counts."""
+    """Several scenes in a row; the result is the last one's."""
 
-    def play(shop: Shop) -> Told:
+    def play(shop: Shop) -> Answer:
         return [scene(shop) for scene in scenes][-1]
 
     return play
 
 
-def silent_terminal(shop: Shop) -> Told:
-    """The terminal takes a payment, says nothing, and cannot be asked either."""
+def silent_terminal(shop: Shop) -> Answer:
+    """The terminal takes a payment, does not answer, and cannot be queried."""
     shop.scenario({"on": "payment", "then": "silent"}, device="pos")
     due = shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
     shop.clock.pump([0.1] * 20)
@@ -564,8 +564,8 @@ def silent_terminal(shop: Shop) -> Told:
     return in_time(shop, due)
 
 
-def stopped(shop: Shop) -> Told:
-    """Somebody wishes that a payment stops while the card is waited for."""
+def stopped(shop: Shop) -> Answer:
+    """A payment is interrupted while the terminal waits for the card."""
     due = shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
     shop.clock.pump([0.1] * 4)
     wish = Deferred.fromCoroutine(shop.built("pos").interrupt())
@@ -574,10 +574,10 @@ def stopped(shop: Shop) -> Told:
     return answer
 
 
-def pinged_register(shop: Shop) -> Told:
-    """A service method of terminals names a register."""
+def pinged_register(shop: Shop) -> Answer:
+    """A service method of terminals is sent to a register."""
     ping = ServiceMethod("ping", shop.core.devices, shop.core.clock, "uk")
-    answer: Told = json.loads(shop._case.successResultOf(Deferred.fromCoroutine(ping.answer("test", "uk"))))
+    answer: Answer = json.loads(shop._case.successResultOf(Deferred.fromCoroutine(ping.answer("test", "uk"))))
     return answer
 
 
@@ -620,7 +620,7 @@ TERMINAL_SCENES: dict[Res, Scene] = {
     Res.BANK_DOWN: paid("refuse", "91"),
     Res.BANK_MESSAGE: paid("refuse", "57"),
 }
-"""How each code of terminals comes about."""
+"""How each code of terminals is produced."""
 
 SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
     Res.OFFLINE_FORBIDDEN: going_offline(offline_allowed=False),
@@ -630,23 +630,23 @@ SWITCHES: dict[Res, Callable[[Shop], Refused | None]] = {
     Res.NO_OFFLINE_NUMBERS: closed_register,
     Res.KEY_EXPIRES_SOON: going_offline(key_valid_to="2026-09-22"),
 }
-"""How each code that refuses to go offline or online comes about."""
+"""How each code that refuses to go offline or online is produced."""
 
 PROTOCOL_A = dict(enumerate((1044, 1045, 1040, 1033, 1046, 1037, 1043, 1099, 1040, 1040, 1035, 1032, 1035), start=1))
-"""What the tax service's own codes become (docs/reference/tax-service.md#result-codes)."""
+"""The codes for the tax service's own result codes (docs/reference/tax-service.md#result-codes)."""
 
 
 def as_published(res: Res) -> str:
-    """The pattern of a text in Ukrainian: its places filled, perhaps something more behind a colon."""
+    """The pattern of a text in Ukrainian: with filled placeholders, and perhaps a note after a colon."""
     text = re.escape(res.text.uk).replace("%s", "(?!-($| )).+").replace("%d", r"\d+")
     return rf"{text}(: .+)?"
 
 
 class ProducedTests(SynchronousTestCase):
-    """The codes that a till can meet today."""
+    """The codes that a till can get."""
 
-    def wrong(self, res: Res, answer: Told, kind: int = 1) -> Told:
-        """What of ``answer`` is not as a refusal with ``res`` should be; nothing is right."""
+    def wrong(self, res: Res, answer: Answer, kind: int = 1) -> Answer:
+        """Members of ``answer`` that differ from a refusal with ``res``; nothing if all are right."""
         expected = {
             **SHAPE,
             "res": res.code,
@@ -675,18 +675,18 @@ class ProducedTests(SynchronousTestCase):
     )
     @promises("7.0.1")
     def test_scenes(self) -> None:
-        """Each scene ends in its code, with task_status 3, an empty info, the published text and res_action."""
+        """Each scene ends with its code, with task_status 3, an empty info, the published text and res_action."""
         found = {res.code: self.wrong(res, play(Shop(self))) for res, play in SCENES.items()}
         self.flushLoggedErrors()
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     def test_printer_scenes(self) -> None:
-        """So does each scene at a printer."""
+        """Each scene at a printer ends the same way."""
         found = {res.code: self.wrong(res, play(Shop(self, whole=True)), 2) for res, play in PRINTER_SCENES.items()}
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     def test_terminal_scenes(self) -> None:
-        """Each scene at a terminal ends in its code, in the same shape; none takes money and says that it failed."""
+        """Each scene at a terminal ends the same way; none takes money and reports a failure."""
         found = {}
         for res, play in TERMINAL_SCENES.items():
             shop = Shop(self, whole=True)
@@ -695,25 +695,25 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual({code: wrong for code, wrong in found.items() if wrong}, {})
 
     def test_own_driver(self) -> None:
-        """Each code of keys and signing has its published action, and nothing was sold."""
+        """Each code of keys and signing is reported with its published action, and nothing was sold."""
         for res, play in PRRO_SCENES.items():
             shop = PrroShop(self)
-            told = play(shop)
-            self.assertEqual(told["res"], res.code, told)
-            self.assertEqual(told.get("res_action", int(res.action)), int(res.action))
-            self.assertTrue(told["errortxt"])
+            answer = play(shop)
+            self.assertEqual(answer["res"], res.code, answer)
+            self.assertEqual(answer.get("res_action", int(res.action)), int(res.action))
+            self.assertTrue(answer["errortxt"])
             self.assertNotIn("sale", shop.kinds())
 
     @promises("3.2.0.1", "3.2.0.2", "2.3.res.1", "2.3.errortxt.2")
     def test_success(self) -> None:
         """0: a task that is done has no text, and res_action 0."""
         answer = Shop(self).fiscal(0)
-        told = [answer[name] for name in ("res", "res_action", "task_status", "errortxt", "aq_errortxt")]
-        self.assertEqual(told, [Res.OK.code, Res.OK.action, 1, Res.OK.text.uk, ""])
+        members = [answer[name] for name in ("res", "res_action", "task_status", "errortxt", "aq_errortxt")]
+        self.assertEqual(members, [Res.OK.code, Res.OK.action, 1, Res.OK.text.uk, ""])
 
     @promises("2.3.warnings.1")
     def test_old_shift(self) -> None:
-        """3003: a register that has been open for more than a day warns, and does its task all the same."""
+        """3003: a register whose shift has been open for more than a day warns, and does its task."""
         shop = Shop(self)
         shop.open_shift()
         shop.clock.advance(90_000)
@@ -722,7 +722,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual(answer["warnings"], [{"code": Res.SHIFT_OLD.code, "wtxt": Res.SHIFT_OLD.text.uk}])
 
     def test_used_tag(self) -> None:
-        """1051 is a warning beside the earlier answer where the register is not strict."""
+        """1051 is a warning in the earlier answer if the register is not strict."""
         shop = Shop(self)
         shop.open_shift()
         answer = used_tag(shop)
@@ -730,7 +730,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual(answer["warnings"], [{"code": Res.TAG_KNOWN.code, "wtxt": Res.TAG_KNOWN.text.uk}])
 
     def test_switches(self) -> None:
-        """Going offline or online where that is not possible is refused with each code's published action."""
+        """An impossible change to offline or online is refused with the published action of its code."""
         for res, play in SWITCHES.items():
             refusal = play(Shop(self))
             assert refusal is not None, res
@@ -738,7 +738,7 @@ class ProducedTests(SynchronousTestCase):
 
     @promises("2.1.device.3")
     def test_name_taken(self) -> None:
-        """2002: a second device with a name is refused when it is made."""
+        """2002: a second device with the same name is refused."""
         shop = Shop(self)
         adding = shop.core.devices.add("test", "register", "training", {})
         failure = self.failureResultOf(Deferred.fromCoroutine(adding), Refused)
@@ -746,7 +746,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertIs(failure.value.action, Action.CORRECT)
 
     def test_batch_settings(self) -> None:
-        """1100: the settings of batch mode are not changed during a shift."""
+        """1100: the settings of batch mode cannot be changed during a shift."""
         shop = Shop(self)
         shop.open_shift()
         devices = shop.core.devices
@@ -778,7 +778,7 @@ class ProducedTests(SynchronousTestCase):
 
     @promises("3.2.2.1")
     def test_unknown_outcome(self) -> None:
-        """1084 has res_action 2 when it is unknown what became of the receipt, 1 when it was refused."""
+        """1084 has res_action 2 while the outcome of the receipt is unknown, 1 when it was refused."""
         shop = Shop(self)
         shop.open_shift()
         for then, action in (("lost_after", 2), ("lost_before", 2), ("refuse", 1)):
@@ -787,7 +787,7 @@ class ProducedTests(SynchronousTestCase):
             self.assertEqual((answer["res"], answer["res_action"]), (1084, action), then)
 
     def test_codes_of_the_tax_service(self) -> None:
-        """Each code of protocol A becomes its line of the catalogue, with its own number."""
+        """Each code of protocol A becomes its entry of the catalogue, and is reported with its own number."""
         shop = Shop(self)
         shop.open_shift()
         for code, wanted in PROTOCOL_A.items():
@@ -799,7 +799,7 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual(shop.ledger(kind="sale"), [])
 
     def test_on_demand(self) -> None:
-        """Whatever its condition, each code is answered to a sale that the scenario refuses with it."""
+        """Each code is the answer to a sale that the scenario refuses with it."""
         shop = Shop(self)
         shop.open_shift()
         demanded = [res for res in Res if res is not Res.OK and res.group != "warning"]
@@ -815,11 +815,11 @@ class ProducedTests(SynchronousTestCase):
 
 
 class PageTests(SynchronousTestCase):
-    """What the page says of each code."""
+    """What the page says about each code."""
 
     @promises("7.codes.1", "7.codes.2")
     def test_each_code(self) -> None:
-        """Each code is either produced by a test or listed with the reason why it cannot be yet."""
+        """Each code is either produced by a test, or listed with the reason why it cannot be."""
         produced = {
             *SCENES,
             *PRINTER_SCENES,
@@ -836,7 +836,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual({res for res in Res if res in SEEN}, produced)
 
     def test_nothing_raised_is_listed_as_missing(self) -> None:
-        """A code that the service's own code names is not one that it cannot produce yet."""
+        """A code that the product code uses is not listed as one that cannot be produced."""
         for folder in ("dmtwisted", "protocols", "web"):
             for path in (ROOT / folder).rglob("*.py"):
                 if path.name in ("results.py", "result_page.py"):
@@ -849,30 +849,30 @@ class PageTests(SynchronousTestCase):
                 self.assertEqual([res.code for res in NOT_YET if res.name in named], [], str(path))
 
     def test_rules(self) -> None:
-        """The rule that the page names for a code of the tax service is the one that the tests try."""
+        """The page names the same rule for a code of the tax service as the tests use."""
         for res, (on, code) in TAX_SERVICE.items():
             self.assertTrue(SEEN[res].startswith(f"`{on}=refuse:{code}`"), SEEN[res])
 
     def test_current(self) -> None:
-        """`docs/result-codes.md` says what the catalogue says now."""
+        """`docs/result-codes.md` is equal to the generated page."""
         self.assertEqual((ROOT / "docs" / "result-codes.md").read_text(encoding="utf-8"), page())
 
     def test_ukrainian(self) -> None:
-        """`docs/uk/result-codes.md` says each code in Ukrainian, with what the cashier and the program do."""
+        """`docs/uk/result-codes.md` has each code in Ukrainian, with what the cashier and the program do."""
         self.assertEqual((ROOT / "docs" / "uk" / "result-codes.md").read_text(encoding="utf-8"), ukrainian_page())
         for res, (text, action, cashier, caller) in self.rows(ukrainian_page(), "Як"):
             self.assertEqual((text, action), (res.text.uk or "(порожньо)", str(int(res.action))))
             self.assertEqual((cashier, caller), (res.cashier.uk, res.caller.uk))
 
     def test_english(self) -> None:
-        """The English page says each code in English, with what the program does and how to see it."""
+        """The English page has each code in English, with what the program does and how to produce it."""
         for res, (text, action, caller, how) in self.rows(page(), "As"):
             self.assertEqual((text, action), (res.text.en or "(empty)", str(int(res.action))))
             self.assertEqual(caller, res.caller.en)
             self.assertTrue(how)
 
     def rows(self, shown: str, same: str) -> list[tuple[Res, list[str]]]:
-        """The rows of a page: one for each code, in its group and in the order of numbers, with five cells.
+        """The rows of a page: one for each code, in its group and ordered by number, with five cells.
 
         A caller's advice that another row has is replaced by the words of that row.
         """

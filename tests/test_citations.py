@@ -25,7 +25,7 @@ RULES = "docs/reference/specification.md"
 """The page of the specification's rules."""
 
 _GAP = r"\s+(?:(?:#|//|\*)\s+)?"
-"""Between the words of a citation, which may go on in the next line of a comment."""
+"""Between the words of a citation, which may continue in the next line of a comment."""
 
 _NUMBER = r"\d{1,2}[a-z]?(?:\.[\w-]+)*(?!\w)"
 
@@ -49,7 +49,7 @@ def files() -> Iterator[Path]:
 
 
 def complaints(name: str, text: str) -> list[str]:
-    """The citations in ``text``, which is the file ``name``, that lead nowhere: line, citation, reason."""
+    """Citations in ``text``, the content of the file ``name``, that lead nowhere: line, citation, reason."""
     found = sorted([*_pages(name, text), *_rules(text), *_elsewhere(name, text)])
     return [f"{name}:{text.count(chr(10), 0, at) + 1}: {' '.join(cited.split())}: {why}" for at, cited, why in found]
 
@@ -71,7 +71,7 @@ def _page(name: str, cited: str) -> Page | None:
         path = (folder / cited).resolve()
         if path.is_file() and path.is_relative_to(HOME):
             return _known(path.relative_to(HOME).as_posix())
-    # A program that writes a page has its links as they are there.
+    # A program that writes a page has links as they are in the page.
     tail = cited if name.endswith(".md") else re.sub(r"^(\.\.?/)+", "", cited)
     return next((page for known, page in pages().items() if known.endswith(f"/{tail}")), None)
 
@@ -104,7 +104,7 @@ def _elsewhere(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def remaining() -> list[str]:
-    """Every complaint about the repository, but for the examples of this module."""
+    """Every complaint about the repository, except for the examples of this module."""
     names = (path.relative_to(HOME).as_posix() for path in files() if path != Path(__file__))
     return [line for name in sorted(names) for line in complaints(name, (HOME / name).read_text("utf-8"))]
 
@@ -126,7 +126,7 @@ class RepositoryTests(SynchronousTestCase):
 
 
 class FinderTests(SynchronousTestCase):
-    """What is found, and what is let through."""
+    """Right and wrong citations."""
 
     right: ClassVar[dict[str, str]] = {
         "a page": "(docs/registers.md)",
@@ -168,13 +168,13 @@ class FinderTests(SynchronousTestCase):
     }
 
     def test_right(self) -> None:
-        """A citation that leads to something is let through."""
+        """A citation that leads to something has no complaint."""
         for what, text in self.right.items():
             where = {"a page one folder up": "docs/uk/x.md", "a link that a program writes": "tools/x.py"}
             self.assertEqual(complaints(where.get(what, "docs/x.md"), text), [], what)
 
     def test_wrong(self) -> None:
-        """One that does not is found."""
+        """A citation that leads nowhere has one."""
         for what, text in self.wrong.items():
             self.assertEqual(len(complaints("docs/x.md", text)), 1, what)
 
@@ -190,7 +190,7 @@ class FinderTests(SynchronousTestCase):
         )
 
     def test_rules_at_home(self) -> None:
-        """The pages that number rules may speak of them by number."""
+        """Pages that number rules may name them by number."""
         self.assertEqual(complaints("docs/reference/terminals.md", "after rule 3"), [])
 
     def test_files(self) -> None:

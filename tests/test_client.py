@@ -1,4 +1,4 @@
-"""The client, against the real service in memory: whatever the line does, a receipt is one and a payment is one."""
+"""The client with the real service in memory: whatever the connection does, a receipt or a payment happens once."""
 
 from __future__ import annotations
 
@@ -48,14 +48,12 @@ KEY = "4c1a7d0e-5b7e-5a53-8d6c-0a1f2b3c4d5e"
 OTHER_KEY = "9e2b1f7a-0c4d-5e6f-8a9b-1c2d3e4f5a6b"
 
 REFUSED, LOST, SILENT, GATEWAY = "refused", "lost", "silent", "gateway"
-"""What can go wrong: no service listens; it was done and the connection was lost; it was done without an answer; a
-proxy answers.
-"""
+"""What a connection can do: refuse; break after the request; stay silent after it; return a proxy's answer."""
 
 
 @dataclass
 class Response:
-    """What treq gives."""
+    """The interface of treq."""
 
     code: int
     body: bytes
@@ -66,12 +64,12 @@ class Response:
 
 
 class Line:
-    """The connection from a client to the service in memory, with faults set by the test."""
+    """The connection from a client to the service in memory, with chosen faults."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
         self.faults: list[str] = []
-        """What happens to the next requests; nothing when it is empty."""
+        """The faults of the next requests; none when it is empty."""
         self.always = ""
         self.asked: list[Any] = []
         self._open: list[tuple[Connection, Deferred[Any], str]] = []
@@ -87,31 +85,31 @@ class Line:
             return succeed(Response(502, b"<html>no service</html>"))
         connection = self._connect()
         connection.ask(method, path, data, [(name, value[0]) for name, value in headers.items()])
-        told: Deferred[Any] = Deferred()
-        self._open.append((connection, told, fault))
-        return told
+        due: Deferred[Any] = Deferred()
+        self._open.append((connection, due, fault))
+        return due
 
     def pump(self) -> None:
-        """Carry what has been answered."""
+        """Deliver answers."""
         for entry in list(self._open):
-            connection, told, fault = entry
+            connection, due, fault = entry
             answers = connection.answers()
             if not answers:
                 continue
             self._open.remove(entry)
-            if told.called or fault == SILENT:
+            if due.called or fault == SILENT:
                 continue
             if fault == LOST:
-                told.errback(ConnectionDone())
+                due.errback(ConnectionDone())
             else:
-                told.callback(Response(answers[0].status, answers[0].body))
+                due.callback(Response(answers[0].status, answers[0].body))
 
 
 class ClientCase(ExampleCase):
     """A client of a training service with an open shift."""
 
     def setUp(self) -> None:
-        """A service, a line, a client."""
+        """A service, a connection, a client."""
         super().setUp()
         self.begun: list[Deferred[Any]] = []
         self.line = Line(self.connect)
@@ -120,34 +118,34 @@ class ClientCase(ExampleCase):
         self.line.asked.clear()
 
     def tearDown(self) -> None:
-        """Let every call end: one that is dropped in the middle would give its device back at any later time."""
-        for told in self.begun:
+        """Let every call end: a call dropped in the middle would release its device at any later time."""
+        for due in self.begun:
             for _ in range(20_000):
                 self.line.pump()
-                if told.called:
+                if due.called:
                     break
                 self.shop.clock.advance(0.05)
-            told.addErrback(lambda _: None)
+            due.addErrback(lambda _: None)
 
     def begin(self, call: Coroutine[Any, Any, T]) -> Deferred[T]:
         """Begin a call."""
-        told = Deferred.fromCoroutine(call)
-        self.begun.append(told)
-        return told
+        due = Deferred.fromCoroutine(call)
+        self.begun.append(due)
+        return due
 
     def do(self, call: Coroutine[Any, Any, T], step: float = 0.05) -> T:
-        """What a call brings, however long it takes."""
-        told = self.begin(call)
+        """The result of a call, however long it takes."""
+        due = self.begin(call)
         for _ in range(20_000):
             self.line.pump()
-            if told.called:
-                return self.successResultOf(told) if not _failed(told) else self.raised(told)
+            if due.called:
+                return self.successResultOf(due) if not _failed(due) else self.raised(due)
             self.shop.clock.advance(step)
         raise AssertionError("the call does not end")
 
-    def raised(self, told: Deferred[T]) -> T:
-        """Raise what a call raised."""
-        self.failureResultOf(told).raiseException()
+    def raised(self, due: Deferred[T]) -> T:
+        """Raise the exception of a call."""
+        self.failureResultOf(due).raiseException()
         raise AssertionError
 
     def error(self, call: Coroutine[Any, Any, Any], kind: type[ClientError], step: float = 0.05) -> Any:
@@ -155,7 +153,7 @@ class ClientCase(ExampleCase):
         return self.assertRaises(kind, self.do, call, step)
 
     def sell(self, tag: str = "sale-1", **more: Any) -> Coroutine[Any, Any, Answer]:
-        """A sale of a coffee, to be done."""
+        """Sell a coffee."""
         return self.client.sell("test", [COFFEE], [cash(200)], tag=tag, **more)
 
     @property
@@ -165,26 +163,26 @@ class ClientCase(ExampleCase):
 
     @property
     def payments(self) -> int:
-        """Payments that the bank has, those that were taken back left out."""
+        """The bank's payments without the cancelled ones."""
         return len(self.shop.ledger("pos", kind="payment"))
 
     @property
     def tasks(self) -> list[Any]:
-        """The numbers of the tasks that went over the line."""
+        """The numbers of the tasks that were sent."""
         return [(body.get("fiscal") or body.get("pay") or {}).get("task") for _, body in self.line.asked]
 
 
-def _failed(told: Deferred[Any]) -> bool:
+def _failed(due: Deferred[Any]) -> bool:
     from twisted.python.failure import Failure
 
-    return isinstance(told.result, Failure)
+    return isinstance(due.result, Failure)
 
 
 class SellTests(ClientCase):
     """One sale."""
 
     def test_sold(self) -> None:
-        """The answer has the fiscal number and the change; the sum of the rows was reckoned."""
+        """The answer has the fiscal number and the change; the client calculated the sum of the rows."""
         sold = self.do(self.sell())
         self.assertEqual((sold.res, sold.repeated, sold.tag), (0, False, "sale-1"))
         self.assertEqual(sold.fiscal_number, "TEST_400000000100000002")
@@ -193,7 +191,7 @@ class SellTests(ClientCase):
         self.assertEqual((path, body["fiscal"]["receipt"]["sum"], body["source"]), ("/dm/execute", 125.5, "till 1"))
 
     def test_key_of_ours(self) -> None:
-        """A sale without a key gets one, and all of its tries have the same."""
+        """A sale without a key gets one, and all of its attempts have the same."""
         self.line.faults = [LOST, LOST]
         sold = self.do(self.client.sell("test", [COFFEE], [cash(200)]))
         self.assertEqual({body["tag"] for _, body in self.line.asked}, {sold.tag})
@@ -201,7 +199,7 @@ class SellTests(ClientCase):
 
     @promises("3.2.2.4", "3.3.2.2")
     def test_every_fault_of_the_line(self) -> None:
-        """Whatever the line does, alone or after another fault, the sale is made once."""
+        """Whatever the connection does, also twice in a row, the sale is made once."""
         faults = (REFUSED, LOST, SILENT, GATEWAY)
         for first in faults:
             for second in ("", *faults):
@@ -214,20 +212,20 @@ class SellTests(ClientCase):
 
     @promises("4.7.clients.1")
     def test_silence(self) -> None:
-        """A register has 20 seconds to answer; then it is asked again."""
+        """A register has 20 seconds to answer; then the request is repeated."""
         self.line.faults = [SILENT]
-        told = self.begin(self.sell())
+        due = self.begin(self.sell())
         self.shop.clock.advance(REGISTER_WAIT - 0.001)
         self.assertEqual(len(self.line.asked), 1)
         self.shop.clock.advance(0.002)
         self.shop.clock.advance(0.3)
         self.assertEqual(len(self.line.asked), 2)
         self.line.pump()
-        self.assertTrue(self.successResultOf(told).repeated)
+        self.assertTrue(self.successResultOf(due).repeated)
 
     @promises("3.2.2.3")
     def test_tax_service_lost_it(self) -> None:
-        """When the outcome is unknown (`res_action` 2), the repeat finds out; the tax service has it once."""
+        """When the outcome is unknown (`res_action` 2), a repeat finds it out; the tax service has the sale once."""
         self.shop.scenario({"on": "sale", "then": "lost_after"})
         self.assertEqual(self.do(self.sell()).res, 0)
         self.assertEqual((self.sales, self.tasks), (1, [1, 1]))
@@ -241,7 +239,7 @@ class SellTests(ClientCase):
         self.assertEqual((self.sales, len({body["tag"] for _, body in self.line.asked})), (1, 1))
 
     def test_busy(self) -> None:
-        """A busy register (1105) is waited for."""
+        """The client waits for a busy register (1105)."""
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 3000})
         first = self.begin(self.sell("sale-1"))
         self.assertEqual(self.do(self.sell("sale-2")).res, 0)
@@ -251,12 +249,12 @@ class SellTests(ClientCase):
 
     @promises("3.2.3.5")
     def test_refused(self) -> None:
-        """What has to be corrected (`res_action` 3) is refused at once, after one request."""
+        """A request that must be corrected (`res_action` 3) fails at once, after one attempt."""
         error = self.error(self.client.sell("test", [row("", 10, taxgrp=1)], [cash(10)]), Refused)
         self.assertEqual((error.answer.res, len(self.line.asked)), (1103, 1))
 
     def test_gives_up(self) -> None:
-        """Without a clear answer in time the error has the key; a later call with it finds the receipt."""
+        """Without a clear answer for long enough, the error has the key; a later call with it finds the receipt."""
         self.line.always = LOST
         error = self.error(self.sell(), Unknown, step=1)
         self.assertEqual((error.key, self.sales), ("sale-1", 1))
@@ -265,7 +263,7 @@ class SellTests(ClientCase):
         self.assertEqual(self.sales, 1)
 
     def test_gives_up_without_effect(self) -> None:
-        """When every try was a failure without effect, it is a refusal: nothing is in doubt."""
+        """When every attempt was a failure without effect, the call is refused: nothing is in doubt."""
         self.shop.scenario({"on": "sale", "then": "unreachable", "times": 0}, {"on": "probe", "then": "accept"})
         self.shop.settings(offline_allowed=False)
         began = self.shop.clock.seconds()
@@ -275,10 +273,10 @@ class SellTests(ClientCase):
         self.assertTrue(PATIENCE - 2 * LONGEST_PAUSE <= spent <= PATIENCE + 2, spent)
 
     def test_busy_after_a_lost_answer(self) -> None:
-        """A busy register says nothing of the try before: giving up then is no refusal."""
+        """A busy register says nothing about the attempt before: giving up then is not a refusal."""
         client = Client("http://till", http=self.line, clock=self.shop.clock, patience=10)
         self.line.faults = [LOST]
-        told = self.begin(client.sell("test", [COFFEE], [cash(200)], tag="sale-1"))
+        due = self.begin(client.sell("test", [COFFEE], [cash(200)], tag="sale-1"))
         self.line.pump()
         turns = self.shop.core.devices.by_name("test").turns
         self.begin(turns.take())
@@ -286,29 +284,29 @@ class SellTests(ClientCase):
         for _ in range(200):
             self.shop.clock.advance(0.1)
             self.line.pump()
-        self.assertIn("1105", self.failureResultOf(told, Unknown).value.why)
+        self.assertIn("1105", self.failureResultOf(due, Unknown).value.why)
 
     def test_tag_reused(self) -> None:
-        """A tag that was used for another receipt is a fault that the program hears of: nothing was sold."""
+        """A tag that was used for another receipt is reported to the program: nothing was sold."""
         self.do(self.sell())
         other = self.client.sell("test", [row("Чай", 10, taxgrp=1)], [cash(10)], tag="sale-1")
         error = self.error(other, TagReused)
         self.assertEqual((error.answer.fiscal_number, self.sales), ("TEST_400000000100000002", 1))
 
     def test_printed(self) -> None:
-        """A sale with paper goes by the way that prints."""
+        """A sale with paper uses the path that prints."""
         self.assertEqual(self.do(self.sell(printed=True)).info["isprint"], 1)
         self.assertEqual(self.line.asked[0][0], "/dm/execute-prn")
 
     def test_batch(self) -> None:
-        """Card, receipt and paper as one act survive a lost answer as one act."""
+        """A sale with card, receipt and paper in one request survives a lost answer as one operation."""
         self.line.faults = [LOST]
         sold = self.do(self.client.sell("test", [COFFEE], [card(125.5)], tag="sale-1", batch=True))
         self.assertEqual((sold.info["ispay"], sold.repeated), (1, True))
         self.assertEqual((self.sales, self.payments), (1, 1))
 
     def test_hardened(self) -> None:
-        """A caller that is not let in hears so at once."""
+        """A caller that is not authorised gets the error at once."""
 
         class Door:
             def request(self, *_: Any, **__: Any) -> Deferred[Any]:
@@ -323,7 +321,7 @@ class OtherTaskTests(ClientCase):
 
     @promises("3.3.3.1")
     def test_look_up(self) -> None:
-        """A tag that is not known is `None`, also over a line that breaks; a known one is its receipt."""
+        """An unknown tag is `None`, also over a connection that breaks; a known one is its receipt."""
         self.line.faults = [LOST]
         self.assertIsNone(self.do(self.client.look_up("test", "sale-1")))
         self.do(self.sell())
@@ -339,19 +337,19 @@ class OtherTaskTests(ClientCase):
         self.assertEqual((given.repeated, len(self.shop.ledger(kind="return"))), (True, 1))
 
     def test_shift(self) -> None:
-        """An open shift is no error; closing it survives a lost answer."""
+        """An open shift is not an error; closing it survives a lost answer."""
         self.assertIsNone(self.do(self.client.open_shift("test")))
         self.line.faults = [LOST]
         self.assertEqual(self.do(self.client.close_shift("test", tag="z-1")).res, 0)
         self.assertEqual(len(self.shop.ledger(kind="z")), 1)
 
     def test_other_error_of_opening(self) -> None:
-        """Any other reason that keeps a shift closed is raised."""
+        """Any other refusal to open the shift is reported."""
         self.assertEqual(self.error(self.client.open_shift("nobody"), Refused).answer.res, 1091)
 
     @promises("4.7.clients.2")
     def test_print(self) -> None:
-        """Paper is asked for once: what may be on it is not printed again by itself."""
+        """Paper is requested once: a document that may be printed already is not printed again automatically."""
         self.assertEqual(self.do(self.client.print_lines("prn", [{"t": "Дякуємо"}])).info["isprint"], 1)
         self.line.faults = [LOST]
         self.error(self.client.print_lines("prn", [{"t": "Дякуємо"}]), Unknown)
@@ -364,38 +362,38 @@ class PayTests(ClientCase):
     """One payment."""
 
     def pay(self, key: str = KEY) -> Coroutine[Any, Any, Answer]:
-        """A payment of 125.50, to be done."""
+        """Pay 125.50."""
         return self.client.pay("pos", Decimal("125.50"), transaction_id=key)
 
     def fault(self, *rules: dict[str, Any]) -> None:
-        """What the terminal does next."""
+        """Set what the terminal does next."""
         self.shop.scenario(*rules, device="pos")
 
     async def in_doubt(self, times: int) -> Answer:
-        """A payment that the terminal takes, whose answer is lost; it is not there for ``times`` questions."""
+        """The terminal accepts a payment, its answer is lost, and ``times`` queries do not find the payment."""
         self.fault({"on": "payment", "then": "lost_after", "delay_ms": 3000})
         self.shop.clock.callLater(2, self.fault, {"on": "probe", "then": "unreachable", "times": times})
         return await self.pay()
 
     def test_paid(self) -> None:
-        """The answer has what a receipt and a refund need."""
-        told = self.do(self.pay())
-        self.assertEqual((told.info["sum"], told.transaction_id), (Decimal("125.5"), KEY))
-        sold = self.do(self.client.sell("test", [COFFEE], [paid(told)], tag="sale-1"))
-        self.assertEqual(sold.info["printinfo"]["pays"][0]["rrn"], told.info["refundid"])
-        refund = self.do(self.client.refund("pos", 125.5, told.info["refundid"]))
+        """The answer has the data for a receipt and a refund."""
+        answer = self.do(self.pay())
+        self.assertEqual((answer.info["sum"], answer.transaction_id), (Decimal("125.5"), KEY))
+        sold = self.do(self.client.sell("test", [COFFEE], [paid(answer)], tag="sale-1"))
+        self.assertEqual(sold.info["printinfo"]["pays"][0]["rrn"], answer.info["refundid"])
+        refund = self.do(self.client.refund("pos", 125.5, answer.info["refundid"]))
         self.assertEqual(refund.info["sum"], Decimal("125.5"))
 
     def test_every_fault_of_the_line(self) -> None:
-        """After each fault the service is asked what became of it (task 17), and money is taken once."""
+        """After each fault the service is queried about the outcome (task 17), and money is taken once."""
         for number, first in enumerate((REFUSED, LOST, GATEWAY, SILENT)):
             before = self.payments
             self.line.asked.clear()
             self.line.faults = [first]
-            told = self.do(self.pay(KEY[:-1] + str(number)), step=0.5)
-            self.assertEqual((told.res, self.payments), (0, before + 1), first)
+            answer = self.do(self.pay(KEY[:-1] + str(number)), step=0.5)
+            self.assertEqual((answer.res, self.payments), (0, before + 1), first)
             self.assertEqual(self.tasks[:2], [1, 17], first)
-            # A line that took nothing has nothing to tell of, and the money is asked for once more.
+            # If the request was not delivered, the query finds nothing, and the payment is sent again.
             self.assertEqual(self.tasks[2:], [1] if first in (REFUSED, GATEWAY) else [], first)
 
     @promises("4.7.clients.3")
@@ -410,30 +408,30 @@ class PayTests(ClientCase):
 
     def test_lost_behind_the_terminal(self) -> None:
         """When the terminal's own answer is lost, the service finds out, and the caller waits for that."""
-        told = self.in_doubt(times=6)
-        self.assertEqual(self.do(told).info["sum"], Decimal("125.5"))
+        due = self.in_doubt(times=6)
+        self.assertEqual(self.do(due).info["sum"], Decimal("125.5"))
         self.assertEqual(self.payments, 1)
 
     def test_never_taken(self) -> None:
-        """What the terminal certainly never took (5014) is asked again; the same key finds it at any later time."""
+        """A payment that the terminal certainly did not take (5014) is repeated; the same key finds it later."""
         self.fault({"on": "payment", "then": "lost_before"})
-        told = self.do(self.pay())
-        self.assertNotEqual(told.transaction_id, KEY)
+        answer = self.do(self.pay())
+        self.assertNotEqual(answer.transaction_id, KEY)
         again = self.do(self.pay())
-        self.assertEqual((again.repeated, again.transaction_id), (True, told.transaction_id))
+        self.assertEqual((again.repeated, again.transaction_id), (True, answer.transaction_id))
         self.assertEqual(self.payments, 1)
 
     def test_busy(self) -> None:
-        """A terminal that was busy (5022, stored) is asked under the next label; the same key finds it later."""
+        """A payment that met a busy terminal (5022, stored) gets the next label; the same key finds it later."""
         self.fault({"on": "payment", "then": "refuse", "code": "busy"})
-        told = self.do(self.pay())
-        self.assertNotEqual(told.transaction_id, KEY)
+        answer = self.do(self.pay())
+        self.assertNotEqual(answer.transaction_id, KEY)
         again = self.do(self.pay())
-        self.assertEqual((again.repeated, again.transaction_id), (True, told.transaction_id))
+        self.assertEqual((again.repeated, again.transaction_id), (True, answer.transaction_id))
         self.assertEqual((self.payments, self.tasks), (1, [1, 17, 1, 1, 17, 1]))
 
     def test_busy_with_a_doubt(self) -> None:
-        """While the terminal is in doubt about another payment, 5022 is not stored: the label stays what it is."""
+        """While another payment at the terminal is in doubt, 5022 is not stored: the label stays the same."""
         self.error(self.in_doubt(times=0), Unknown)
         due = self.begin(self.client.pay("pos", Decimal(5), transaction_id=OTHER_KEY))
         for _ in range(200):
@@ -448,18 +446,18 @@ class PayTests(ClientCase):
         self.assertEqual(self.payments, 2)
 
     def test_declined(self) -> None:
-        """A decline of the bank is raised at once: the customer chooses another card."""
+        """A decline of the bank is reported at once: the customer may choose another card."""
         self.fault({"on": "payment", "then": "refuse", "code": "5018"})
         error = self.error(self.pay(), Refused)
         self.assertEqual((error.answer.action, self.payments, self.tasks), (3, 0, [1]))
 
     def test_unreachable(self) -> None:
-        """A missing terminal is raised at once: the cashier may have to plug it in."""
+        """A terminal without a connection is reported at once: the cashier may have to plug it in."""
         self.fault({"on": "payment", "then": "unreachable"})
         self.assertEqual(self.error(self.pay(), Refused).answer.action, 1)
 
     def test_nobody_knows(self) -> None:
-        """When the terminal does not know either, the error has the key, and nothing more is taken."""
+        """When the terminal does not know either, the error has the key, and no more money is taken."""
         error = self.error(self.in_doubt(times=0), Unknown)
         self.assertEqual((error.key, self.payments), (KEY, 1))
         self.fault()
@@ -484,29 +482,29 @@ class PayTests(ClientCase):
         self.assertEqual(found.info["sum"], Decimal("125.5"))
 
     def test_cancel(self) -> None:
-        """An operation is cancelled once, whatever the line does."""
-        told = self.do(self.pay())
+        """An operation is cancelled once, whatever the connection does."""
+        answer = self.do(self.pay())
         self.line.faults = [LOST]
-        self.do(self.client.cancel("pos", told.info["cancelid"]))
+        self.do(self.client.cancel("pos", answer.info["cancelid"]))
         self.assertEqual(len(self.shop.ledger("pos", kind="cancel")), 1)
 
 
 class AnswerTests(SynchronousTestCase):
-    """What the client reads out of an answer."""
+    """How the client reads an answer."""
 
     @promises("2.3.fraction.2", "2.3.resp_ver.2")
     def test_put_up_with(self) -> None:
         """Whole numbers with a fraction of zero are whole numbers, and `resp_ver` may be missing."""
-        told = Answer(_decode(b'{"ver":6,"res":0.0,"res_action":0.00,"task_status":2.0,"info":{"docno":7.0}}'))
-        self.assertEqual((told.res, told.action, told.repeated, told.info["docno"]), (0, 0, True, 7))
+        answer = Answer(_decode(b'{"ver":6,"res":0.0,"res_action":0.00,"task_status":2.0,"info":{"docno":7.0}}'))
+        self.assertEqual((answer.res, answer.action, answer.repeated, answer.info["docno"]), (0, 0, True, 7))
         self.assertEqual(Answer(_decode(b'{"res":1105.0,"res_action":1.0}')).res, 1105)
 
 
 class TotalTests(SynchronousTestCase):
-    """What rows come to."""
+    """The sums of rows."""
 
     def test_totals(self) -> None:
-        """Prices times quantities, halves up, less discounts in hryvnias or percent; no binary fractions."""
+        """Prices times quantities, halves up, minus discounts in hryvnias or percent; no binary fractions."""
         for rows, expected in (
             ([], "0"),
             ([row("a", 0.1, 3)], "0.30"),
@@ -520,7 +518,7 @@ class TotalTests(SynchronousTestCase):
             self.assertEqual(total(rows), Decimal(expected), rows)
 
     def test_taken_by_the_service(self) -> None:
-        """Numbers travel as numbers, spelled as they were given."""
+        """Numbers are sent as numbers, spelled as they were given."""
         self.assertEqual(dict(cash("200.00")), {"type": 0, "sum": Decimal("200.00")})
         self.assertEqual(row("a", 0.1)["price"], Decimal("0.1"))
 
@@ -539,17 +537,17 @@ class KilledTests(TestCase):
         """Kill the service ``count`` times."""
         from twisted.internet import reactor
 
-        told, wrong = await rounds(reactor, self.folder, count, seed=11)
+        done, wrong = await rounds(reactor, self.folder, count, seed=11)
         self.assertEqual(wrong, [])
-        self.assertGreater(len(told.sold), count)
-        self.assertGreater(len(told.paid), 0)
+        self.assertGreater(len(done.sold), count)
+        self.assertGreater(len(done.paid), 0)
 
     async def test_killed(self) -> None:
-        """Each sale is in the tax service's ledger once, each payment in the bank's, and each call was answered."""
+        """Each sale is in the tax service's ledger once, each payment in the bank's, and each call got an answer."""
         await self.play(2)
 
     async def test_killed_often(self) -> None:
-        """The same over 40 kills."""
+        """The same with 40 kills."""
         if not os.environ.get("DMTWISTED_SLOW"):
             raise SkipTest("set DMTWISTED_SLOW=1 to kill the real service")
         await self.play(40)
@@ -558,11 +556,11 @@ class KilledTests(TestCase):
 
 
 class JudgeTests(SynchronousTestCase):
-    """The judge of the kills sees every fault."""
+    """The comparison after the kills finds every fault."""
 
     def test_differences(self) -> None:
-        """Right books agree; what is lost, doubled or without an owner is reported."""
+        """Equal records have no findings; a lost, doubled or unknown entry is reported."""
         book = Counter({("TEST_1", 100): 1})
         self.assertEqual(differences("till", book, book), [])
-        for taken, told in (({}, book), (book, {}), ({("TEST_1", 100): 2}, book), ({("TEST_1", 200): 1}, book)):
-            self.assertNotEqual(differences("till", Counter(taken), Counter(told)), [])
+        for taken, answered in (({}, book), (book, {}), ({("TEST_1", 100): 2}, book), ({("TEST_1", 200): 1}, book)):
+            self.assertNotEqual(differences("till", Counter(taken), Counter(answered)), [])

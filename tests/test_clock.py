@@ -1,4 +1,4 @@
-"""Documents show the time in Kyiv, summer and winter, wherever the machine stands."""
+"""Documents have Kyiv time, summer and winter, whatever the machine's time zone."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from tests.specification import promises
 
 
 def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0, ms: int = 0) -> int:
-    """A moment in milliseconds since 1970, by the time in Greenwich."""
+    """A moment in milliseconds since 1970, given in UTC."""
     return timegm((year, month, day, hour, minute, second)) * 1000 + ms
 
 
 SPRING = utc(2026, 3, 29, 1)
-"""When clocks in Kyiv go from 03:00 to 04:00."""
+"""When clocks in Kyiv change from 03:00 to 04:00."""
 AUTUMN = utc(2026, 10, 25, 1)
-"""When clocks in Kyiv go from 04:00 back to 03:00."""
+"""When clocks in Kyiv change from 04:00 back to 03:00."""
 NEW_YEAR = utc(2026, 12, 31, 22)
 """When 2027 begins in Kyiv."""
 
 
 class StampTests(SynchronousTestCase):
-    """Moments as the answers spell them."""
+    """Time stamps in answers."""
 
     def test_winter_and_summer(self) -> None:
-        """Kyiv is two hours ahead of Greenwich in winter and three in summer."""
+        """Kyiv is two hours ahead of UTC in winter and three in summer."""
         self.assertEqual(stamp14(utc(2026, 1, 15, 12, 30, 45)), "20260115143045")
         self.assertEqual(stamp14(utc(2026, 7, 15, 12, 30, 45)), "20260715153045")
 
     def test_spring(self) -> None:
-        """On the last Sunday of March the hour after three does not exist."""
+        """On the last Sunday of March the hour after three is skipped."""
         self.assertEqual(stamp17(SPRING - 1), "20260329025959999")
         self.assertEqual(stamp17(SPRING), "20260329040000000")
 
     def test_autumn(self) -> None:
-        """On the last Sunday of October the hour after three comes twice."""
+        """On the last Sunday of October the hour after three occurs twice."""
         self.assertEqual(stamp17(AUTUMN - 3_600_000), "20261025030000000")
         self.assertEqual(stamp17(AUTUMN - 1), "20261025035959999")
         self.assertEqual(stamp17(AUTUMN), "20261025030000000")
@@ -57,7 +57,7 @@ class StampTests(SynchronousTestCase):
         self.assertEqual(stamp17(NEW_YEAR), "20270101000000000")
 
     def test_leap_day(self) -> None:
-        """The 29th of February is there in a leap year."""
+        """The 29th of February exists in a leap year."""
         self.assertEqual(stamp14(utc(2028, 2, 29, 12)), "20280229140000")
 
     @promises("2.3.dt.1")
@@ -67,11 +67,11 @@ class StampTests(SynchronousTestCase):
             self.assertEqual(stamp17(utc(2026, 9, 21, 6, 5, 4, ms)), f"20260921090504{end}")
 
     def test_readable(self) -> None:
-        """On paper the day stands first."""
+        """Printed documents have the day first."""
         self.assertEqual(readable(utc(2026, 9, 1, 6, 5, 4, 999)), "01-09-2026 09:05:04")
 
     def test_machine_elsewhere(self) -> None:
-        """A machine that is set to another zone shows the time in Kyiv all the same."""
+        """A machine in another time zone has Kyiv time on its documents too."""
         before = os.environ.get("TZ")
 
         def back() -> None:
@@ -87,7 +87,7 @@ class StampTests(SynchronousTestCase):
 
     @given(st.datetimes(datetime(1995, 1, 1), datetime(2099, 12, 31), timezones=st.just(UTC)))
     def test_any(self, moment: datetime) -> None:
-        """At any moment the stamp is two or three hours ahead of Greenwich, and its parts agree."""
+        """At any moment the stamp is two or three hours ahead of UTC, and its parts agree."""
         at = int((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
         long = stamp17(at)
         self.assertEqual(long, f"{stamp14(at)}{at % 1000:03d}")
@@ -97,10 +97,10 @@ class StampTests(SynchronousTestCase):
 
 
 class SpanTests(SynchronousTestCase):
-    """Stamps of which only the beginning is given."""
+    """Time stamps that are given only in part."""
 
     def test_prefixes(self) -> None:
-        """The beginning of a stamp means all the time that begins with it."""
+        """The beginning of a stamp means the whole period that begins with it."""
         for stamp, first, after in (
             ("2026", utc(2025, 12, 31, 22), utc(2026, 12, 31, 22)),
             ("202602", utc(2026, 1, 31, 22), utc(2026, 2, 28, 22)),
@@ -119,16 +119,16 @@ class SpanTests(SynchronousTestCase):
             self.assertEqual(last + 1 - first, hours * 3_600_000, stamp)
 
     def test_hour_that_comes_twice(self) -> None:
-        """The hour that comes twice in autumn is meant as a whole."""
+        """The hour that occurs twice in autumn is one period."""
         self.assertEqual(span("2026102503"), (AUTUMN - 3_600_000, AUTUMN + 3_600_000 - 1))
 
     def test_end_of_the_calendar(self) -> None:
-        """The last year, month, day, hour, minute and second of the calendar end with it, as "until ever" does."""
+        """The last year, month, day, hour, minute and second of the calendar have an end, as "for ever" does."""
         for stamp in ("9999", "999912", "99991231", "9999123123", "999912312359", "99991231235959"):
             self.assertEqual(span(stamp)[1], utc(9999, 12, 31, 21, 59, 59, 999), stamp)
 
     def test_no_stamps(self) -> None:
-        """What is no beginning of a stamp, or no date, is a `ValueError`."""
+        """Any other text, or a date that does not exist, is a `ValueError`."""
         for stamp in (
             *("", "2", "202", "20260", "2026-09-21", " 20260921", "abcd", "٢٠٢٦", "202609210905041"),
             *("202613", "20260230", "20270229", "2026092124", "202609210960", "20260921090460"),
@@ -145,28 +145,28 @@ class SpanTests(SynchronousTestCase):
     @example("9999123123")
     @example("99991231235959")
     def test_any(self, stamp: str) -> None:
-        """Whatever a till sends is a span of time that can be shown, or a `ValueError`."""
+        """Any text from a till is a period whose ends have time stamps, or a `ValueError`."""
         try:
             first, last = span(stamp)
         except ValueError:
             return
-        # The hour that is left out in spring is a span of no length.
+        # The hour that is skipped in spring is an empty period.
         self.assertGreaterEqual(last + 1, first, stamp)
         self.assertEqual(kyiv(first).year, int(stamp[:4]), stamp)
         self.assertEqual(kyiv(last).year, int(stamp[:4]), stamp)
 
 
 class ServiceClockTests(SynchronousTestCase):
-    """The clock that everybody is given."""
+    """The clock that all parts of the service use."""
 
     def setUp(self) -> None:
-        """A clock of the tests under a clock of the service."""
+        """The tests' clock below the service's clock."""
         self.reactor = Clock()
         self.reactor.advance(1_789_970_400.5)
         self.clock = ServiceClock(self.reactor)
 
     def test_interface(self) -> None:
-        """It can stand wherever a reactor's time is expected."""
+        """It works wherever a reactor's time is expected."""
         verifyObject(IReactorTime, self.clock)
 
     def test_now(self) -> None:
@@ -175,17 +175,17 @@ class ServiceClockTests(SynchronousTestCase):
         self.assertEqual(stamp17(self.clock.now()), "20260921090000500")
 
     def test_offset(self) -> None:
-        """An offset moves the time forwards or backwards, and goes when it is taken back."""
+        """An offset moves the time forward or back, and has no effect after its removal."""
         for offset, stamp in ((86_400.0, "20260922090000500"), (-0.5, "20260921090000000"), (0, "20260921090000500")):
             self.clock.offset = offset
             self.assertEqual(stamp17(self.clock.now()), stamp)
 
     def test_offset_from_the_start(self) -> None:
-        """A clock may be born with its offset."""
+        """A clock can be made with an offset."""
         self.assertEqual(ServiceClock(self.reactor, -400.5).now(), 1_789_970_000_000)
 
     def test_waiting_is_not_moved(self) -> None:
-        """A wait that was begun before the clock was moved, and one begun after it, last as long as they should."""
+        """Waits that began before or after the clock was moved have their right length."""
         called: list[str] = []
         self.clock.callLater(10, called.append, "before")
         self.clock.offset = 1_000_000.0
@@ -197,7 +197,7 @@ class ServiceClockTests(SynchronousTestCase):
         self.assertEqual(called, ["before", "after"])
 
     def test_cancel(self) -> None:
-        """A wait that is called off does not happen."""
+        """A cancelled wait does not fire."""
         called: list[int] = []
         waiting = self.clock.callLater(10, called.append, 1)
         waiting.cancel()

@@ -1,4 +1,4 @@
-"""The day in the shop goes by without a difference, and a difference would be seen."""
+"""The day in the shop ends without a difference, and a difference would be reported."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COUNT = ("receipt", 0, "count_p")
 
 
 class DayTests(SynchronousTestCase):
-    """The real service."""
+    """The day on the real service."""
 
     @promises("1.2.1.1", "1.3.1.1", "1.4.1", "1.5.1.1")
     def test_books_agree(self) -> None:
-        """After a day of all kinds of receipts X, Z and both summaries say what the shop's own books say."""
+        """After a day with all kinds of receipts, X, Z and both summaries are equal to the shop's own books."""
         said, complained = io.StringIO(), io.StringIO()
         with redirect_stdout(said), redirect_stderr(complained):
             status = main(["--quiet"])
@@ -31,7 +31,7 @@ class DayTests(SynchronousTestCase):
         )
 
     def test_no_service(self) -> None:
-        """A service that cannot start is told of, with what it said, and the status is 1."""
+        """A service that cannot start is reported with its output, and the exit status is 1."""
         said, complained = io.StringIO(), io.StringIO()
         with redirect_stdout(said), redirect_stderr(complained):
             status = main(["--quiet", "--port", "65536"])
@@ -40,7 +40,7 @@ class DayTests(SynchronousTestCase):
 
 
 class SalesTests(SynchronousTestCase):
-    """What the day is made of."""
+    """The parts of the day."""
 
     def test_all_kinds(self) -> None:
         """Forty sales use every tax group, every payment type, every kind of discount and rounding."""
@@ -70,18 +70,18 @@ class SalesTests(SynchronousTestCase):
 
 
 class BooksTests(SynchronousTestCase):
-    """The shop's own books, by examples that were worked out by hand."""
+    """The shop's own books, by examples calculated by hand."""
 
     def setUp(self) -> None:
         self.books = Books()
 
     def assertMoved(self, **moves: int) -> None:
-        """The books say so much in these lines; the lines are spelled ``section_code_member``."""
+        """Assert these totals; they are named ``section_code_member``."""
         said = {"_".join(str(part) for part in key if part != ""): value for key, value in self.books.totals.items()}
         self.assertEqual({name: said.get(name, 0) for name in moves}, moves)
 
     def test_excise(self) -> None:
-        """Of 259.90 with excise 5 % and VAT 20 % 12.38 are excise and 41.25 VAT (fiscal-server 12)."""
+        """Of 259.90 with excise 5 % and VAT 20 %, 12.38 are excise and 41.25 are VAT."""
         self.books.receipt(receipt([row("wine")], pay()), sold=True)
         self.assertMoved(
             taxes_3_base_sum_p=25990,
@@ -93,12 +93,12 @@ class BooksTests(SynchronousTestCase):
         )
 
     def test_levy_inside(self) -> None:
-        """Of 1999.99 with VAT 20 % and levy 7.5 % 313.72 are VAT and 117.65 the levy."""
+        """Of 1999.99 with VAT 20 % and levy 7.5 %, 313.72 are VAT and 117.65 are the levy."""
         self.books.receipt(receipt([row("ring")], pay()), sold=True)
         self.assertMoved(taxes_8_base_sum_p=199_999, taxes_8_tax_sum_p=31_372, taxes_8_ex_sum_p=11_765)
 
     def test_rounding(self) -> None:
-        """Of 79.83 against a 100 note 80.00 stay, and 0.17 is rounding."""
+        """Of 79.83 paid with a note of 100, 80.00 stay in the drawer, and 0.17 is rounding."""
         body = {
             "sum": 79.83,
             "autoround": True,
@@ -109,7 +109,7 @@ class BooksTests(SynchronousTestCase):
         self.assertMoved(pays_0_sum_p=7983, pays_0_round_pu=17, pays_0_round_pd=0, safe_0=8000, summary_0_calc_p=8000)
 
     def test_discount_is_spread(self) -> None:
-        """10.00 off three equal items take 3.33 twice and the rest from the last."""
+        """10.00 off three equal items take 3.33 twice, and the rest from the last one."""
         rows = [{"name": "Кава", "cnt": 1, "price": 20, "taxgrp": group} for group in (1, 2, 4)]
         self.books.receipt(receipt(rows, pay(), disc=10), sold=True)
         self.assertMoved(
@@ -117,7 +117,7 @@ class BooksTests(SynchronousTestCase):
         )
 
     def test_storno(self) -> None:
-        """After a storno the books say what they said before."""
+        """After a storno the books are as before."""
         self.books.receipt(receipt([row("bag")], pay()), sold=True)
         before = self.books.totals
         self.books.receipt(receipt([row("ring")], pay()), sold=False)
@@ -127,10 +127,10 @@ class BooksTests(SynchronousTestCase):
 
 
 class ComparisonTests(SynchronousTestCase):
-    """Books beside reports."""
+    """The comparison of books and reports."""
 
     def test_differences(self) -> None:
-        """A value that differs, is missing or is too much is named, with both amounts and the report."""
+        """A value that differs, is missing or is extra is reported, with both amounts and the report."""
         books: Moves = Counter({SAFE: 50_000, COUNT: 40, ("pays", 0, "sum_p"): 12})
         good = Counter(books)
         bad: Moves = Counter({SAFE: 50_000, COUNT: 41, ("pays", 2, "sum_p"): 5})
@@ -148,7 +148,7 @@ class ComparisonTests(SynchronousTestCase):
         self.assertEqual(Comparison(books, {"X": good}).differences(), [])
 
     def test_told(self) -> None:
-        """Every amount of a report is taken: payments with roundings, cash, taxes, summary, counts, safe."""
+        """Every amount of a report is read: payments with roundings, cash, taxes, summary, counts, safe."""
         line = {"type": 0, "name": "Готівка", "sum_p": "1.5", "sum_m": 0, "round_pu": "0.01"}
         tax = {"gr_code": 3, "tax_name": "ПДВ", "tax_percent": 20, "base_ex_sum_p": "2.0", "tax_sum_m": "0.1"}
         info: dict[str, Any] = {

@@ -24,69 +24,69 @@ EVENTS = "/dm/api/v3/events"
 
 
 class EventsTests(SynchronousTestCase):
-    """The publisher by itself."""
+    """The publisher without a service."""
 
     def setUp(self) -> None:
-        """A publisher, and a list that listens."""
+        """A publisher and a listener."""
         self.clock = Clock()
         self.clock.advance(1000)
         self.events = Events(self.clock)
-        self.heard: list[Event] = []
+        self.received: list[Event] = []
 
     def test_nobody_listens(self) -> None:
         """Without listeners nothing is watched, and events are not kept."""
         self.assertFalse(self.events.watched)
         self.events.publish("task_ended")
-        self.assertEqual(self.events.listen(self.heard.append), ([], False))
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.events.listen(self.received.append), ([], False))
+        self.assertEqual(self.received, [])
 
     def test_in_order(self) -> None:
-        """A listener hears every event once, in order, each under a name of its own."""
-        self.events.listen(self.heard.append)
+        """A listener gets every event once, in order, each with its own id."""
+        self.events.listen(self.received.append)
         for n in range(3):
             self.events.publish("device", n=n)
-        self.assertEqual([event.data["n"] for event in self.heard], [0, 1, 2])
-        self.assertEqual(len({event.name for event in self.heard}), 3)
+        self.assertEqual([event.data["n"] for event in self.received], [0, 1, 2])
+        self.assertEqual(len({event.name for event in self.received}), 3)
 
     def test_comes_back(self) -> None:
-        """Who comes back within a minute hears what it missed, and nothing twice."""
-        self.events.listen(self.heard.append)
+        """A listener that returns within a minute gets the events that it missed, each once."""
+        self.events.listen(self.received.append)
         self.events.publish("device", n=1)
-        self.events.leave(self.heard.append)
+        self.events.leave(self.received.append)
         self.clock.advance(LINGER)
         self.assertTrue(self.events.watched)
         self.events.publish("device", n=2)
-        missed, lost = self.events.listen(self.heard.append, self.heard[-1].name)
+        missed, lost = self.events.listen(self.received.append, self.received[-1].name)
         self.assertEqual(([event.data["n"] for event in missed], lost), ([2], False))
 
     def test_comes_back_late(self) -> None:
         """A listener that returns after more than a minute learns that it may have missed events."""
-        self.events.listen(self.heard.append)
+        self.events.listen(self.received.append)
         self.events.publish("device")
-        self.events.leave(self.heard.append)
+        self.events.leave(self.received.append)
         self.clock.advance(LINGER + 0.1)
         self.assertFalse(self.events.watched)
-        self.assertEqual(self.events.listen(self.heard.append, self.heard[-1].name), ([], True))
+        self.assertEqual(self.events.listen(self.received.append, self.received[-1].name), ([], True))
 
     def test_missed_too_much(self) -> None:
         """A listener that missed more than is kept learns so, and does not get a part as if it were all."""
-        self.events.listen(self.heard.append)
+        self.events.listen(self.received.append)
         self.events.publish("device")
-        first = self.heard[0].name
+        first = self.received[0].name
         for _ in range(KEPT):
             self.events.publish("device")
-        events, lost = self.events.listen(self.heard.append, first)
+        events, lost = self.events.listen(self.received.append, first)
         self.assertEqual((len(events), lost), (KEPT, False))
         self.events.publish("device")
-        self.assertEqual(self.events.listen(self.heard.append, first), ([], True))
+        self.assertEqual(self.events.listen(self.received.append, first), ([], True))
 
     def test_strange_names(self) -> None:
-        """A name that was never given is a gap, whatever it looks like."""
-        self.events.listen(self.heard.append)
+        """An id that was never given is reported as a gap, whatever it looks like."""
+        self.events.listen(self.received.append)
         self.events.publish("device")
-        epoch = self.heard[0].name.rpartition("-")[0]
+        epoch = self.received[0].name.rpartition("-")[0]
         for name in ("x", "-", f"{epoch}-", f"{epoch}-2", f"{epoch}--1", f"{epoch}-1x", "0-1", f"{epoch}-٣"):
-            self.assertEqual(self.events.listen(self.heard.append, name), ([], True), name)
+            self.assertEqual(self.events.listen(self.received.append, name), ([], True), name)
 
     def test_a_listener_fails(self) -> None:
         """A failing listener stops neither other listeners nor the publisher."""
@@ -95,16 +95,16 @@ class EventsTests(SynchronousTestCase):
             raise ValueError("not today")
 
         self.events.listen(fail)
-        self.events.listen(self.heard.append)
+        self.events.listen(self.received.append)
         self.events.publish("device")
-        self.assertEqual(len(self.heard), 1)
+        self.assertEqual(len(self.received), 1)
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
     def test_unreadable_answer(self) -> None:
         """An unreadable answer is not published and stops nothing."""
-        self.events.listen(self.heard.append)
+        self.events.listen(self.received.append)
         self.events.ended(TaskRequest(device="test", type=1, tag="", source=""), b"{")
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.received, [])
         self.assertEqual(len(self.flushLoggedErrors()), 1)
 
 
@@ -112,22 +112,22 @@ class TaskEventsTests(SynchronousTestCase):
     """Events of tasks."""
 
     def setUp(self) -> None:
-        """A shop, and a list that listens to it."""
+        """A shop and a listener."""
         self.shop = Shop(self)
-        self.heard: list[Event] = []
-        self.shop.core.dispatcher.events.listen(self.heard.append)
+        self.received: list[Event] = []
+        self.shop.core.dispatcher.events.listen(self.received.append)
 
-    def told(self) -> list[tuple[str, dict[str, Any]]]:
-        """What was heard since the last call."""
-        heard, self.heard[:] = list(self.heard), []
-        return [(event.kind, event.data) for event in heard]
+    def new_events(self) -> list[tuple[str, dict[str, Any]]]:
+        """The events since the last call."""
+        events, self.received[:] = list(self.received), []
+        return [(event.kind, event.data) for event in events]
 
     def test_opening_and_closing(self) -> None:
         """A task has events when it comes and when it is answered; opening and Z have one of the shift as well."""
         self.shop.fiscal(0, "open-1")
         named = {"device": "test", "type": 1, "task": 0, "tag": "open-1"}
         self.assertEqual(
-            self.told(),
+            self.new_events(),
             [
                 ("task_begun", named),
                 ("task_ended", {**named, "res": 0, "errortxt": ""}),
@@ -135,14 +135,14 @@ class TaskEventsTests(SynchronousTestCase):
             ],
         )
         self.shop.fiscal(11)
-        self.assertIn(("shift", {"device": "test", "open": False}), self.told())
+        self.assertIn(("shift", {"device": "test", "open": False}), self.new_events())
 
     def test_refused(self) -> None:
         """The event of a refused task has its code and text; it opens no shift."""
         self.shop.open_shift()
-        self.told()
+        self.new_events()
         self.shop.fiscal(0)
-        [_, (kind, data)] = self.told()
+        [_, (kind, data)] = self.new_events()
         self.assertEqual((kind, data["res"]), ("task_ended", 1096))
         self.assertTrue(data["errortxt"])
 
@@ -150,16 +150,16 @@ class TaskEventsTests(SynchronousTestCase):
         """Warnings of answers are published."""
         self.shop.open_shift()
         self.shop.core.clock.offset = 90_000
-        self.told()
+        self.new_events()
         self.shop.sell()
-        warnings = [data for kind, data in self.told() if kind == "warning"]
+        warnings = [data for kind, data in self.new_events() if kind == "warning"]
         self.assertEqual([warning["code"] for warning in warnings], [3003])
         self.assertTrue(warnings[0]["text"])
 
     def test_no_task(self) -> None:
         """A body that is not a task has an event only when it is answered, because it has no device."""
         self.shop.ask(b"{")
-        self.assertEqual([kind for kind, _ in self.told()], ["task_ended"])
+        self.assertEqual([kind for kind, _ in self.new_events()], ["task_ended"])
 
 
 class _Stream:
@@ -179,7 +179,7 @@ class _Stream:
         self._text = _unchunked(rest)
 
     def text(self) -> str:
-        """What came since the last call, as the browser's parser gets it."""
+        """The messages since the last call, as a browser parses them."""
         text = self._text + _unchunked(self.transport.value().decode())
         self._text = ""
         self.transport.clear()
@@ -199,7 +199,7 @@ class _Stream:
         return [kind for _, kind, _ in self.events()]
 
     def hang_up(self) -> None:
-        """Leave."""
+        """Close the connection."""
         if not self.gone:
             self.gone = True
             self.protocol.connectionLost(Failure(ConnectionLost()))
@@ -219,7 +219,7 @@ class StreamTests(WebCase):
     """``GET /dm/api/v3/events``"""
 
     def setUp(self) -> None:
-        """A service with everything that a fresh one in training mode has."""
+        """A service with all devices of a new one in training mode."""
         self.shop = Shop(self, whole=True)
         self.door = Door(self.shop.core)
 
@@ -234,7 +234,7 @@ class StreamTests(WebCase):
         self.assertIn('"missed":false', text)
 
     def test_tells(self) -> None:
-        """A task shows on the stream with an id, and so does what it changed of its device."""
+        """A task appears on the stream with an id, and so does each change of its device."""
         stream = _Stream(self)
         stream.text()
         self.open_shift()
@@ -248,7 +248,7 @@ class StreamTests(WebCase):
         self.assertEqual((state["shift_status"], state["busy"]), (1, False))
 
     def test_comes_back(self) -> None:
-        """A page whose line broke names the last id that it knows and gets what came after it."""
+        """A page whose connection broke sends the last id that it knows, and gets the events after it."""
         stream = _Stream(self)
         self.open_shift()
         [known, *_] = [name for name, kind, _ in stream.events() if kind == "task_ended"]
@@ -259,7 +259,7 @@ class StreamTests(WebCase):
         self.assertFalse(again[0][2]["missed"])
 
     def test_restart(self) -> None:
-        """After a restart the greeting names another run of the service and says that something may be missed."""
+        """After a restart the hello event names another run of the service, and says that events may be missing."""
         stream = _Stream(self)
         self.open_shift()
         events = stream.events()
@@ -272,7 +272,7 @@ class StreamTests(WebCase):
         self.assertNotEqual(hello["service"], events[0][2]["service"])
 
     def test_heartbeat(self) -> None:
-        """A quiet line shows a sign of life in time, and again."""
+        """An idle stream gets a keep-alive comment in time, and again."""
         stream = _Stream(self)
         stream.text()
         self.shop.clock.pump([HEARTBEAT - 0.1])
@@ -287,7 +287,7 @@ class StreamTests(WebCase):
         stream = _Stream(self)
         self.assertGreaterEqual(len(self.shop.clock.getDelayedCalls()), before + 2)
         stream.hang_up()
-        # The door's own time limit of the connection goes with it.
+        # The server's own time-out of the connection ends with it.
         self.assertLessEqual(len(self.shop.clock.getDelayedCalls()), before)
         self.shop.clock.advance(LINGER + 1)
         self.assertFalse(self.shop.core.dispatcher.events.watched)
@@ -305,7 +305,7 @@ class StreamTests(WebCase):
         self.assertEqual((kind, data["device"], data["kind"]), ("device", "kitchen", "printer"))
         self.request("DELETE", f"{DEVICES}/{data['dev_id']}")
         self.shop.clock.advance(PAUSE)
-        events = [(kind, told) for _, kind, told in stream.events()]
+        events = [(kind, data) for _, kind, data in stream.events()]
         self.assertEqual(events[-1], ("device", {"dev_id": data["dev_id"], "gone": True}))
 
     def test_refused_change(self) -> None:
@@ -323,8 +323,8 @@ class StreamTests(WebCase):
         for way, offline in (("go-offline", True), ("go-online", False)):
             self.assertEqual(self.request("POST", f"{path}/{way}").status, 200)
             self.shop.clock.advance(PAUSE)
-            told = [data for _, kind, data in stream.events() if kind == "offline"]
-            self.assertEqual([(data["device"], data["offline"]) for data in told], [("test", offline)])
+            changes = [data for _, kind, data in stream.events() if kind == "offline"]
+            self.assertEqual([(data["device"], data["offline"]) for data in changes], [("test", offline)])
             self.assertNotIn("offline", _Stream(self).kinds())
 
     def test_print_job(self) -> None:
@@ -374,7 +374,7 @@ class StreamTests(WebCase):
         self.assertEqual((kind, hello["missed"]), ("hello", True))
 
     def test_crowd(self) -> None:
-        """One listener more than can be is refused with 503 and comes again; the others go on."""
+        """One listener above the limit is refused with 503 and may return; the others continue."""
         streams = [_Stream(self) for _ in range(MOST_LISTENERS)]
         refused = self.request("GET", EVENTS)
         self.assertEqual((refused.status, refused.json["res"]), (503, 1105))
@@ -382,6 +382,6 @@ class StreamTests(WebCase):
         self.assertIn("HTTP/1.1 200", _Stream(self).head)
 
     def test_method(self) -> None:
-        """Events are read, nothing else."""
+        """Events can only be read."""
         answer = self.request("POST", EVENTS, {})
         self.assertEqual((answer.status, answer.header("allow")), (405, "GET"))

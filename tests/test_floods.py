@@ -29,16 +29,16 @@ FLOODS = (
     *(b"\x10\x02", b"\x06\x03", b"\x02\x03", b"\x01\x02", b"\x04\x0f\x00", b"\x04\x0f\xff\xff\xff"),
     *(b"\x1b*!\xff\xff", b"\x1d(k\xff\xff1P0", b"\x1dv0\0\xff\xff\xff\xff", b"\x1b\x1dyD1\0\xff\xff", b"CZ999"),
 )
-"""What comes again and again; some of it announces much that never comes."""
+"""Data that repeats; some of it announces more data that never comes."""
 
 PIECE = 1 << 16
-"""Bytes that come at once: what is read from a socket."""
+"""Bytes that arrive at once: one read from a socket."""
 
 MOST_KEPT = (1 << 20) + 2 * PIECE
-"""Bytes that a reader may keep: the longest instruction of a printer, and what came with its end."""
+"""Bytes that a reader may keep: a printer's longest instruction, and the data that came with its end."""
 
 LONGEST = 1.0
-"""Seconds for one piece."""
+"""The longest time for one piece, in seconds."""
 
 READERS: dict[str, Callable[[], Any]] = {
     "zvt over tcp": ApduDeframer,
@@ -57,26 +57,26 @@ READERS: dict[str, Callable[[], Any]] = {
 
 
 def feed(reader: Any, data: bytes) -> bool:
-    """Let the reader find what it finds, and forget it; whether it goes on: an error of the wire ends the line."""
+    """Read and forget all items; return whether the line goes on: a wire error ends it."""
     try:
         found: Iterable[Any] | None = reader.feed(data)
         for _ in found or ():
-            """Each is forgotten."""
+            """Items are not kept."""
     except Garbled:
         return False
     return True
 
 
 def kept_by(reader: Any) -> int:
-    """Bytes and things that a reader holds on to."""
+    """How many bytes and objects a reader keeps."""
     return sum(len(value) for value in vars(reader).values() if hasattr(value, "__len__"))
 
 
 class FloodTests(SynchronousTestCase):
-    """Every reader of a stream, against everything that may come again and again."""
+    """Every reader of a stream, with all repeating data."""
 
     def test_bounded(self) -> None:
-        """No piece of a socket's size takes a second, and after many of them no more is kept than one message."""
+        """No piece of a socket's size takes a second, and after many of them no more than one message is kept."""
         for name, make in READERS.items():
             for flood in FLOODS:
                 data, reader = flood * (PIECE // len(flood)), make()
@@ -85,7 +85,7 @@ class FloodTests(SynchronousTestCase):
                 self.assertLess(time.process_time() - begun, LONGEST, (name, flood))
 
     def test_memory(self) -> None:
-        """What announces much and brings more than that is not kept."""
+        """A message that is longer than announced is not kept."""
         for name, make in READERS.items():
             for flood in (b"{", b"CZ999", b"\x1d(k\xff\xff1P0", b"\x1dv0\0\xff\xff\xff\xff", b"\x04\x0f\xff\xff\xff"):
                 data, reader = flood * (PIECE // len(flood)), make()
@@ -95,7 +95,7 @@ class FloodTests(SynchronousTestCase):
                     self.assertLess(kept_by(reader), MOST_KEPT, (name, flood))
 
     def test_byte_by_byte(self) -> None:
-        """A long text for a printer that comes byte by byte takes no longer than it has to."""
+        """A long text for a printer that arrives byte by byte takes linear time."""
         for make in (EscPosReader, StarReader):
             begun, reader = time.process_time(), make()
             for _ in range(8000):
@@ -103,7 +103,7 @@ class FloodTests(SynchronousTestCase):
             self.assertLess(time.process_time() - begun, LONGEST)
 
     def test_store_frames(self) -> None:
-        """A length that no frame has ends the stream of the store's frames; many short frames take no time."""
+        """A length that no frame may have ends the stream of the store's frames; many short frames take no time."""
         self.assertRaises(StoreFailed, list, wire.Deframer().feed(b"\0\0\0\4\0\0\0\0\0"))
         begun = time.process_time()
         self.assertEqual(len(list(wire.Deframer().feed(wire.frame(1, 2, b"") * 7000))), 7000)

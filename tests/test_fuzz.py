@@ -1,4 +1,4 @@
-"""The fuzz targets without the fuzzer: what they kept is played once, and what holds them is tried."""
+"""The fuzz targets without the fuzzer: the committed inputs are run once, and the checks are tested."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.fuzz.target import CORPUS, Broken, Target, Watch, cut, same_however_c
 from tests.fuzz.targets import every, named
 
 LARGEST_CORPUS = 300_000
-"""Bytes of all kept inputs together."""
+"""The largest size of all committed inputs together, in bytes."""
 
 
 class CorpusTests(SynchronousTestCase):
-    """What fuzzing has kept so far."""
+    """The committed inputs."""
 
     def test_plays(self) -> None:
-        """Every seed and every kept input of every target keeps all promises, in time and in memory."""
+        """Every seed and every committed input of every target keeps all promises, within the limits."""
         with Watch() as watch:
             for _, each in every():
                 for data in [*each.seeds, *(file.read_bytes() for file in each.corpus())]:
@@ -39,7 +39,7 @@ class CorpusTests(SynchronousTestCase):
                         raise AssertionError(f"{each.name}: {data!r}") from error
 
     def test_small(self) -> None:
-        """The corpus is small and belongs to targets that there are; each of them has inputs to begin with."""
+        """The corpus is small and belongs to existing targets; each target has inputs to begin with."""
         names = [each.name for _, each in every()]
         self.assertEqual(len(names), len(set(names)))
         self.assertEqual({folder.name for folder in CORPUS.iterdir()} - set(names), set())
@@ -48,7 +48,7 @@ class CorpusTests(SynchronousTestCase):
             self.assertTrue(each.seeds, each.name)
 
     def test_odd_bytes(self) -> None:
-        """Nothing, a single byte, and long runs of one byte break no target."""
+        """An empty input, a single byte and long runs of one byte break no target."""
         with Watch() as watch:
             for _, each in every():
                 for data in (
@@ -66,12 +66,12 @@ TARGETS = {each.name: each for _, each in every()}
 
 
 class AnythingTests(SynchronousTestCase):
-    """Every target against bytes that nobody would write."""
+    """Every target with random bytes."""
 
     @settings(max_examples=400)
     @given(st.sampled_from(sorted(TARGETS)), st.data())
     def test_anything(self, name: str, draw: st.DataObject) -> None:
-        """Any bytes, and golden ones that were changed, cut or put together, keep all promises."""
+        """Random bytes, and golden bytes that were changed, cut or joined, keep all promises."""
         each = TARGETS[name]
         known = st.sampled_from([*each.seeds, *each.tokens])
         data = b"".join(draw.draw(st.lists(known | st.binary(max_size=12), max_size=4)))
@@ -82,15 +82,15 @@ class AnythingTests(SynchronousTestCase):
 
 
 class WatchTests(SynchronousTestCase):
-    """What is held against every target."""
+    """The checks of every target."""
 
     def hold(self, check: Any) -> None:
-        """Let the watch hold a target that does ``check``."""
+        """Run a target made of ``check``."""
         with Watch() as watch:
             watch.hold(Target("some", check, ()), b"data")
 
     def test_well(self) -> None:
-        """A target that does nothing keeps all promises, and whatever one raises comes out."""
+        """A target that does nothing keeps all promises; an exception of a target is passed on."""
         self.hold(lambda data: None)
         self.assertRaises(ZeroDivisionError, self.hold, lambda data: 1 // 0)
 
@@ -119,18 +119,18 @@ class WatchTests(SynchronousTestCase):
         self.assertRaises(Broken, self.hold, lambda data: None)
 
     def test_peak(self) -> None:
-        """The memory of this process is told in megabytes."""
+        """The memory of this process is reported in megabytes."""
         self.assertGreater(target.peak(), 10)
 
     @given(st.binary(max_size=2000))
     def test_cut(self, data: bytes) -> None:
-        """Cutting loses nothing, and cuts the same bytes the same way."""
+        """Cutting loses no byte, and cuts the same bytes in the same way."""
         self.assertEqual(b"".join(cut(data)), data)
         self.assertEqual(cut(data), cut(data))
         self.assertTrue(all(cut(data)))
 
     def test_difference(self) -> None:
-        """A reader that minds where the stream was cut is found; one that does not is believed."""
+        """A reader whose results depend on the cuts is found; another one passes."""
 
         def minds(pieces: Iterable[bytes]) -> list[bytes]:
             return [piece for piece in pieces if piece != b"x"]
@@ -139,7 +139,7 @@ class WatchTests(SynchronousTestCase):
         self.assertRaises(Broken, same_however_cut, minds, b"abxc")
 
     def test_until(self) -> None:
-        """What came before an error counts, and the error is the last of it."""
+        """Items before an error count, and the error is the last item."""
 
         def feed(piece: bytes) -> list[int]:
             return [100 // byte for byte in piece]
@@ -163,37 +163,37 @@ stat::number_of_executed_units: 12
 
 
 class RunTests(SynchronousTestCase):
-    """What a run tells of the fuzzer's words."""
+    """How a run reads the fuzzer's output."""
 
     def test_done(self) -> None:
-        """Executions, ways and inputs of a target that found nothing."""
+        """Executions, coverage and inputs of a target without findings."""
         self.assertEqual(read_output("some", 60, DONE, 0), Result("some", 60, 5059, 63, 19))
         slow = f"Slowest unit: 23 s:\nartifact_prefix='found/'; Test unit written to found/some-slow-unit-1\n{DONE}"
         self.assertEqual(read_output("some", 60, slow, 0).found, [])
 
     def test_found(self) -> None:
-        """The input that broke a promise, why, and how to play it again."""
-        told = read_output("some", 60, CRASHED, 77)
-        self.assertEqual((told.executions, told.found), (12, ["found/some-crash-1f"]))
-        self.assertIn("python -m tests.fuzz.replay some found/some-crash-1f", table([told]))
-        self.assertIn("1 with a finding", table([told]))
+        """A finding has the input that broke a promise, the reason, and how to run it again."""
+        result = read_output("some", 60, CRASHED, 77)
+        self.assertEqual((result.executions, result.found), (12, ["found/some-crash-1f"]))
+        self.assertIn("python -m tests.fuzz.replay some found/some-crash-1f", table([result]))
+        self.assertIn("1 with a finding", table([result]))
 
     def test_died(self) -> None:
-        """A target whose process ends without a word has a finding all the same."""
+        """A target whose process ends without output is a finding too."""
         self.assertTrue(read_output("some", 60, "", 1).found)
         self.assertEqual(read_output("some", 60, "Killed", 137).why, "Killed")
 
     def test_words(self) -> None:
-        """Tokens are written as the fuzzer reads them."""
+        """Tokens are written in the fuzzer's format."""
         self.assertEqual(words((b'a"', b"\0")), '"\\x61\\x22"\n"\\x00"\n')
 
     def test_named(self) -> None:
-        """Targets are found by their name, with and without their module."""
+        """Targets are found by name, with and without their module."""
         self.assertIs(named("terminals/zvt-till"), named("zvt-till"))
         self.assertRaises(LookupError, named, "nothing")
 
     def test_replay(self) -> None:
-        """An input is played again without the fuzzer; the status says whether it breaks a promise."""
+        """An input is run again without the fuzzer; the status says whether it breaks a promise."""
         file = Path(self.mktemp())
         file.write_bytes(b"{")
         said = io.StringIO()
@@ -208,7 +208,7 @@ class KeepingTests(SynchronousTestCase):
     """Which inputs are kept."""
 
     def test_chosen(self) -> None:
-        """The shortest input for each new way; what the seeds lead through already is not kept."""
+        """The shortest input for each new branch is kept; branches that the seeds reach do not count."""
         tasks = named("tasks")
         self.assertEqual(chosen(tasks, tasks.seeds), [])
         kept = chosen(tasks, [b"{ }", b"{}", b"[]", b"[ ]"])

@@ -1,7 +1,7 @@
-"""Histories: days on which a till does what comes to its mind, and the register's totals stay the shop's own books.
+"""Histories: days of random tasks, after which the register's totals are equal to the shop's own books.
 
-Each history is a walk by a seed over all tasks that move money, with repeats, refusals, lost answers, crashes and
-times offline between them. With ``DMTWISTED_DEEP=1`` in the environment there are many more of them.
+Each history is a random walk, given by a seed, over all tasks that move money, with repeats, refusals, lost answers,
+crashes and offline sessions. With ``DMTWISTED_DEEP=1`` in the environment there are many more histories.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ OTHER_TAXES = (
     Group(23, "С", vat=Fraction(20), on_top=True),
     Group(24, "Т", vat=Fraction(7), levy=Fraction("7.5"), on_top=True),
 )
-"""Groups of every algorithm, and groups whose prices do not include the taxes."""
+"""Groups of every algorithm, and some whose prices are without tax (docs/reference/tax-service.md#sums)."""
 
 
 def spelled(group: Group) -> dict[str, Any]:
-    """A tax group as the settings of a register have it; percentages are in hundredths of a percent."""
+    """A tax group as in a register's settings; percentages are in hundredths of a percent."""
     return {
         "code": group.code,
         "letter": group.letter,
@@ -66,23 +66,23 @@ def spelled(group: Group) -> dict[str, Any]:
 
 
 class Customers:
-    """Where receipts come from: every call brings another one, the same ones for the same seed."""
+    """Makes receipts: every call returns another one; the same seed gives the same receipts."""
 
     def __init__(self, dice: random.Random, till: Till) -> None:
         self._dice, self._till = dice, till
 
     def receipt(self) -> tuple[dict[str, Any], Figures]:
-        """A receipt that keeps the rules, and what it comes to."""
+        """A valid receipt and its sums."""
         while True:
             body = self._body()
             try:
                 return body, calculate(body, self._till)
             except (Broken, Silent):
-                # A discount that left nothing, or cash that was rounded to nothing: another customer.
+                # A discount that leaves nothing, or cash that is rounded to zero: try another receipt.
                 continue
 
     def broken(self) -> tuple[dict[str, Any], frozenset[int]]:
-        """A receipt with a slip in it, and the codes that may answer it."""
+        """A receipt with a mistake, and the codes that may answer it."""
         while True:
             body = self._body()
             slip = self._dice.choice(("sum", "round", "name", "group", "pay", "price"))
@@ -104,7 +104,7 @@ class Customers:
                 continue
 
     def _body(self) -> dict[str, Any]:
-        """A receipt as a till spells it; it may leave less than nothing of a row."""
+        """A receipt as a till writes it; a row may become negative."""
         dice = self._dice
         body: dict[str, Any] = {"rows": [self._row() for _ in range(dice.choice((0, 1, 1, 2, 3, 6)))], "pays": []}
         try:
@@ -125,7 +125,7 @@ class Customers:
         group = dice.choice(self._till.groups).code
         price = dice.choice((dice.randint(1, 300), dice.randint(1, 30_000), 9_999))
         cnt = dice.choice((1000, 1000 * dice.randint(1, 9), dice.randint(1, 4000)))
-        # A code is sold under one group only (1111), so it says which.
+        # A code is sold in one group only (1111), so the code contains it.
         row = {
             "name": "Кава",
             "code": f"{group}-{dice.randrange(20)}",
@@ -182,10 +182,10 @@ class Customers:
 
 
 class History:
-    """A till on a register, with books of its own beside it.
+    """A till at a register, with its own books.
 
-    :param faults: whether answers get lost and the service crashes.
-    :param offline: whether the register goes offline now and then.
+    :param faults: whether answers are lost and the service crashes.
+    :param offline: whether the register goes offline sometimes.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class History:
         self.zs: list[dict[str, Any]] = []
 
     def run(self) -> None:
-        """Work through all shifts, and compare the summaries at the end."""
+        """Run all shifts, and compare the summaries at the end."""
         for _ in range(SHIFTS):
             self._success(0, {})
             self._stornable = False
@@ -225,13 +225,13 @@ class History:
         self._compare_summaries()
         self._compare_with_tax_service()
 
-    # What is done
+    # Tasks
 
     def _ask(self, task: int, members: Mapping[str, Any], tag: str) -> dict[str, Any]:
         return self._shop.fiscal(task, tag, **members)
 
     def _success(self, task: int, members: dict[str, Any]) -> dict[str, Any]:
-        """``info`` of a task that must succeed."""
+        """``info`` of a task, which must succeed."""
         tag = f"t{len(self._asked)}"
         answer = self._ask(task, members, tag)
         self._case.assertEqual((answer["res"], answer["task_status"]), (0, 1), (task, members, answer))
@@ -241,7 +241,7 @@ class History:
         return info
 
     def _refusal(self, task: int, members: dict[str, Any], codes: frozenset[int]) -> None:
-        """A task that must be refused with one of ``codes``."""
+        """Send a task that must be refused with one of ``codes``."""
         answer = self._ask(task, members, "")
         self._case.assertIn(answer["res"], codes, (task, members))
 
@@ -281,7 +281,7 @@ class History:
         self._books.withdrawal(cash)
 
     def _some_cash(self) -> int:
-        """An amount around what is in the drawer: all of it, a part, or a kopeck too much."""
+        """An amount near the cash in the drawer: all of it, a part, or a kopeck too much."""
         safe = max(self._books.safe, 0)
         return self._dice.choice((safe, self._dice.randint(0, safe), safe + 1))
 
@@ -301,7 +301,7 @@ class History:
         self._books.money(pays, came_in=task == 15)
 
     def _storno(self) -> None:
-        """Take the last document back, when it can be; nothing happens when it cannot."""
+        """Cancel the last document if possible; else nothing happens."""
         answer = self._ask(17, {}, "")
         if self._stornable:
             self._case.assertEqual(answer["res"], 0, answer)
@@ -311,21 +311,21 @@ class History:
             self._case.assertNotEqual(answer["res"], 0)
 
     def _repeat(self) -> None:
-        """Ask again under a tag that is done: the same answer, and nothing happens."""
+        """Repeat the tag of a finished task: the answer is the same, and nothing happens."""
         tag = self._dice.choice(sorted(self._done))
         task, members = self._asked[tag]
         again = self._ask(task, members, tag)
         self._case.assertEqual(again, {**self._done[tag], "task_status": 2})
 
     def _slip(self) -> None:
-        """A receipt that breaks a rule."""
+        """Send a receipt that breaks a rule."""
         body, codes = self._customers.broken()
         self._refusal(self._dice.choice((1, 2)), {"receipt": body}, codes)
 
-    # What goes wrong
+    # Faults
 
     def _lost(self) -> None:
-        """The answer of the tax service gets lost: the till repeats, or somebody else asks for something."""
+        """The tax service's answer is lost: the till repeats, or another task comes first."""
         then = self._dice.choice(("lost_before", "lost_after", "garbage"))
         body, _ = self._customers.receipt()
         tag = f"t{len(self._asked)}"
@@ -347,7 +347,7 @@ class History:
         self.compare()
 
     def _refused(self) -> None:
-        """The tax service refuses a receipt, or cannot be reached: nothing happens."""
+        """The tax service refuses a receipt or cannot be reached: nothing is sold."""
         then: dict[str, Any] = self._dice.choice(({"then": "refuse", "code": "9"}, {"then": "unreachable"}))
         self._shop.scenario({"on": "sale", **then})
         answer = self._ask(1, {"receipt": self._customers.receipt()[0]}, "")
@@ -368,13 +368,13 @@ class History:
         register = self._shop.core.devices.by_name("test").built
         self._case.successResultOf(Deferred.fromCoroutine(getattr(register, way)("uk")))
         self._offline = way == "go_offline"
-        # The document that says so is the last one now.
+        # The document that begins the offline session is the last one now.
         self._stornable = False
 
-    # What must hold
+    # Checks
 
     def compare(self) -> None:
-        """An X-report says what the books say."""
+        """An X report is equal to the books."""
         self._assertTells(self._report(10), self._books.totals)
 
     def _report(self, task: int, **members: Any) -> dict[str, Any]:
@@ -387,7 +387,7 @@ class History:
         self._case.assertEqual(Comparison(books, {"the report": moves_of(info)}).differences(), [])
 
     def _close(self) -> None:
-        """A Z says it too, and the next shift begins with empty books and the same cash."""
+        """A Z report is equal too, and the next shift begins with empty books and the same cash."""
         z = self._success(11, {})
         self._assertTells(z, self._books.totals)
         self.zs.append(z)
@@ -397,7 +397,7 @@ class History:
         self._shop.clock.advance(24 * 3600)
 
     def _compare_summaries(self) -> None:
-        """A summary over any row of Zs is their sum, with the cash that is there now."""
+        """A summary of consecutive Z reports is their sum, with the cash of now."""
         for first in range(len(self.zs)):
             for last in range(first, len(self.zs)):
                 chosen = self.zs[first : last + 1]
@@ -414,7 +414,7 @@ class History:
                     self._case.assertEqual([(line["docno"], line["doccode"]) for line in info["reports"]], listed)
 
     def _compare_with_tax_service(self) -> None:
-        """The tax service has each receipt once, with what was paid for it."""
+        """The tax service has each receipt once, with its sum."""
         for kind, side in (("sale", "p"), ("return", "m")):
             booked = [entry for entry in self._entries if entry["receipt", 0, f"count_{side}"] > 0]
             self._case.assertEqual(
@@ -424,10 +424,10 @@ class History:
 
 
 class HistoryTests(SynchronousTestCase):
-    """Totals after histories."""
+    """The totals after histories."""
 
     def walk(self, kind: int, **what: Any) -> None:
-        """Histories of one kind; a failure tells which."""
+        """Run histories of one kind; a failure names the seed."""
         for seed in range(SEEDS):
             history = History(self, 1000 * kind + seed, **what)
             try:
@@ -442,14 +442,14 @@ class HistoryTests(SynchronousTestCase):
 
     @promises("3.2.2.1", "3.2.2.2", "3.2.2.3", "3.2.2.4")
     def test_faults(self) -> None:
-        """Lost answers, refusals and crashes leave every receipt in the totals once or not at all."""
+        """After lost answers, refusals and crashes every receipt is in the totals once or not at all."""
         self.walk(2, faults=True)
 
     @promises("3.1b.1")
     def test_offline(self) -> None:
-        """Receipts that are made offline count like any other, and the tax service has each of them afterwards."""
+        """Offline receipts count like all others, and the tax service has each of them afterwards."""
         self.walk(3, offline=True)
 
     def test_other_taxes(self) -> None:
-        """The sums hold for levies and taxes that are added to the price, and for another step of rounding."""
+        """The sums are right for levies and taxes that are added to the price, and for another rounding step."""
         self.walk(4, till=Till(step=10, groups=OTHER_TAXES))

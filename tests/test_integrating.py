@@ -1,7 +1,7 @@
-"""The programs of `docs/integrating.md`, unchanged, against a service that loses its first answers.
+"""The programs of `docs/integrating.md`, unchanged, with a service that loses its first answers.
 
-Between program and service a relay forwards the request for a sale and cuts off the answer; the tax service behind
-the register loses its answer too. A correct program sells once all the same.
+A proxy between program and service forwards the request for a sale and drops the answer. The tax service behind
+the register loses its answer too. A correct program still sells once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tests.test_service_process import HOME, HOST, RUN, Service
 PAGE = HOME / "docs" / "integrating.md"
 PROGRAMS = HOME / "docs" / "programs"
 PATIENCE = 60.0
-"""Seconds for a program to be translated, to start, to sell and to end, on a machine that has other things to do."""
+"""The longest time to compile, start and run a program, in seconds, on a busy machine."""
 
 CUTS = 1
-"""Answers to the sale that are cut off."""
+"""How many answers to the sale are dropped."""
 
 
 def block(info: str) -> str:
@@ -45,7 +45,7 @@ def block(info: str) -> str:
 
 
 class CuttingLine(ThreadingHTTPServer):
-    """A line to the service: the first answers to a sale do not come through."""
+    """A proxy for the service: it drops the first answers to a sale."""
 
     daemon_threads = True
 
@@ -59,12 +59,12 @@ class _Carrier(BaseHTTPRequestHandler):
     server: CuttingLine
 
     def do_POST(self) -> None:
-        """Carry a request to the service, and its answer back, or not."""
+        """Forward a request to the service and return its answer, or drop it."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         wire = http.client.HTTPConnection(HOST, self.server.service, timeout=PATIENCE)
         wire.request("POST", self.path, body, {"Content-Type": self.headers["Content-Type"]})
         answer = wire.getresponse()
-        told = answer.read()
+        content = answer.read()
         wire.close()
         if b"rows" in body:
             self.server.carried += 1
@@ -73,17 +73,17 @@ class _Carrier(BaseHTTPRequestHandler):
                 return
         self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
 
 @lru_cache(maxsize=1)
 def shared() -> tuple[Path, Service]:
-    """A service in training mode for all of these tests, and its folder; both are gone with this process."""
+    """A service in training mode for all of these tests, and its folder; both end with this process."""
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-programs-"))
     service = Service(folder, (*RUN, "--training", "--state", str(folder / "state"), "--port", "0"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -96,7 +96,7 @@ class ProgramTests(SynchronousTestCase):
     """Each program of the page."""
 
     def setUp(self) -> None:
-        """A register that loses an answer, and a line that cuts one off."""
+        """A register that loses an answer, and a proxy that drops one."""
         self.folder, self.service = shared()
         self.register = self.id().rpartition("_")[2]
         wanted = {"device": self.register, "kind": "register", "driver": "training", "settings": {}}
@@ -112,12 +112,12 @@ class ProgramTests(SynchronousTestCase):
         self.addCleanup(self.line.shutdown)
 
     def sales(self) -> list[Any]:
-        """The sales that the tax service has of this program's register."""
+        """The sales that the tax service has for this program's register."""
         entries = json.loads(self.service.request("GET", f"{self.path}/ledger")[1])["entries"]
         return [entry for entry in entries if (entry["kind"], entry["status"]) == ("sale", "accepted")]
 
     def here(self, text: str, port: int) -> str:
-        """``text`` of the page with our port and register in it."""
+        """``text`` of the page with our port and register."""
         self.assertIn("localhost:3939", text)
         text = text.replace("localhost:3939", f"{HOST}:{port}")
         for quote in ('"', '\\"'):
@@ -141,7 +141,7 @@ class ProgramTests(SynchronousTestCase):
                 self.assertEqual((done.returncode, done.stderr.decode()), (0, ""), done.stdout.decode())
             [sale] = self.sales()
             self.assertEqual((done.stdout.decode().strip(), sale["sum"]), (sale["number"], 4170))
-        # An answer was cut off, at least one was not; then the second run asked once more.
+        # One answer was dropped, one came through; then the second run asked once more.
         self.assertGreaterEqual(self.line.carried, CUTS + 2)
 
     def test_client(self) -> None:
@@ -149,7 +149,7 @@ class ProgramTests(SynchronousTestCase):
         self.sells("client.py", [sys.executable, "client.py"])
 
     def test_python(self) -> None:
-        """Python, with nothing else."""
+        """Python, with the standard library only."""
         self.sells("till.py", [sys.executable, "till.py"])
 
     def test_javascript(self) -> None:
@@ -165,7 +165,7 @@ class ProgramTests(SynchronousTestCase):
         self.sells("Till.java", ["javac", "-encoding", "UTF-8", "Till.java"], ["java", "-cp", ".", "Till"])
 
     def test_csharp(self) -> None:
-        """C#, where there is a tool chain; where there is none, the page says that it was not executed."""
+        """C#, where the tools are installed; where they are not, the page says that it was not run."""
         if shutil.which("dotnet") is None:
             self.assertIn("not executed there", PAGE.read_text("utf-8"))
             return
@@ -173,7 +173,7 @@ class ProgramTests(SynchronousTestCase):
         self.sells("Program.cs", ["dotnet", "run"])
 
     def test_shell(self) -> None:
-        """The first sale of the page, pasted into a shell, succeeds; pasted again it is found."""
+        """The first sale of the page, pasted into a shell, succeeds; pasted again, it is found."""
         if shutil.which("curl") is None:
             raise SkipTest("there is no curl here")
         self.service.request("PUT", f"{self.path}/scenario", {"rules": []})
@@ -182,16 +182,16 @@ class ProgramTests(SynchronousTestCase):
             done = subprocess.run(
                 ["sh", "-eu"], input=text.encode(), capture_output=True, timeout=PATIENCE, check=True
             )
-            told = values(done.stdout.decode())
-            self.assertEqual([(each["res"], each["task_status"]) for each in told], [(0, status)] * 2)
+            answers = values(done.stdout.decode())
+            self.assertEqual([(each["res"], each["task_status"]) for each in answers], [(0, status)] * 2)
         self.assertEqual(len(self.sales()), 1)
 
 
 class PageTests(SynchronousTestCase):
-    """What the page says of the service."""
+    """The page's statements about the service."""
 
     def test_scenarios(self) -> None:
-        """Each rule of the table for trying is taken."""
+        """The service accepts each rule of the table of rules to try."""
         _, service = shared()
         rules = re.findall(r"^\| *`(\{\"on\".*?\})` *\|", PAGE.read_text("utf-8"), re.MULTILINE)
         self.assertGreater(len(rules), 4)
@@ -201,7 +201,7 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(status, 200, body)
 
     def test_links(self) -> None:
-        """Every page and every program that it names is there, and it names every program."""
+        """Every page and program that it names exists, and it names every program."""
         targets = re.findall(r"\]\(([^)#]+)", PAGE.read_text("utf-8"))
         for target in targets:
             self.assertTrue((PAGE.parent / target).exists(), target)

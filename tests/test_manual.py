@@ -1,4 +1,4 @@
-"""The pages of the documentation: what they name exists, what they show is well formed, both languages agree."""
+"""The pages of the documentation: what they name exists, examples are well formed, both languages agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LANGUAGES = (
     " html xml http python javascript php java csharp bsl jinja"
 )
 LANGUAGES = frozenset(_LANGUAGES.split())
-"""Languages of fenced blocks; what has no language is read as commands and text."""
+"""Languages of fenced blocks; a block without one is read as commands and text."""
 
 HELP = "translate what is new, or write <!-- English only --> below its heading"
 
@@ -36,7 +36,7 @@ MARKS = {
     "sh": {"", "start", "run", "stopped", "first-sale", "worst-day", "integrating"},
     "python": {"", "first-sale"},
 }
-"""What may stand behind a language, where a test does something with it."""
+"""The words after a language that a test knows."""
 
 _PATH = re.compile(
     r"(?<![\w./…-])(?:https?://)?(?:localhost|127\.0\.0\.1)?(?::3939)?"
@@ -45,16 +45,16 @@ _PATH = re.compile(
 """A path of the interface."""
 
 NO_PATHS = ("CHANGELOG.md", "security.md")
-"""Pages that name paths of requests that are refused, and of what once was."""
+"""Pages that name paths of refused requests, or paths that no longer exist."""
 
 SHELLS = frozenset({"sh", "console", "powershell", "bat", "cmd", "service", "ini", "dockerfile", ""})
 
 
 def commands(page: Page) -> Iterator[tuple[str, list[str]]]:
-    """Each ``dmtwisted`` command of a page, in its blocks and within its sentences, with its place."""
+    """Each ``dmtwisted`` command of a page, in its blocks and sentences, with its place."""
     for block in [*page.blocks, *page.indented]:
         if block.language in SHELLS:
-            # A command goes on in the next line behind a backslash, and within a quoted text.
+            # A command continues in the next line after a backslash, and within a quoted text.
             text = re.sub(r"(\\|\^|`)\n\s*", " ", block.text)
             for line in text.splitlines():
                 yield from _of_line(block.where, line)
@@ -66,7 +66,7 @@ def _of_line(where: str, line: str) -> Iterator[tuple[str, list[str]]]:
     line = re.sub(r"\s#\s.*", "", f" {line}").strip()
     if "twistd" in line.replace("dmtwisted", ""):
         return
-    # The user and the container have our name too, and so has the question of the package.
+    # The user and the container have our name too, and so has the Debian package's question.
     found = re.search(
         r"(?:^|[\s;&|(/\"'=])(?:dmtwisted +)?dmtwisted(?:\.exe)? +(?!dmtwisted\b)((?:[a-z]|--)[^;&|)]*)", line
     )
@@ -74,13 +74,13 @@ def _of_line(where: str, line: str) -> Iterator[tuple[str, list[str]]]:
         return
     try:
         words = shlex.split(found[1].replace("\\", "/"))
-    except ValueError:  # a quoted text that goes on in the next line
+    except ValueError:  # a quoted text that continues in the next line
         words = found[1].split()
     yield where, words
 
 
 def complaint(words: list[str]) -> str:
-    """What is wrong with the words of a ``dmtwisted`` command; empty when every one is known."""
+    """What is wrong with the words of a ``dmtwisted`` command; empty when all are known."""
     options: usage.Options = MainOptions()
     rest = list(words)
     while rest:
@@ -105,23 +105,23 @@ def complaint(words: list[str]) -> str:
 
 
 def targets() -> set[str]:
-    """What `make` can make."""
+    """The targets of the Makefile."""
     return set(re.findall(r"^([a-z][a-z-]*):", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 def paths() -> re.Pattern[str]:
-    """Every path of the interface and of the web interface, as one pattern."""
+    """Every path of the interface and of the pages, as one pattern."""
     known = {key.split(" ", 1)[1] for key in ENTRIES} | {str(rule) for rule in PageSite.app.url_map.iter_rules()}
     return re.compile(rf"(?:{'|'.join(map(pattern, known))})/?")
 
 
 def pattern(path: str) -> str:
-    """A pattern of ``path``, whatever stands in its places to fill in."""
+    """A pattern for ``path`` with any values for its variables."""
     return re.sub(r"(\\\{\w+\\\}|<(?:\w+:)?\w+>)", r"[^/]+", re.escape(path))
 
 
 class BlockTests(SynchronousTestCase):
-    """Fenced blocks, of every page in every language."""
+    """Fenced blocks of every page in every language."""
 
     def blocks(self, *languages: str) -> Iterator[Block]:
         """Every block in one of these languages."""
@@ -129,11 +129,11 @@ class BlockTests(SynchronousTestCase):
             yield from self.blocks_of(page, *languages)
 
     def blocks_of(self, page: Page, *languages: str) -> list[Block]:
-        """Likewise, of one page."""
+        """Likewise, for one page."""
         return [block for block in page.blocks if not languages or block.language in languages]
 
     def test_languages(self) -> None:
-        """A block of an unknown kind is found; so is a mark that no test knows."""
+        """A block in an unknown language is found; so is a word that no test knows."""
         for block in self.blocks():
             self.assertIn(block.language, LANGUAGES | {""}, block.where)
             if block.language in MARKS:
@@ -151,7 +151,7 @@ class BlockTests(SynchronousTestCase):
                 text = text[end:].strip()
 
     def test_tasks(self) -> None:
-        """Every task in a JSON block, and in a command with `curl`, is one that the service can read."""
+        """The service can read every task in a JSON block or in a command with `curl`."""
         count = 0
         for block in self.blocks("json", "sh"):
             for text in (
@@ -160,14 +160,14 @@ class BlockTests(SynchronousTestCase):
                 try:
                     body = json.loads(text)
                 except ValueError:
-                    continue  # several answers, or a variable of the shell within
+                    continue  # several answers, or a variable of the shell in them
                 if isinstance(body, dict) and {"device", "type"} <= set(body) and "res" not in body:
                     count += 1
                     read_task(read_json(text.encode()))
         self.assertGreater(count, 20)
 
     def test_requests(self) -> None:
-        """Every request that is shown whole has a method and a path of the interface, and a body of JSON."""
+        """Every complete request has a method and a path of the interface, and a JSON body."""
         known = [(key.split(" ", 1)[0], pattern(key.split(" ", 1)[1])) for key in ENTRIES]
         count = 0
         for page in pages().values():
@@ -184,7 +184,7 @@ class BlockTests(SynchronousTestCase):
         self.assertGreater(count, 2)
 
     def test_toml(self) -> None:
-        """Every TOML block is a configuration that the service takes."""
+        """Every TOML block is a configuration that the service accepts."""
         for number, block in enumerate(self.blocks("toml")):
             file = Path(self.mktemp() + f"{number}.toml")
             file.write_text(block.text, "utf-8")
@@ -194,7 +194,7 @@ class BlockTests(SynchronousTestCase):
                 self.fail(f"{block.where}: {error}")
 
     def test_commands(self) -> None:
-        """Every ``dmtwisted`` command that is named exists, with each of its options."""
+        """Every named ``dmtwisted`` command exists, with each of its options."""
         count = 0
         for page in pages().values():
             for where, words in commands(page):
@@ -203,7 +203,7 @@ class BlockTests(SynchronousTestCase):
         self.assertGreater(count, 60)
 
     def test_targets(self) -> None:
-        """Every target of `make` that is named exists."""
+        """Every named target of `make` exists."""
         for page in pages().values():
             texts = [
                 *page.spans,
@@ -214,7 +214,7 @@ class BlockTests(SynchronousTestCase):
                     self.assertIn(target, targets(), f"{page.name}: {text}")
 
     def test_paths(self) -> None:
-        """Every path that is named is in the document of the interface, or is a page of the web interface."""
+        """Every named path is in the OpenAPI document, or is a page of the web interface."""
         known = paths()
         for page in pages().values():
             if page.name.endswith(NO_PATHS):
@@ -226,16 +226,16 @@ class BlockTests(SynchronousTestCase):
 
 
 class CheckTests(SynchronousTestCase):
-    """What the checks themselves find."""
+    """The checks themselves."""
 
     def page(self, text: str) -> Page:
-        """A page that says ``text``."""
+        """A page with ``text``."""
         page = Page("README.md")
         page.__dict__["text"] = text
         return page
 
     def test_commands(self) -> None:
-        """A command or an option that does not exist is named; one that exists is not."""
+        """A command or option that does not exist is reported; an existing one is not."""
         right = ("db status --json", "backup --to FILE --state var", "tls authority --name a --name b", "run -c x")
         for words in right:
             self.assertEqual(complaint(words.split()), "", words)
@@ -244,12 +244,12 @@ class CheckTests(SynchronousTestCase):
             self.assertIn(named, complaint(words.split()))
 
     def test_where_commands_are(self) -> None:
-        """They are found in blocks, over lines, behind others, and in sentences; names of modules are none."""
+        """Commands are found in blocks, over several lines, after others, in sentences; module names do not count."""
         text = "`dmtwisted run`, `dmtwisted.client`.\n\n```sh\ncd x && dmtwisted \\\n  db check  # it reads\n```\n"
         self.assertEqual([words for _, words in commands(self.page(text))], [["db", "check"], ["run"]])
 
     def test_headings(self) -> None:
-        """Anchors are those of code hosts; what is English only ends with its section; code has no headings."""
+        """Anchors are those of code hosts; an English-only part ends with its section; code has no headings."""
         text = "# A\n## Who is `it`?\n### B\n## B\n<!-- English only -->\n### C\n```sh\n# no\n```\n## Д, є!\n"
         page = self.page(text)
         self.assertEqual([each.anchor for each in page.headings], ["a", "who-is-it", "b", "b-1", "c", "д-є"])
@@ -257,14 +257,14 @@ class CheckTests(SynchronousTestCase):
 
 
 FAMILIES = {"register": "registers", "terminal": "card-terminals", "printer": "receipt-printers"}
-"""The page of each family of devices."""
+"""The page of each kind of device."""
 
 
 class FamilyTests(WebCase):
     """The pages of registers, terminals and printers, in both languages."""
 
     def test_settings_and_drivers(self) -> None:
-        """Each setting in their tables is one of a driver of that kind, with its default; each driver is named."""
+        """Each setting in their tables belongs to a driver of that kind, with its default; each driver is named."""
         drivers = self.request("GET", "/dm/api/v3/drivers").json["drivers"]
         for kind, name in FAMILIES.items():
             known: dict[str, set[str]] = {}
@@ -286,7 +286,7 @@ class FamilyTests(WebCase):
                 self.assertTrue(named <= set(page.spans) | {"prro", "escpos", "star", "training"}, page.name)
 
     def test_codes(self) -> None:
-        """Each code in their tables of faults is in the catalogue, and both languages have the same ones."""
+        """Each code in their tables of faults is in the catalogue, and both languages have the same codes."""
         for name in FAMILIES.values():
             found = []
             for page in (pages()[f"docs/{name}.md"], pages()[f"docs/uk/{name}.md"]):
@@ -307,10 +307,10 @@ def _defaults(schema: Any) -> Iterator[tuple[str, str]]:
 
 
 class LinkTests(SynchronousTestCase):
-    """Links between pages, on a code host and in the site alike."""
+    """Links between pages, on a code host and in the site."""
 
     def test_links(self) -> None:
-        """Every link to a file or heading of ours leads to one."""
+        """Every link to a file or heading of the project leads to one."""
         for page in pages().values():
             for link in page.links:
                 if re.match(r"[a-z]+:", link):
@@ -323,7 +323,7 @@ class LinkTests(SynchronousTestCase):
                     self.assertIn(anchor, known, f"{page.name}: {link}")
 
     def test_contents(self) -> None:
-        """Every page is in the contents, once."""
+        """Every page is in the contents once."""
         listed = [page for part in contents() for page in part.pages]
         self.assertEqual(sorted(set(listed)), sorted(listed))
         outside = {"README.md": "readme", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
@@ -333,43 +333,43 @@ class LinkTests(SynchronousTestCase):
 
 
 class LanguageTests(SynchronousTestCase):
-    """The pages that are in Ukrainian too."""
+    """The Ukrainian pages."""
 
     def test_same_shape(self) -> None:
-        """The Ukrainian page has headings of the same levels, but for sections that are marked English only."""
+        """A Ukrainian page has headings of the same levels, without the sections marked English only."""
         for english, ukrainian in in_both_languages():
             if ukrainian is not None:
                 self.assertEqual(ukrainian.shared[0], english.shared[0], f"{ukrainian.name}: {HELP}")
 
     def test_same_blocks(self) -> None:
-        """The Ukrainian page has the very commands and answers of the English one."""
+        """A Ukrainian page has the same commands and answers as the English one."""
         for english, ukrainian in in_both_languages():
             if ukrainian is not None:
                 self.assertEqual(ukrainian.shared[1], english.shared[1], f"{ukrainian.name}: {HELP}")
 
     def test_every_page(self) -> None:
-        """Every page of the user's part is there in Ukrainian."""
+        """Every page of the user's part exists in Ukrainian."""
         missing = [english.name for english, ukrainian in in_both_languages() if ukrainian is None]
         self.assertEqual(missing, [])
 
     def test_no_strays(self) -> None:
-        """A Ukrainian page has an English one of its name."""
+        """A Ukrainian page has an English one with its name."""
         for name in pages():
             if name.startswith("docs/uk/"):
                 self.assertIn(name.replace("docs/uk/", "docs/"), pages())
 
 
 class OpenTests(SynchronousTestCase):
-    """What ``docs/documentation.md`` says of the pages."""
+    """What ``docs/documentation.md`` says about the pages."""
 
     def test_executed(self) -> None:
-        """It names every page whose commands are executed, and no other."""
+        """It names every page whose commands are run, and no other."""
         text = pages()["docs/documentation.md"].text.partition("Executed pages:")[2].partition("**Only checked**")[0]
         named = {f"docs/{page}" for page in re.findall(r"\]\(([\w/-]+\.md)\)", text)}
         self.assertEqual(named, set(walked()))
 
     def test_checked(self) -> None:
-        """It names every page with executed commands that has others beside them."""
+        """It names every page with commands that are run and others that are not."""
         text = pages()["docs/documentation.md"].text.partition("**Only checked**")[2]
         named = {f"docs/{page}" for page in re.findall(r"^\| .*?\]\(([\w/-]+\.md)\)", text, re.MULTILINE)}
         others = {name for name in walked() if any(block.info == "sh" for block in pages()[name].blocks)}

@@ -1,8 +1,8 @@
-"""The commands of the user's pages, as they stand there, in a shell, with the real programs.
+"""The commands of the user's pages, unchanged, in a shell, with the real programs.
 
-A block ``sh start`` holds programs that go on running, ``sh run`` commands, ``sh stopped`` commands for which the
-service is stopped and started again. A block ``json`` or ``text`` behind commands is what they answer: every member,
-and every line, that is shown has to come. The Ukrainian pages have the very same blocks (`tests.test_manual`).
+A block ``sh start`` has programs that keep running, ``sh run`` has commands, ``sh stopped`` has commands for which
+the service is stopped and started again. A block ``json`` or ``text`` after commands is their output: every member
+and every line in it must be printed. The Ukrainian pages have the same blocks (`tests.test_manual`).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from tests.test_service_process import PATIENCE
 
 MARK = "--- end of block"
 PORTS = ("3939", "8609", "8610", "9100", "3941", "2000", "3940", "3950")
-"""Ports that the pages name; each has a free one in its place."""
+"""Ports in the pages; each is replaced by a free one."""
 
 PLACES = {
     "/etc/dmtwisted.toml": "desk.toml",
     "/mnt/usb/": "usb/",
     " cashier.p12": " tax-service/cashier.p12",
 }
-"""Places that the pages name, and where the desk has them: the key is that of the rehearsal."""
+"""Folders in the pages, and their replacements: the key is that of the rehearsal."""
 
 VARIES = frozenset({"refundid", "signinfo"})
-"""Members that hold the day on which the page is read."""
+"""Members that contain the day on which the test runs."""
 
 START_PATIENCE = 60.0
-"""Seconds for a program to start or to end, on a machine that has other things to do."""
+"""The longest time for a program to start or end, in seconds, on a busy machine."""
 
 
 def walked() -> list[str]:
-    """The pages that are walked, in the order of the contents: what one leaves is there for the next."""
+    """The pages to run, in the order of the contents: each one continues with the files of the last."""
     names = [f"docs/{page}.md" for part in contents() for page in part.pages]
     return [
         name for name in names if name in pages() and any(block.info == "sh run" for block in pages()[name].blocks)
@@ -57,7 +57,7 @@ def walked() -> list[str]:
 
 
 class Desk:
-    """The machine of somebody who reads the pages: one folder, one shell, programs behind."""
+    """The machine of a reader: one folder, one shell, programs in the background."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="dmtwisted-manual-"))
@@ -75,7 +75,7 @@ class Desk:
         self._shell: subprocess.Popen[bytes] | None = None
 
     def _bring(self) -> None:
-        """What somebody has before reading: a configuration, a memory stick, a new disk, a bought certificate."""
+        """What a reader has at the beginning: a configuration, a memory stick, a new disk, a bought certificate."""
         state = json.dumps(str(self.folder / "var"))
         configuration = f"[server]\nport = {self._ports['3939']}\n\n[service]\nstate = {state}\n"
         (self.folder / "desk.toml").write_text(configuration, "utf-8")
@@ -85,7 +85,7 @@ class Desk:
         write_pair(self.folder, make_certificate(time.time(), key), key)
 
     def here(self, text: str) -> str:
-        """``text`` with ports that are free, and places of this folder."""
+        """``text`` with free ports, and with folders below this one."""
         for place, ours in PLACES.items():
             text = text.replace(place, ours)
         for port, free in self._ports.items():
@@ -93,7 +93,7 @@ class Desk:
         return text
 
     def start(self, line: str) -> None:
-        """Start a program that goes on running, and return when it answers."""
+        """Start a program that keeps running, and return when it answers."""
         words = self.here(line).split()
         assert words[0] == "dmtwisted", line
         log = self.folder / f"{len(self._behind)}.log"
@@ -110,7 +110,7 @@ class Desk:
         self._behind[line] = running
         found = re.search(r"--(?:control|port|listen) (?:\S+:)?(\d+)(?!.* --control)", " ".join(words))
         assert found, line
-        # The agent refuses a stranger, by which it is known to be there.
+        # The agent refuses a client without a certificate, which shows that it runs.
         path, how = {"run": ("health/ready", "-sf"), "signer": ("key", "-s")}.get(words[1], ("state", "-sf"))
         asked = ["curl", how, "-o", "/dev/null", f"http://127.0.0.1:{found[1]}/{path}"]
         deadline = time.monotonic() + START_PATIENCE
@@ -125,7 +125,7 @@ class Desk:
         running.wait(START_PATIENCE)
 
     def run(self, text: str) -> str:
-        """What the commands print; they have to succeed."""
+        """The output of the commands, which must succeed."""
         if self._shell is None or self._shell.poll() is not None:
             self._shell = subprocess.Popen(
                 ["sh", "-u"],
@@ -136,7 +136,7 @@ class Desk:
                 env=self._environment,
             )
         assert self._shell.stdin is not None and self._shell.stdout is not None
-        # A command that never ends is ended, and then its block fails.
+        # A command that never ends is killed, and then its block fails.
         watch = Timer(2 * START_PATIENCE, self._shell.kill)
         watch.start()
         script = f"set -e\n{self.here(text)}\nset +e; echo; echo '{MARK}'\n"
@@ -159,7 +159,7 @@ class Desk:
         return line
 
     def close(self) -> None:
-        """End everything, and take the folder away."""
+        """Stop everything, and remove the folder."""
         if self._shell is not None and self._shell.stdin is not None:
             self._shell.stdin.close()
             self._shell.wait(PATIENCE)
@@ -170,10 +170,10 @@ class Desk:
 
 
 class WalkTests(SynchronousTestCase):
-    """Somebody who follows the pages from the first one on."""
+    """A reader who follows the pages from the first one on."""
 
     def test_every_page(self) -> None:
-        """Every command does what its page says, and answers what is shown below it."""
+        """Every command works as its page says, and prints what the page shows below it."""
         if shutil.which("curl") is None or shutil.which("sh") is None:
             raise SkipTest("there is no curl or no shell here")
         desk = Desk()
@@ -181,14 +181,14 @@ class WalkTests(SynchronousTestCase):
         names = walked()
         self.assertEqual(names[0], "docs/first-receipt.md")
         for name in names:
-            told: str | None = None
+            output: str | None = None
             for block in pages()[name].blocks:
-                if block.language in ("json", "text") and told is not None:
-                    self.compare(block, desk.here(block.text), told)
-                told = self.follow(desk, block)
+                if block.language in ("json", "text") and output is not None:
+                    self.compare(block, desk.here(block.text), output)
+                output = self.follow(desk, block)
 
     def follow(self, desk: Desk, block: Block) -> str | None:
-        """Do what a block says; what it printed, when it printed anything that may be compared."""
+        """Do what a block says; return its output, if it has one to compare."""
         if block.info == "sh start":
             for line in block.text.splitlines():
                 desk.start(line)
@@ -197,20 +197,20 @@ class WalkTests(SynchronousTestCase):
         elif block.info == "sh stopped":
             line = desk.service
             desk.stop(line)
-            told = desk.run(block.text)
+            output = desk.run(block.text)
             desk.start(line)
-            return told
+            return output
         return None
 
-    def compare(self, block: Block, shown: str, told: str) -> None:
-        """What was printed has everything that the page shows, whatever it has besides."""
+    def compare(self, block: Block, shown: str, output: str) -> None:
+        """The output has everything that the page shows; it may have more."""
         if block.language == "text":
-            lines = [line.strip() for line in told.splitlines()]
+            lines = [line.strip() for line in output.splitlines()]
             for line in shown.splitlines():
-                self.assertIn(line.strip(), lines, f"{block.where}: {told}")
+                self.assertIn(line.strip(), lines, f"{block.where}: {output}")
             return
-        found, wanted = values(told), values(shown)
-        self.assertEqual(len(found), len(wanted), f"{block.where}: {told}")
+        found, wanted = values(output), values(shown)
+        self.assertEqual(len(found), len(wanted), f"{block.where}: {output}")
         for one, part in zip(found, wanted, strict=True):
             self.holds(one, part, block.where)
 

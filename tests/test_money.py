@@ -1,4 +1,4 @@
-"""Money is whole kopecks: what a number means, how it is rounded, and how it is written again."""
+"""Money is whole kopecks: how numbers are read, rounded and written."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tests.specification import promises
 
 
 class NumberTests(SynchronousTestCase):
-    """What is a number."""
+    """Which texts are numbers."""
 
     def test_numbers(self) -> None:
-        """A number of JSON is taken as it is."""
+        """A JSON number is read as it is."""
         for value in (0, -7, 10**40, Decimal("12.50"), Decimal("1E+3")):
             self.assertIs(number(value), value)
 
     @promises("2.2.typing.2")
     def test_texts(self) -> None:
-        """A text that spells a number is that number, with sign, blanks around it and an exponent."""
+        """A text with a number is that number; it may have a sign, blanks around it and an exponent."""
         for text, meant in (
             ("12", "12"),
             ("12.50", "12.5"),
@@ -51,7 +51,7 @@ class NumberTests(SynchronousTestCase):
 
     @promises("2.2.typing.5")
     def test_no_numbers(self) -> None:
-        """Whatever else comes is no number: words, two points, commas, digits of other scripts, truth values."""
+        """Everything else is not a number: words, two points, commas, digits of other scripts, booleans."""
         for value in (
             *("", " ", "abc", "1.2.3", "1,5", "1 000", "1_000", "0x10", "--1", ".", "-", "e5", "1e", "1e1234"),
             *("NaN", "inf", "Infinity", "١٢", "１", "²", "1" * 41, "0." + "0" * 39),
@@ -84,7 +84,7 @@ class ScaledTests(SynchronousTestCase):
             self.assertEqual(thousandths(value), whole, value)
 
     def test_halves(self) -> None:
-        """A half goes away from zero, less than a half goes towards it."""
+        """A half is rounded away from zero, less than a half towards it."""
         for value, whole in (
             ("0.005", 1),
             ("-0.005", -1),
@@ -98,19 +98,19 @@ class ScaledTests(SynchronousTestCase):
             self.assertEqual(kopecks(value), whole, value)
 
     def test_dust(self) -> None:
-        """What a till's binary arithmetic leaves behind the digits changes nothing."""
+        """Digits left by a till's binary arithmetic change nothing."""
         self.assertEqual(kopecks(Decimal("0.30000000000000004")), 30)
         self.assertEqual(kopecks(Decimal("79.82999999999999829469743417575955390930")), 7983)
         self.assertEqual(kopecks(Decimal("1E-300")), 0)
 
     def test_rounded_once(self) -> None:
-        """A tail of nines just below a half stays below it, however long it is."""
+        """A row of nines just below a half stays below it, however long it is."""
         self.assertEqual(kopecks("0.0049999999999999999999999999999999999"), 0)
         self.assertEqual(kopecks(Decimal("-0.004" + "9" * 60)), 0)
         self.assertEqual(kopecks(Decimal("1.005" + "0" * 60 + "1")), 101)
 
     def test_largest(self) -> None:
-        """Ten trillion hryvnias are taken, a kopeck more is not, on either side of zero."""
+        """Ten trillion hryvnias are accepted, a kopeck more is not, positive or negative."""
         largest = Decimal(LARGEST) / 100
         self.assertEqual((kopecks(largest), kopecks(-largest)), (LARGEST, -LARGEST))
         self.assertEqual(kopecks(LARGEST // 100), LARGEST)
@@ -118,12 +118,12 @@ class ScaledTests(SynchronousTestCase):
             self.assertRaises(NotANumber, kopecks, value)
 
     def test_out_of_all_proportion(self) -> None:
-        """A number of absurd size is refused at once and not worked out."""
+        """A number of absurd size is refused at once, without calculating it."""
         for value in (10**400, "1e999", Decimal("1E+999999999999999999"), Decimal("-1E+400")):
             self.assertRaises(NotANumber, kopecks, value)
 
     def test_reason(self) -> None:
-        """A refusal says what is wrong: not a number, or one that is too large."""
+        """A refusal gives the reason: not a number, or too large."""
         self.assertEqual(str(self.assertRaises(NotANumber, kopecks, "abc")), "a number is expected")
         self.assertEqual(str(self.assertRaises(NotANumber, kopecks, "1e30")), "the number is too large")
 
@@ -132,14 +132,14 @@ class ScaledTests(SynchronousTestCase):
         st.sampled_from((100, 1000)),
     )
     def test_any(self, value: Decimal, factor: int) -> None:
-        """Any number is rounded as fractions are, once and halves away from zero."""
+        """Any number is rounded as fractions are: once, with halves away from zero."""
         exact = Fraction(value) * factor
         expected = floor(abs(exact) + Fraction(1, 2))
         self.assertEqual(scaled(value, factor), expected if exact >= 0 else -expected)
 
     @given(st.integers(-LARGEST, LARGEST))
     def test_there_and_back(self, whole: int) -> None:
-        """An amount that was written in an answer is read as the same amount."""
+        """An amount written in an answer is read back as the same amount."""
         self.assertEqual(kopecks(decimal_text(whole, 2)), whole)
         self.assertEqual(kopecks(hryvnias(whole)), whole)
         self.assertEqual(thousandths(decimal_text(whole, 3)), whole)
@@ -149,7 +149,7 @@ class HalfUpTests(SynchronousTestCase):
     """Division with one rounding."""
 
     def test_examples(self) -> None:
-        """Halves go away from zero; everything else goes to the nearest."""
+        """Halves are rounded away from zero; everything else to the nearest integer."""
         for numerator, denominator, quotient in (
             (0, 7, 0),
             (1, 2, 1),
@@ -171,11 +171,11 @@ class HalfUpTests(SynchronousTestCase):
 
 
 class TextTests(SynchronousTestCase):
-    """Amounts written down."""
+    """How amounts are written."""
 
     @promises("2.3.fraction.1")
     def test_fraction_is_kept(self) -> None:
-        """A number of an answer always has a fraction, and no zeros that could be left out."""
+        """A number in an answer always has a fraction, without trailing zeros."""
         for whole, places, text in (
             (0, 2, "0.0"),
             (1, 2, "0.01"),
@@ -192,12 +192,12 @@ class TextTests(SynchronousTestCase):
             self.assertEqual(decimal_text(whole, places), text)
 
     def test_for_people(self) -> None:
-        """People read two digits behind the point, always."""
+        """For people an amount always has two decimals."""
         for whole, text in ((0, "0.00"), (5, "0.05"), (1250, "12.50"), (-3, "-0.03"), (-1250, "-12.50")):
             self.assertEqual(hryvnias(whole), text)
 
     def test_spelling_is_json(self) -> None:
-        """What is written has neither a plus nor an exponent, however large or small it is."""
+        """A written amount has neither a plus nor an exponent, however large or small it is."""
         written: tuple[Callable[[int], str], ...] = (lambda whole: decimal_text(whole, 2), hryvnias)
         for write in written:
             for whole in (1, -1, LARGEST, -LARGEST):

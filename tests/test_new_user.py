@@ -1,4 +1,4 @@
-"""What the README promises, tried by somebody who has nothing else: in a shell, a program, a page in a browser."""
+"""The promises of the README to a new user: in a shell, a program, a page in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ README = HOME / "README.md"
 PAGES = Path(__file__).parent / "pages"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER_PATIENCE = 60.0
-"""Seconds for a browser to start, run a page and end, on a machine that has other things to do."""
+"""The longest time of a browser to start, run a page and end, in seconds, on a busy machine."""
 
 
 def blocks(info: str) -> list[str]:
@@ -33,7 +33,7 @@ def blocks(info: str) -> list[str]:
 
 
 def values(text: str) -> list[Any]:
-    """The JSON values that stand in ``text`` one after the other, as ``curl -s`` prints them."""
+    """The JSON values in ``text``, one after the other, as ``curl -s`` prints them."""
     found, decoder = [], json.JSONDecoder()
     text = text.strip()
     while text:
@@ -44,7 +44,7 @@ def values(text: str) -> list[Any]:
 
 
 class _NewUser(ProcessCase):
-    """Somebody in front of a service that has just been started."""
+    """A new user of a service that has just started."""
 
     def setUp(self) -> None:
         """A service in training mode."""
@@ -52,12 +52,12 @@ class _NewUser(ProcessCase):
         self.service: Service = self.run_service()
 
     def here(self, text: str) -> str:
-        """``text`` of the README with the port on which our service listens."""
+        """``text`` of the README with the port of our service."""
         self.assertIn("localhost:3939", text)
         return text.replace("localhost:3939", f"localhost:{self.service.port}")
 
     def output_of(self, command: Sequence[str], text: str) -> str:
-        """What ``command`` prints when it is given ``text`` on its standard input; it has to succeed."""
+        """The output of ``command`` with ``text`` as its standard input; it must succeed."""
         if shutil.which(command[0]) is None:
             raise SkipTest(f"there is no {command[0]} here")
         done = subprocess.run(
@@ -67,7 +67,7 @@ class _NewUser(ProcessCase):
         return done.stdout.decode()
 
     def shell(self, info: str) -> str:
-        """What the blocks ``info`` print, pasted one after the other into a shell."""
+        """The output of the blocks ``info``, pasted one after the other into a shell."""
         if shutil.which("curl") is None:
             raise SkipTest("there is no curl here")
         found = blocks(info)
@@ -76,10 +76,10 @@ class _NewUser(ProcessCase):
 
 
 class ReadmeTests(_NewUser):
-    """The examples of the README, as they stand there."""
+    """The examples of the README, unchanged."""
 
     def test_shell(self) -> None:
-        """The first sale, pasted into a shell, succeeds; and pasted again, it is found and not done twice."""
+        """The first sale, pasted into a shell, succeeds; pasted again, it is found and not made twice."""
         opened, sold = values(self.shell("sh first-sale"))
         self.assertEqual([(answer["res"], answer["task_status"]) for answer in (opened, sold)], [(0, 1), (0, 1)])
         [entry] = self.service.sales()
@@ -89,7 +89,7 @@ class ReadmeTests(_NewUser):
         self.assertEqual(len(self.service.sales()), 1)
 
     def test_shown_answer(self) -> None:
-        """The answer that the README shows is the one that comes, but for the time of day."""
+        """The answer in the README is the real one, but for the time of day."""
         _, sold = values(self.shell("sh first-sale"))
         [shown] = [json.loads(block) for block in blocks("json")]
         self.assertEqual(_without_times(_cut(sold, shown)), _without_times(shown))
@@ -104,7 +104,7 @@ class ReadmeTests(_NewUser):
 
 
 def _cut(value: Any, pattern: Any) -> Any:
-    """``value`` with those members only that ``pattern`` has too."""
+    """``value`` with only those members that ``pattern`` has too."""
     if isinstance(value, dict) and isinstance(pattern, dict):
         return {name: _cut(value.get(name), pattern[name]) for name in pattern}
     if isinstance(value, list) and isinstance(pattern, list) and len(value) == len(pattern):
@@ -113,7 +113,7 @@ def _cut(value: Any, pattern: Any) -> Any:
 
 
 def _without_times(value: Any) -> Any:
-    """``value`` with zeros in place of every date and time."""
+    """``value`` with zeros in every date and time."""
     if isinstance(value, dict):
         return {name: _without_times(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -125,17 +125,17 @@ def _without_times(value: Any) -> Any:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files and says nothing of it."""
+    """Serves files without a log."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """No access log."""
+        """Write no log."""
 
 
 class BrowserTests(_NewUser):
-    """A till that is a page in a browser, from another origin than the service's."""
+    """A till that is a page in a browser, from another origin than the service."""
 
     def page_server(self) -> int:
-        """The port on which the pages of a shop are served."""
+        """The port that serves the pages of a shop."""
         server = ThreadingHTTPServer((HOST, 0), partial(_Quiet, directory=str(PAGES)))
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -145,7 +145,7 @@ class BrowserTests(_NewUser):
         return server.server_address[1]
 
     def opened(self, url: str) -> str:
-        """The page at ``url`` as it looks when its script has ended."""
+        """The page at ``url`` after its script has ended."""
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         if browser is None:
             why = f"there is no browser here, none of {', '.join(BROWSERS)}"
@@ -169,7 +169,7 @@ class BrowserTests(_NewUser):
         return page.decode()
 
     def test_till(self) -> None:
-        """A page that was written from the README opens the shift if need be, sells, and shows the fiscal number."""
+        """A page made from the README opens the shift if necessary, sells, and shows the fiscal number."""
         url = f"http://{HOST}:{self.page_server()}/till.html?service=http://localhost:{self.service.port}"
         for sales in (1, 2):
             page = self.opened(url)

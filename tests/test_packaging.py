@@ -1,4 +1,4 @@
-"""What the package for Debian and the container are made of."""
+"""The files of the Debian package and of the container."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ UNIT = DEBIAN / "dmtwisted.service"
 SCRIPTS = [DEBIAN / name for name in ("postinst", "prerm", "postrm")]
 
 MOST_EXPOSED = 2.0
-"""What systemd-analyze may say of the unit; 10 is a service that may do everything."""
+"""The highest exposure that systemd-analyze may report for the unit; 10 is a service that may do everything."""
 
 
 def unit() -> RawConfigParser:
-    """The unit; of keys that come several times the last value."""
+    """The unit; a key that occurs several times has its last value."""
     parsed = RawConfigParser(strict=False, interpolation=None)
     parsed.optionxform = str  # type: ignore[assignment, method-assign]
     parsed.read(UNIT, "utf-8")
@@ -36,7 +36,7 @@ class UnitTests(SynchronousTestCase):
     """The unit of systemd."""
 
     def test_exposure(self) -> None:
-        """systemd's own judge finds that the service may do little."""
+        """`systemd-analyze security` finds that the service has few rights."""
         judge = shutil.which("systemd-analyze")
         if judge is None:
             raise SkipTest("there is no systemd-analyze here")
@@ -46,18 +46,18 @@ class UnitTests(SynchronousTestCase):
         found = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout.decode())
         assert found, (done.stdout, done.stderr)
         self.assertLessEqual(float(found[1]), MOST_EXPOSED)
-        # What it does not know it says on the standard error, and leaves out.
+        # It reports unknown settings on the standard error, and ignores them.
         self.assertEqual(done.stderr.decode(), "")
 
     def test_devices(self) -> None:
-        """Adapters that are plugged in later count: majors are given by number, which systemd need not look up."""
+        """Adapters that are plugged in later are allowed: majors are numbers, which systemd need not look up."""
         allowed = re.findall(r"^DeviceAllow=(\S+) rw$", UNIT.read_text(), re.MULTILINE)
         self.assertLess({"char-4", "char-166", "char-188", "char-180", "char-6"}, set(allowed))
         self.assertEqual([one for one in allowed if not re.fullmatch(r"char-\d+", one)], [])
         self.assertEqual(set(unit()["Service"]["SupplementaryGroups"].split()), {"dialout", "lp"})
 
     def test_stop(self) -> None:
-        """Nobody but the service itself ends its writer, and it is waited for while it asks for time."""
+        """Only the service itself stops its writer, and systemd waits while it asks for more time."""
         service = unit()["Service"]
         self.assertEqual((service["Type"], service["KillMode"]), ("notify", "mixed"))
         self.assertGreaterEqual(int(service["TimeoutStopSec"]), 30)
@@ -65,10 +65,10 @@ class UnitTests(SynchronousTestCase):
 
 
 class PinsTests(SynchronousTestCase):
-    """The versions that packages and containers are made of."""
+    """The versions in packages and containers."""
 
     def test_all(self) -> None:
-        """Every library that the service needs is pinned, and MS SQL's, which nobody could add to a package."""
+        """Every required library is pinned, and so is the one for MS SQL, which a package cannot add later."""
         setup = RawConfigParser(interpolation=None)
         setup.read(ROOT / "setup.cfg", "utf-8")
         wanted = setup["options"]["install_requires"] + setup["options.extras_require"]["mssql"]
@@ -79,17 +79,17 @@ class PinsTests(SynchronousTestCase):
 
 
 class ScriptTests(SynchronousTestCase):
-    """What dpkg runs as root."""
+    """The scripts that dpkg runs as root."""
 
     def test_syntax(self) -> None:
-        """Every script can be read by the shell that runs it."""
+        """The shell that runs a script can parse it."""
         for script in (*SCRIPTS, DEBIAN / "build.sh", PACKAGING / "pins.sh"):
             done = subprocess.run(["sh", "-n", str(script)], capture_output=True)
             self.assertEqual((done.returncode, done.stderr), (0, b""), script.name)
             self.assertTrue(script.stat().st_mode & 0o100, script.name)
 
     def test_only_purge_deletes(self) -> None:
-        """The shop's data are deleted at one place: after a purge, when the answer to the question is yes."""
+        """The shop's data are deleted in one place: at a purge, when the answer to the question is yes."""
         for script in SCRIPTS:
             deleting = [
                 line.strip() for line in script.read_text().splitlines() if re.search(r"\brm\b.*\$state", line)
@@ -104,11 +104,11 @@ class ScriptTests(SynchronousTestCase):
         self.assertEqual(re.findall(r"delete=(\w+)", after), ["false", "true"])
 
     def test_configuration(self) -> None:
-        """The configurations that come along are taken by the service, and keep all of it where the unit says."""
+        """The service accepts the configurations in the packages, and keeps all its data where the unit allows it."""
         for file in (DEBIAN / "dmtwisted.toml", PACKAGING / "container.toml"):
             self.assertEqual(str(load(file).state), "/var/lib/dmtwisted", file.name)
         self.assertEqual(unit()["Service"]["StateDirectory"], "dmtwisted")
-        # Each line that is only shown can be used as well, but for a database server that is not there.
+        # Each commented line works too, apart from a database server that does not exist here.
         shown = re.sub(r"(?m)^# (\w+ = )", r"\1", (DEBIAN / "dmtwisted.toml").read_text())
         file = Path(self.mktemp())
         file.write_text(shown, "utf-8")
@@ -119,10 +119,10 @@ class ScriptTests(SynchronousTestCase):
 
 
 class PackageTests(SynchronousTestCase):
-    """What dpkg-deb makes of the description."""
+    """How dpkg-deb reads the description."""
 
     def test_control(self) -> None:
-        """dpkg-deb takes the description, and the package needs a Python that its libraries are made for."""
+        """dpkg-deb accepts the description, and the package needs the Python version of its libraries."""
         if shutil.which("dpkg-deb") is None:
             raise SkipTest("there is no dpkg-deb here")
         tree, file = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
@@ -134,15 +134,15 @@ class PackageTests(SynchronousTestCase):
         for script in SCRIPTS:
             shutil.copy(script, tree / "DEBIAN")
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, file], check=True, capture_output=True)
-        told = subprocess.run(["dpkg-deb", "--field", file], check=True, capture_output=True).stdout.decode()
-        self.assertIn(f"Depends: {pythons}, libc6", told)
+        output = subprocess.run(["dpkg-deb", "--field", file], check=True, capture_output=True).stdout.decode()
+        self.assertIn(f"Depends: {pythons}, libc6", output)
 
 
 class ContainerTests(SynchronousTestCase):
     """The container file."""
 
     def test_sources(self) -> None:
-        """Whatever it copies is there, and all that our wheel is made of is copied."""
+        """Every file that it copies exists, and it copies all sources of our wheel."""
         text = (PACKAGING / "Containerfile").read_text()
         copied = [line.split()[1:-1] for line in re.findall(r"^COPY (?!--from).*$", text, re.MULTILINE)]
         sources = {source for line in copied for source in line}
@@ -150,7 +150,7 @@ class ContainerTests(SynchronousTestCase):
         self.assertLess({"dmtwisted", "protocols", "web", "twisted", "setup.cfg", "pyproject.toml"}, sources)
 
     def test_user(self) -> None:
-        """It does not run as root, keeps its data in a volume, and is looked at by the probe."""
+        """The container does not run as root, keeps its data in a volume, and has a health check."""
         text = (PACKAGING / "Containerfile").read_text()
         self.assertRegex(text, r"(?m)^USER dmtwisted$")
         self.assertRegex(text, r"(?m)^VOLUME /var/lib/dmtwisted$")

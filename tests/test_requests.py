@@ -1,4 +1,4 @@
-"""What tills send is understood in every spelling they use, and whatever else comes is refused by its place."""
+"""Requests of tills are read in every spelling in use; anything else is refused with the path of its member."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ CONTAINERS = ("fiscal", "receipt", "cash", "rows", "pays", "discounts", "code_aa
 
 
 def read(request: Any) -> TaskRequest:
-    """``request`` as the service understands it."""
+    """``request`` as the service reads it."""
     return read_task(read_json(request if isinstance(request, bytes) else json.dumps(request).encode()))
 
 
 def places(value: Any, above: Place = ()) -> Iterator[Place]:
-    """Every member and every entry of ``value``, by its way from the root."""
+    """Every member and entry of ``value``, by its path from the root."""
     inside: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, member in inside:
         yield (*above, name)
@@ -137,7 +137,7 @@ def without(request: dict[str, Any], place: Place) -> dict[str, Any]:
 
 
 def path_of(place: Place) -> str:
-    """``place`` as refusals spell it: ``fiscal.receipt.rows[0].name``."""
+    """``place`` as refusals write it: ``fiscal.receipt.rows[0].name``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
 
 
@@ -146,24 +146,24 @@ MEMBERS = tuple(place for place in PLACES if isinstance(place[-1], str))
 
 
 class _RequestCase(SynchronousTestCase):
-    """Reads requests and hears what is wrong with them."""
+    """Reads requests and their refusals."""
 
     def receipt(self, **members: Any) -> ReceiptRequest:
-        """What is understood of a sale's receipt."""
+        """A sale's receipt as it is read."""
         fiscal = read({"type": 1, "fiscal": {"task": 1, "receipt": members}}).fiscal
         assert fiscal is not None and fiscal.receipt is not None
         return fiscal.receipt
 
     def row(self, **members: Any) -> RowRequest:
-        """What is understood of one row."""
+        """One row as it is read."""
         return self.receipt(rows=[members]).rows[0]
 
     def pay(self, **members: Any) -> PayRequest:
-        """What is understood of one payment."""
+        """One payment as it is read."""
         return self.receipt(pays=[members]).pays[0]
 
     def complaint(self, request: Any) -> str:
-        """What is said against ``request``: 2000, to be corrected, and here the place and the reason."""
+        """The refusal of ``request``: 2000, res_action 3; here its path and reason."""
         refused = self.assertRaises(Refused, read, request)
         self.assertIs(refused.res, Res.MALFORMED)
         self.assertEqual((refused.res.code, refused.action, len(refused.details)), (2000, Action.CORRECT, 1))
@@ -172,19 +172,19 @@ class _RequestCase(SynchronousTestCase):
         return str(refused.details[0])
 
     def place_of_complaint(self, request: Any) -> str:
-        """The place that is named by what is said against ``request``."""
+        """The path in the refusal of ``request``."""
         return self.complaint(request).partition(": ")[0]
 
 
 class WholeRequestTests(_RequestCase):
-    """A request with everything in it."""
+    """A request with all members."""
 
     @promises(
         *("2.2.typing.1", "2.2.fiscal.receipt.sum", "2.2.fiscal.receipt.disc", "2.2.fiscal.receipt.rows.1"),
         *("2.2.fiscal.receipt.rows.3", "2.2.fiscal.receipt.pays.1", "2.2.fiscal.receipt.pays.2", "2.2.task.2"),
     )
     def test_sale(self) -> None:
-        """Every member of a sale arrives: amounts in kopecks, quantities in thousandths, percent in hundredths."""
+        """Every member of a sale is read: amounts in kopecks, quantities in thousandths, percent in hundredths."""
         asked = read(REQUEST)
         self.assertEqual(
             (asked.device, asked.type, asked.task, asked.tag, asked.source), ("test", 1, 1, "t-1", "каса 1")
@@ -251,7 +251,7 @@ class WholeRequestTests(_RequestCase):
         self.assertIsNone(fiscal.receipt)
 
     def test_empty_object(self) -> None:
-        """An object without members is a request that names nothing."""
+        """An object without members is a request without a device."""
         asked = read({})
         self.assertEqual(
             (asked.device, asked.type, asked.tag, asked.source, asked.fiscal, asked.task), ("", 0, "", "", None, -1)
@@ -264,25 +264,25 @@ class WholeRequestTests(_RequestCase):
         self.assertEqual((asked.type, asked.tag, asked.fiscal, asked.task), (0, "t-1", None, -1))
 
     def test_lookup_minds_nothing_else(self) -> None:
-        """A look-up does not mind what else the till left in its request."""
+        """A look-up ignores other members in the request."""
         asked = read({"device": "test", "tag": "t-1", "type": 0, "fiscal": {"task": "?", "receipt": []}})
         self.assertEqual((asked.type, asked.fiscal), (0, None))
 
     def test_task_without_receipt(self) -> None:
-        """A look-up in the form of a sale, without its receipt, is understood."""
+        """A look-up may be a sale without its receipt (docs/reference/http-interface.md#look-up-by-tag)."""
         asked = read({"device": "test", "tag": "t-1", "type": "1", "fiscal": {"task": 1}})
         assert asked.fiscal is not None
         self.assertEqual((asked.task, asked.fiscal.receipt), (1, None))
 
     def test_task_not_named(self) -> None:
-        """Fiscal objects without a task, or with none, name none."""
+        """Fiscal objects without a task, or with an empty one, have no task."""
         for fiscal in ({"cashier": "Оксана"}, {"task": None}):
             asked = read({"type": 1, "fiscal": fiscal})
             assert asked.fiscal is not None
             self.assertEqual((asked.fiscal.task, asked.task), (None, -1))
 
     def test_empty_objects(self) -> None:
-        """An object without members is as good as absent."""
+        """An object without members counts as absent."""
         self.assertEqual(read({"type": 1, "fiscal": {}}), read({"type": 1}))
         for name in ("receipt", "cash"):
             self.assertEqual(
@@ -295,7 +295,7 @@ class TolerancesTests(_RequestCase):
 
     @promises("2.2.typing.2")
     def test_numeric_texts(self) -> None:
-        """Every number may be written as a text: the request means the same."""
+        """Every number may be written as text, with the same meaning."""
         for place in PLACES:
             value: Any = REQUEST
             for step in place:
@@ -306,13 +306,13 @@ class TolerancesTests(_RequestCase):
 
     @promises("2.2.typing.2")
     def test_all_at_once(self) -> None:
-        """A till that writes every number as a text is understood like one that writes none so."""
+        """A till that writes every number as text is understood like one that writes numbers."""
         texts = json.loads(json.dumps(REQUEST), parse_int=str, parse_float=str)
         self.assertEqual(texts["fiscal"]["receipt"]["rows"][0]["cnt"], "2")
         self.assertEqual(read(texts), read(REQUEST))
 
     def test_spellings_of_amounts(self) -> None:
-        """An amount means the same in whatever way it is spelled."""
+        """An amount has the same meaning in every spelling."""
         for spelled in ("12.5", "12.50", '"12.5"', '"12.50"', '" 12.5 "', "1.25e1", '"+12.5"', "12.500000000000001"):
             body = b'{"type":1,"fiscal":{"task":1,"receipt":{"sum":%b}}}' % spelled.encode()
             fiscal = read(body).fiscal
@@ -320,34 +320,34 @@ class TolerancesTests(_RequestCase):
             self.assertEqual(fiscal.receipt.sum, 1250, spelled)
 
     def test_whole_numbers_with_a_fraction(self) -> None:
-        """A whole number may be written with a fraction of zero."""
+        """A whole number may have a fraction of zero."""
         for spelled in ("1", "1.0", '"1"', '"1.0"', "1e0", '" 1 "'):
             asked = read(b'{"type":%b,"fiscal":{"task":%b}}' % (spelled.encode(), spelled.encode()))
             self.assertEqual((asked.type, asked.task), (1, 1), spelled)
 
     @promises("2.2.typing.3")
     def test_empty_texts(self) -> None:
-        """An empty text stands for nothing given wherever a text or a number may stand."""
+        """An empty text counts as absent wherever a text or a number is expected."""
         for place in MEMBERS:
             if place[-1] in CONTAINERS or place[-1] in ("type", "task"):
                 continue
             self.assertEqual(read(with_value(REQUEST, place, "")), read(without(REQUEST, place)), path_of(place))
 
     def test_null(self) -> None:
-        """A member that is ``null`` is as good as absent, objects and arrays too."""
+        """A member that is ``null`` counts as absent, also an object or an array."""
         for place in MEMBERS:
             self.assertEqual(read(with_value(REQUEST, place, None)), read(without(REQUEST, place)), path_of(place))
 
     @promises("2.2.typing.4")
     def test_empty_arrays(self) -> None:
-        """An array may be empty, and is then as good as absent."""
+        """An array may be empty, and then counts as absent."""
         for place in MEMBERS:
             if place[-1] in ("rows", "pays", "discounts", "code_aa"):
                 self.assertEqual(read(with_value(REQUEST, place, [])), read(without(REQUEST, place)), path_of(place))
         self.assertEqual((self.receipt(rows=[], pays=[]).rows, self.receipt(pays=[]).pays), ((), ()))
 
     def test_unknown_members(self) -> None:
-        """Unknown members change nothing, of any kind and at any place."""
+        """Unknown members change nothing, of any type and in any place."""
         above: tuple[Place, ...] = ((), ("fiscal",), ("fiscal", "receipt"), ("fiscal", "receipt", "rows", 0))
         for strange in ("zzz", "Fiscal", "DEVICE", "сума", ""):
             values: tuple[Any, ...] = (1, "x", None, [], {}, [[]], {"a": [1]}, True, 1e300)
@@ -367,14 +367,14 @@ class TolerancesTests(_RequestCase):
             self.assertEqual(read(with_value(REQUEST, place, value)), read(REQUEST), path_of(place))
 
     def test_leftovers_of_other_tasks(self) -> None:
-        """Empty leftovers of other tasks change nothing: ``n_from`` 0, ``n_to`` 0, an empty ``fisid``."""
+        """Empty members of other tasks change nothing: ``n_from`` 0, ``n_to`` 0, an empty ``fisid``."""
         request = with_value(REQUEST, ("fiscal", "n_from"), 0)
         request = with_value(request, ("fiscal", "n_to"), 0)
         request = with_value(request, ("fiscal", "fisid"), "")
         self.assertEqual(read(request), read(REQUEST))
 
     def test_print_forms(self) -> None:
-        """Wishes for print forms may be numbers or texts."""
+        """Requests for print forms may be numbers or texts."""
         for name in ("need_pf_img", "need_pf_pdf", "need_pf_txt", "need_pf_doccmd"):
             for wish in (0, 1, 2):
                 self.assertEqual(read({**REQUEST, name: str(wish)}), read({**REQUEST, name: wish}), name)
@@ -382,7 +382,7 @@ class TolerancesTests(_RequestCase):
             self.assertEqual(read({**REQUEST, name: None}), read(REQUEST), name)
 
     def test_duplicate_members(self) -> None:
-        """Of a member that is given twice the last one counts, at every depth."""
+        """Of a duplicate member the last one counts, at every depth."""
         fiscal = read(
             b'{"device":"a","type":0,"device":"test","type":1,"fiscal":{"task":3},"fiscal":{"task":0,"task":1,'
             b'"receipt":{"sum":1,"sum":2,"pays":[{"type":0,"sum":5,"change":1,"sum":4}]}}}'
@@ -393,11 +393,11 @@ class TolerancesTests(_RequestCase):
         self.assertEqual(fiscal.fiscal.receipt.pays, (PayRequest(type="0", sum=400, change=100),))
 
     def test_last_duplicate_counts_alone(self) -> None:
-        """What stood in the place of a later duplicate is not looked at, even if it was malformed."""
+        """A member before its duplicate is ignored, even if it is malformed."""
         self.assertEqual(read(b'{"device":[],"device":"test"}').device, "test")
 
     def test_enumerations_as_texts(self) -> None:
-        """Codes of payment types and tax groups mean the same as numbers and as texts."""
+        """Codes of payment types and tax groups may be numbers or texts."""
         for spelled in (2, 2.0, "2", " 2 ", "2.0", "02"):
             self.assertEqual(self.pay(type=spelled, sum=1).type, "2", repr(spelled))
             self.assertEqual(self.row(taxgrp=spelled).taxgrp, "2", repr(spelled))
@@ -405,25 +405,25 @@ class TolerancesTests(_RequestCase):
         self.assertEqual(self.row().taxgrp, "")
 
     def test_kinds_as_texts(self) -> None:
-        """``type``, ``task`` and ``disc_type`` mean the same as numbers and as texts."""
+        """``type``, ``task`` and ``disc_type`` may be numbers or texts."""
         asked = read({"type": "1", "fiscal": {"task": "11"}})
         self.assertEqual((asked.type, asked.task), (1, 11))
         self.assertEqual(self.receipt(disc="10", disc_type="1").discounts, (Discount(1000, True),))
 
     def test_zeros(self) -> None:
-        """Rounding, change and discounts of 0 are none, however zero is spelled."""
+        """Rounding, change and discounts of 0 count as absent, however zero is written."""
         for zero in (0, 0.0, -0.0, "0", "0.00", "", None):
             receipt = self.receipt(round=zero, disc=zero, pays=[{"type": 0, "sum": 1, "change": zero}])
             self.assertEqual((receipt.round, receipt.discounts, receipt.pays[0].change), (0, (), 0), repr(zero))
 
     def test_no_version(self) -> None:
-        """``ver`` may be missing, and whatever it is, the request means the same."""
+        """``ver`` may be missing, and its value changes nothing."""
         for version in (5, 6, 7, "6", "", None):
             self.assertEqual(read({**REQUEST, "ver": version}), read(REQUEST))
         self.assertEqual(read(without(REQUEST, ("ver",))), read(REQUEST))
 
     def test_byte_order_mark(self) -> None:
-        """A byte order mark in front is passed over, one of it."""
+        """One byte order mark at the beginning is ignored."""
         body = json.dumps(REQUEST).encode()
         self.assertEqual(read(b"\xef\xbb\xbf" + body), read(body))
         self.assertEqual(
@@ -431,27 +431,27 @@ class TolerancesTests(_RequestCase):
         )
 
     def test_blanks(self) -> None:
-        """Blanks and line ends around and between everything are passed over."""
+        """Blanks and line ends around and between all parts are ignored."""
         self.assertEqual(read(b" \r\n\t" + json.dumps(REQUEST, indent=3).encode() + b"\r\n "), read(REQUEST))
 
     def test_escapes(self) -> None:
-        """Letters may be escaped, slashes too, and letters beyond the first plane come as pairs."""
+        """Letters and slashes may be escaped; letters beyond the first plane are surrogate pairs."""
         self.assertEqual(read(b'{"device":"\\u043a\\u0430\\u0441\\u0430 \\/ \\ud83d\\ude00"}').device, "каса / 😀")
 
     def test_device_as_it_is(self) -> None:
-        """Blanks around the name of a device belong to it."""
+        """Blanks around the name of a device are part of it."""
         self.assertEqual(read({"device": " kasar "}).device, " kasar ")
 
     @promises("2.2.device.1")
     def test_numbers_as_texts(self) -> None:
-        """Where a text is expected, a number is taken as it is spelled."""
+        """Where a text is expected, a number is read with its digits."""
         asked = read(b'{"device":7,"tag":12.50,"source":0}')
         self.assertEqual((asked.device, asked.tag, asked.source), ("7", "12.50", "0"))
         self.assertEqual(self.row(code=17, code_aa=[1, "2", None]).code_aa, ("1", "2", ""))
         self.assertEqual(self.row(code=17).code, "17")
 
     def test_truth_values(self) -> None:
-        """A truth value may be a number or a text."""
+        """A boolean may be a number or a text."""
         for spelled, meant in (
             *((true, True) for true in (True, 1, "1", "true", "True", " TRUE ")),
             *((false, False) for false in (False, 0, "0", "false", "", None)),
@@ -461,46 +461,46 @@ class TolerancesTests(_RequestCase):
 
     @promises("2.2.tag.2", "8.tag-length")
     def test_tag(self) -> None:
-        """A tag has up to 200 characters of whatever script, and may be empty."""
+        """A tag has up to 200 characters of any script, and may be empty."""
         for tag in ("", "t" * 200, "ї" * 200, "😀" * 200):
             self.assertEqual(read({"tag": tag}).tag, tag)
 
 
 class RowTests(_RequestCase):
-    """What a row says about its amount."""
+    """How a row gives its amount."""
 
     def test_cost(self) -> None:
-        """The amount of a row is ``cost``; missing, empty and 0 all mean that it is to be reckoned."""
+        """The amount of a row is ``cost``; missing, empty and 0 all mean that it has to be calculated."""
         self.assertEqual(self.row(cost=80).cost, 8000)
         for members in ({}, {"cost": None}, {"cost": ""}, {"cost": 0}, {"cost": "0.00"}):
             self.assertFalse(self.row(**members).cost, members)
 
     @promises("2.2.fiscal.receipt.rows.2")
     def test_sum(self) -> None:
-        """``sum`` of a row stands for its ``cost`` when that is missing or 0."""
+        """``sum`` of a row replaces its ``cost`` when that is missing or 0."""
         self.assertEqual(self.row(sum=80).cost, 8000)
         self.assertEqual(self.row(sum=80, cost=0).cost, 8000)
         self.assertEqual(self.row(sum=80, cost=79).cost, 7900)
 
     def test_quantity(self) -> None:
-        """A quantity has three digits behind the point."""
+        """A quantity has three decimals."""
         self.assertEqual(self.row(cnt="0.1255").cnt, 126)
         self.assertEqual(self.row(cnt=0.125).cnt, 125)
 
     def test_discounts(self) -> None:
-        """A discount is an amount unless it says percent, and a negative one is a surcharge."""
+        """A discount is an amount unless it is a percentage, and a negative one is a surcharge."""
         self.assertEqual(self.row(disc=1.5).discounts, (Discount(150),))
         self.assertEqual(self.row(disc=7.5, disc_type=1).discounts, (Discount(750, True),))
         self.assertEqual(self.row(disc="-1.5").discounts, (Discount(-150),))
         self.assertEqual(self.row().discounts, ())
 
     def test_wrong_beside_a_discount(self) -> None:
-        """What says how to take a discount is checked though there is none."""
+        """The type of a discount is checked even without a discount."""
         for name, wrong in (("disc_type", 2), ("disc_name", []), ("discounts", 1)):
             self.assertRaises(Refused, lambda given={name: wrong}: self.row(**given))
 
     def test_code(self) -> None:
-        """A code that is a number is the same as its text, and one that is too large is no number."""
+        """A code as a number is the same as its text; one that is too large is refused."""
         for spelled, code in (
             (2, "2"),
             (2.0, "2"),
@@ -513,11 +513,11 @@ class RowTests(_RequestCase):
 
 
 class NotJsonTests(_RequestCase):
-    """Bodies that are no JSON object at all."""
+    """Bodies that are not a JSON object."""
 
     @promises("2.2.typing.6")
     def test_not_json(self) -> None:
-        """A body that is not JSON is refused as such."""
+        """A body that is not JSON is refused with that reason."""
         for body in (
             *(b"", b" ", b"hello", b"<xml/>", b"{", b"}", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1,}', b'{"a" 1}'),
             *(b"{'a':1}", b"{a:1}", b"{1:2}", b'{"a":1}x', b'{"a":1}{"b":2}', b'{"a":01}', b'{"a":.5}', b'{"a":1.}'),
@@ -528,27 +528,27 @@ class NotJsonTests(_RequestCase):
             self.assertTrue(self.complaint(body).startswith("the body is not JSON"), body)
 
     def test_no_numbers(self) -> None:
-        """Not-a-number and the infinities are not JSON."""
+        """NaN and the infinities are not JSON."""
         for word in (b"NaN", b"nan", b"Infinity", b"-Infinity", b"1e99999999999999999999999"):
             self.assertTrue(self.complaint(b'{"sum":%b}' % word).startswith("the body is not JSON"), word)
 
     def test_absurd_digits(self) -> None:
-        """A number with thousands of digits is refused and not worked out."""
+        """A number with thousands of digits is refused without calculating it."""
         self.assertTrue(self.complaint(b'{"type":' + b"1" * 100_000 + b"}").startswith("the body is not JSON"))
 
     def test_half_letters(self) -> None:
-        """Half of a letter's pair is not JSON, in a name too."""
+        """Half of a surrogate pair is not JSON, in a name too."""
         for body in (b'{"a":"\\ud800"}', b'{"a":"\\udc00x"}', b'{"a":"\\ud800\\u0041"}', b'{"\\udfff":1}'):
             self.assertTrue(self.complaint(body).startswith("the body is not JSON"), body)
 
     @promises("2.2.typing.6")
     def test_no_object(self) -> None:
-        """JSON that is not an object is refused as such."""
+        """JSON that is not an object is refused with that reason."""
         for body in (b"null", b"true", b"1", b"1.5", b'"text"', b"[]", b"[{}]"):
             self.assertEqual(self.complaint(body), "the body is not a JSON object", body)
 
     def test_wrong_charset(self) -> None:
-        """Another charset than UTF-8 is named in the refusal where it is visible."""
+        """Another charset than UTF-8 is refused with that reason where it can be recognised."""
         for body in (
             *('{"device":"каса"}'.encode("cp1251"), '{"device":"каса"}'.encode("cp866")),
             *(b'{"device":"\xff"}', b'{"device":"\xc0\xaf"}', b'{"device":"\xed\xa0\x80"}', b'{"\xff":1}'),
@@ -556,20 +556,20 @@ class NotJsonTests(_RequestCase):
             self.assertEqual(self.complaint(body), "the body is not UTF-8", body)
 
     def test_wide_charsets(self) -> None:
-        """A body in UTF-16 or UTF-32 is not JSON to us, with or without its mark."""
+        """A body in UTF-16 or UTF-32 is not JSON, with or without a byte order mark."""
         for charset in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
             self.assertTrue(
                 self.complaint('{"device":"каса"}'.encode(charset)).startswith("the body is not "), charset
             )
 
     def test_language_of_the_reason(self) -> None:
-        """The reason is said in words of ours and not in the names of Python's classes."""
+        """The reason is in our words, without the names of Python's classes."""
         for body in (b'{"a":1e99999999999999999999999}', b'{"a":"\\ud800"}', b"hello"):
             self.assertNotRegex(self.complaint(body), r"class|decimal\.|msgspec|Error")
 
 
 class LimitsTests(_RequestCase):
-    """How long and how deep a body may be."""
+    """Limits of length and depth."""
 
     def test_longest(self) -> None:
         """A body of 4 MB is read, one byte more is refused, also when that byte is a blank."""
@@ -580,11 +580,11 @@ class LimitsTests(_RequestCase):
         self.assertEqual(self.complaint(body + b" "), f"the body is longer than {MAX_BODY} bytes")
 
     def test_too_long_and_no_json(self) -> None:
-        """A body that is too long is not looked at any further."""
+        """A body that is too long is not parsed."""
         self.assertEqual(self.complaint(b"\xff" * (MAX_BODY + 1)), f"the body is longer than {MAX_BODY} bytes")
 
     def test_deepest_arrays(self) -> None:
-        """Arrays may lie 64 deep in a request, the root counted; 65 are refused."""
+        """Arrays may be nested 64 deep in a request, including the root; 65 are refused."""
         self.assertEqual(MAX_DEPTH, 64)
         self.assertEqual(read(b'{"x":' + b"[" * 63 + b"]" * 63 + b',"device":"test"}').device, "test")
         self.assertEqual(
@@ -601,38 +601,38 @@ class LimitsTests(_RequestCase):
         )
 
     def test_many_but_flat(self) -> None:
-        """A thousand arrays beside each other are no depth."""
+        """A thousand arrays in one array are not deep."""
         self.assertEqual(read(b'{"device":"test","x":[' + b",".join([b"[{}]"] * 1000) + b"]}").device, "test")
 
     def test_brackets_in_texts(self) -> None:
-        """Brackets inside of texts are no depth, behind quotes and backslashes that are escaped either."""
+        """Brackets within texts do not count, also after escaped quotes and backslashes."""
         for text in ("[" * 1000, "{[" * 1000, '"[' * 1000, '\\"[{' * 1000, "[" * 1000 + "\\", "]" * 1000):
             self.assertEqual(read(json.dumps({"source": text, text: "x"}).encode()).source, text)
 
     def test_depth_behind_texts(self) -> None:
-        """Depth is seen behind texts with brackets, quotes and backslashes in them."""
+        """Depth is counted correctly after texts with brackets, quotes and backslashes."""
         for text in ("[" * 100, "]" * 100, '"', "\\", '\\"', "]}" * 64):
             body = json.dumps({text: text})[:-1].encode() + b',"x":' + b"[" * 64 + b"]" * 64 + b"}"
             self.assertEqual(self.complaint(body), "objects and arrays lie more than 64 deep", text)
 
     def test_abyss(self) -> None:
-        """A body of nothing but brackets does no harm."""
+        """A body of only brackets does no harm."""
         for body in (b"[" * 1_000_000, b'{"x":' * 200_000, b"]" * 1_000_000, b"]" * 100_000 + b"[" * 100_000):
             self.assertTrue(self.complaint(body))
 
     @promises("2.2.tag.2", "8.tag-length")
     def test_tag_too_long(self) -> None:
-        """A tag of 201 characters is refused by its name."""
+        """A tag of 201 characters is refused by name."""
         for tag in ("t" * 201, "ї" * 201):
             self.assertEqual(self.complaint({"tag": tag}), "tag: at most 200 characters are taken")
 
 
 class MisfitsTests(_RequestCase):
-    """Members of a wrong kind, named by their place."""
+    """Members of a wrong type, with their path."""
 
     @promises("2.2.typing.5", "2.2.typing.6")
     def test_everywhere(self) -> None:
-        """An object or an array where neither may stand is refused by its place, wherever that is."""
+        """An object or an array where neither is allowed is refused with its path, in any place."""
         for place in PLACES:
             if place == ("ver",):
                 continue
@@ -644,14 +644,14 @@ class MisfitsTests(_RequestCase):
                 self.assertEqual(said, path_of(place), value)
 
     def test_truth_value_as_number(self) -> None:
-        """A truth value is no number and no text."""
+        """A boolean is neither a number nor a text."""
         for place in MEMBERS:
             if place[-1] not in ("ver", "autoround", "not_check_safe"):
                 self.assertEqual(self.place_of_complaint(with_value(REQUEST, place, True)), path_of(place))
 
     @promises("2.2.typing.5")
     def test_wrong_words(self) -> None:
-        """Each kind of member says what it expects."""
+        """The refusal says which type each member must have."""
         for place, value, said in (
             (("type",), 1.5, "type: a whole number is expected"),
             (("type",), "one", "type: a number is expected"),
@@ -703,7 +703,7 @@ class MisfitsTests(_RequestCase):
             self.assertEqual(self.complaint(with_value(REQUEST, place, value)), said)
 
     def test_second_entry(self) -> None:
-        """The place counts entries from 0."""
+        """The path counts entries from 0."""
         request = deepcopy(REQUEST)
         request["fiscal"]["receipt"]["rows"] += [ROW, {**ROW, "price": "dear"}]
         self.assertEqual(self.complaint(request), "fiscal.receipt.rows[2].price: a number is expected")
@@ -718,24 +718,24 @@ class MisfitsTests(_RequestCase):
             self.assertEqual(self.complaint(with_value(CASH, ("fiscal", "cash"), value)), said)
 
     def test_huge_numbers(self) -> None:
-        """A number beyond all proportion is refused by its place, in digits, with an exponent and as text."""
+        """A number of absurd size is refused with its path, in digits, with an exponent and as text."""
         for huge in ("1" + "0" * 400, "1e400", "-1e400", "1e999999999", '"1e400"', "100000000000000", '"-1e14"'):
             for name in ("sum", "round", "disc", "disc_type"):
                 body = f'{{"type":1,"fiscal":{{"task":1,"receipt":{{"{name}":{huge}}}}}}}'
                 self.assertEqual(self.place_of_complaint(body.encode()), f"fiscal.receipt.{name}", huge)
 
     def test_huge_kinds(self) -> None:
-        """A kind or task beyond all proportion is refused by its name."""
+        """A kind or task of absurd size is refused by name."""
         for huge in (b"1e400", b"9007199254740993", b"-9007199254740993", b"1" + b"0" * 400, b'"1e300"'):
             self.assertEqual(self.place_of_complaint(b'{"type":%b}' % huge), "type")
             self.assertEqual(self.place_of_complaint(b'{"type":1,"fiscal":{"task":%b}}' % huge), "fiscal.task", huge)
 
     def test_nul_in_tag(self) -> None:
-        """A tag with the character NUL is refused, since not every database can hold it."""
+        """A tag with the character NUL is refused, because not every database can store it."""
         self.assertEqual(self.place_of_complaint(b'{"tag":"a\\u0000b"}'), "tag")
 
     def test_first_misfit(self) -> None:
-        """Of several misfits one is named."""
+        """Of several wrong members one is named."""
         self.assertIn(
             self.place_of_complaint({"type": 1, "tag": {}, "fiscal": {"task": [], "receipt": {"sum": {}}}}),
             ("tag", "fiscal.task", "fiscal.receipt.sum"),
@@ -743,20 +743,20 @@ class MisfitsTests(_RequestCase):
 
 
 class EchoTests(SynchronousTestCase):
-    """What the answer to an invalid request repeats."""
+    """Which members the refusal of an unreadable request repeats."""
 
     def echo(self, body: bytes) -> tuple[str, int, int, str, str]:
-        """Device, type, task, tag and source of the answer."""
+        """Device, type, task, tag and source as the refusal repeats them."""
         echo = echo_of(body)
         return echo.device, echo.type, echo.task, echo.tag, echo.source
 
     def test_no_json(self) -> None:
-        """Nothing can be repeated of a body that is not a JSON object: type 0 and task -1."""
+        """Anything but a JSON object is refused with type 0, task -1 (docs/reference/http-interface.md#refusals)."""
         for body in (b"", b"hello", b"[]", b"\xff", b"[" * 100_000, b'{"device":"test"'):
             self.assertEqual(self.echo(body), ("", 0, -1, "", ""), body[:20])
 
     def test_whole(self) -> None:
-        """Everything that can be read is repeated, even if the rest is malformed."""
+        """All readable members are repeated, however malformed the rest is."""
         self.assertEqual(
             self.echo(
                 b'{"device":"test","type":"1","tag":"t-1","source":"s","fiscal":{"task":"1","receipt":{"rows":""}}}'
@@ -781,29 +781,29 @@ class EchoTests(SynchronousTestCase):
 
 
 class MembersTests(SynchronousTestCase):
-    """One object, member by member."""
+    """One object and its members."""
 
     def test_path(self) -> None:
-        """A member is named by its way from the root."""
+        """A member is named by its path from the root."""
         self.assertEqual(Members({}, "").path("a"), "a")
         self.assertEqual(Members({}, "a.b[0]").path("c"), "a.b[0].c")
 
     def test_has(self) -> None:
-        """A member that is ``null`` is not there; empty ones and zeros are."""
+        """A member that is ``null`` is absent; empty ones and zeros are present."""
         members = Members({"a": None, "b": "", "c": 0, "d": False}, "")
         self.assertEqual([name for name in "abcde" if members.has(name)], ["b", "c", "d"])
 
     def test_integer(self) -> None:
-        """A whole number that is missing or empty has the value that was asked for in its place."""
+        """A missing or empty whole number has the given default."""
         members = Members({"a": None, "b": "", "c": 0, "d": Decimal("7.000")}, "")
         self.assertEqual([members.integer(name, 5) for name in "abcde"], [5, 5, 0, 7, 5])
 
 
-# What hypothesis finds
+# Random bodies
 
 
 def spelled(value: Any) -> str:
-    """``value`` as JSON; raw texts of numbers stand as they are."""
+    """``value`` as JSON; raw texts of numbers are written unchanged."""
     if isinstance(value, Raw):
         return value.text
     if isinstance(value, dict):
@@ -814,7 +814,7 @@ def spelled(value: Any) -> str:
 
 
 class Raw:
-    """JSON text that Python's own numbers cannot spell."""
+    """JSON text that Python's own numbers cannot produce."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -851,10 +851,10 @@ VALUES = st.recursive(
 
 
 class AnythingTests(SynchronousTestCase):
-    """Whatever arrives is read or refused with 2000; nothing else ever happens."""
+    """Any body is read or refused with 2000; nothing else ever happens."""
 
     def read(self, body: bytes) -> str:
-        """Read ``body``; return what is said against it, nothing when it was understood."""
+        """Read ``body``; return the reason of its refusal, or nothing when it was read."""
         echo_of(body)
         try:
             read(body)
@@ -866,17 +866,17 @@ class AnythingTests(SynchronousTestCase):
 
     @given(st.binary(max_size=200))
     def test_bytes(self, body: bytes) -> None:
-        """Arbitrary bytes are refused or read."""
+        """Random bytes are refused or read."""
         self.read(body)
 
     @given(st.text(alphabet='{}[]",:\\u0d8f 1.e-+tN', max_size=60))
     def test_nearly_json(self, text: str) -> None:
-        """Texts of JSON's own characters are refused or read."""
+        """Random texts of JSON's own characters are refused or read."""
         self.read(text.encode())
 
     @given(VALUES)
     def test_values(self, value: Any) -> None:
-        """An arbitrary value as the whole body is refused or read."""
+        """A random value as the whole body is refused or read."""
         self.read(spelled(value).encode())
 
     @given(st.sampled_from(PLACES), VALUES)
@@ -885,7 +885,7 @@ class AnythingTests(SynchronousTestCase):
     @example(("fiscal", "receipt", "rows", 0, "taxgrp"), Raw("1e999999999"))
     @example(("fiscal", "receipt", "rows", 0, "code_aa", 0), {})
     def test_every_place(self, place: Place, value: Any) -> None:
-        """An arbitrary value in any place of a request is read, or refused by exactly that place or one in it."""
+        """A random value in any place of a request is read, or refused with the path of that place or one in it."""
         said = self.read(spelled(with_value(REQUEST, place, value)).encode())
         if said and not said.startswith("the body is not JSON"):
             named, _, reason = said.partition(": ")
@@ -895,13 +895,13 @@ class AnythingTests(SynchronousTestCase):
 
     @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), max_size=5))
     def test_several_places(self, changes: list[tuple[Place, Any]]) -> None:
-        """Arbitrary values in several places are read or refused."""
+        """Random values in several places are read or refused."""
         request = REQUEST
         for place, value in changes:
             try:
                 request = with_value(request, place, value)
             except (KeyError, IndexError, TypeError):
-                continue  # an earlier change took the place away
+                continue  # an earlier change removed the place
         self.read(spelled(request).encode())
 
     @given(st.binary(min_size=1, max_size=4), st.integers(min_value=0))
@@ -913,6 +913,6 @@ class AnythingTests(SynchronousTestCase):
 
     @given(st.integers(min_value=0))
     def test_cut(self, where: int) -> None:
-        """A request that was cut anywhere is not JSON, or not UTF-8 where a letter was cut."""
+        """A request that is cut anywhere is not JSON, or not UTF-8 if the cut is within a character."""
         body = json.dumps(REQUEST, ensure_ascii=False).encode()
         self.assertTrue(self.read(body[: where % len(body)]).startswith("the body is not "))

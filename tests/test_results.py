@@ -1,4 +1,4 @@
-"""The catalogue is complete, its texts avoid the words tills react to, and a refusal always has a text."""
+"""The catalogue is complete, its texts avoid the words that tills search for, and a refusal always has a text."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def _codes_with(stems: tuple[str, ...]) -> list[int]:
 
 
 class CatalogueTests(SynchronousTestCase):
-    """What is published, and under which number."""
+    """Published codes and their numbers."""
 
     def test_complete(self) -> None:
-        """Every published code is in the catalogue once, in its group, and nothing else is."""
+        """The catalogue has every published code once, in its group, and no other."""
         self.assertEqual(
             sorted((res.code, res.group) for res in Res),
             sorted((code, group) for group, codes in PUBLISHED.items() for code in codes),
         )
 
     def test_by_code(self) -> None:
-        """A number finds its line."""
+        """A number finds its entry."""
         for res in Res:
             self.assertIs(Res.by_code(res.code), res)
 
@@ -72,7 +72,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertRaises(KeyError, Res.by_code, code)
 
     def test_travels_between_processes(self) -> None:
-        """A line that was pickled comes back as the same member."""
+        """An entry that was pickled is read back as the same member."""
         for res in Res:
             self.assertIs(pickle.loads(pickle.dumps(res)), res)
 
@@ -81,14 +81,14 @@ class ActionTests(SynchronousTestCase):
     """What the caller may do after each result."""
 
     def test_done(self) -> None:
-        """Success and the warnings that come with it leave nothing to do; a failure never says so."""
+        """Success and its warnings need no action; a failure always needs one."""
         self.assertEqual(
             {res for res in Res if res.action is Action.DONE},
             {Res.OK, *(res for res in Res if res.group == "warning")},
         )
 
     def test_collision(self) -> None:
-        """The silent terminal and the unrepaired collision leave the outcome unknown."""
+        """A silent terminal and a collision that is not settled leave the outcome unknown."""
         self.assertEqual(
             {res for res in Res if res.action is Action.COLLISION},
             {Res.TERMINAL_SILENT, Res.COLLISION_NOT_REPAIRED},
@@ -100,46 +100,46 @@ class ActionTests(SynchronousTestCase):
 
 
 class ErrorTextTests(SynchronousTestCase):
-    """The texts that tills show, and that some of them search."""
+    """The texts that tills show, and that some tills search."""
 
     def test_places(self) -> None:
-        """Both languages have the places of the specification, in its order, and no other per cent sign."""
+        """Both languages have the placeholders of the specification, in its order, and no other per cent sign."""
         for res in Res:
             for text in res.text:
                 self.assertEqual(" ".join(re.findall("%[sd]?", text)), PLACES.get(res.code, ""), text)
 
     def test_only_success_is_silent(self) -> None:
-        """The text is empty on success and on nothing else."""
+        """Only success has an empty text."""
         for res in Res:
             self.assertEqual([bool(text) for text in res.text], [res is not Res.OK] * 2, res)
 
     def test_open_end(self) -> None:
-        """A text ends without a stop, so that a note can follow it."""
+        """A text ends without a full stop, so that a note can follow it."""
         for res in Res:
             for text in res.text:
                 self.assertNotRegex(text, r"[\s.,:;!]$")
 
     def test_different_texts(self) -> None:
-        """No two codes share a text: a person who reads it aloud has named the code."""
+        """No two codes have the same text: a text that is read aloud identifies its code."""
         for texts in ([res.text.uk for res in Res], [res.text.en for res in Res]):
             self.assertEqual(len(set(texts)), len(texts))
 
     def test_closed_shift_is_recognised(self) -> None:
-        """A till that searches the text of 1092 for a stem finds it, in either language."""
+        """A till that searches the text of 1092 for a word stem finds it, in either language."""
         self.assertIn("закрит", Res.SHIFT_CLOSED.text.uk)
         self.assertIn("shift", Res.SHIFT_CLOSED.text.en)
 
     def test_nothing_else_opens_a_shift(self) -> None:
-        """The stems by which tills decide to open a shift are in the text of 1092 alone."""
+        """The word stems that make tills open a shift are only in the text of 1092."""
         self.assertEqual(_codes_with(SHIFT_STEMS), [1092])
 
     def test_nothing_else_asks_for_paper(self) -> None:
-        """The words by which tills decide to ask for paper are in the text of 5005 alone."""
+        """The words that make tills ask for paper are only in the text of 5005."""
         self.assertEqual(_codes_with(PAPER_STEMS), [5005])
 
 
 class WordingTests(SynchronousTestCase):
-    """All texts, the advice included, are fit to be read."""
+    """All texts, including the advice, are well written."""
 
     def test_advice(self) -> None:
         """Every code has one full sentence for the program and one for the cashier, in both languages."""
@@ -150,7 +150,7 @@ class WordingTests(SynchronousTestCase):
                 self.assertNotIn("%", advice)
 
     def test_languages(self) -> None:
-        """Ukrainian is written in Cyrillic letters and English in plain ASCII."""
+        """Ukrainian texts use Cyrillic letters, English texts plain ASCII."""
         for res in Res:
             for text in (res.text, res.caller, res.cashier):
                 self.assertTrue(text.en.isascii(), text.en)
@@ -158,7 +158,7 @@ class WordingTests(SynchronousTestCase):
                     self.assertRegex(text.uk, "[а-щьюяґєії]{2}")
 
     def test_no_look_alikes(self) -> None:
-        """No Ukrainian word has a Latin letter hidden in it, or a letter of another language."""
+        """No Ukrainian word contains a Latin letter or a letter of another language."""
         for res in Res:
             for text in (res.text.uk, res.caller.uk, res.cashier.uk):
                 self.assertNotRegex(text, "(?i)[a-z][а-яґєії]|[а-яґєії][a-z]|[ыэъё]")
@@ -174,17 +174,17 @@ class TextTests(SynchronousTestCase):
     """A text in two languages."""
 
     def test_english(self) -> None:
-        """English is for those who ask for it."""
+        """English is for clients that ask for it."""
         self.assertEqual(Text("так", "yes").for_language("en"), "yes")
 
     def test_everything_else(self) -> None:
-        """Every other language, and none, is answered in Ukrainian."""
+        """Every other language, and none, gets Ukrainian."""
         for language in ("uk", "", "de", "EN-unknown"):
             self.assertEqual(Text("так", "yes").for_language(language), "так")
 
 
 class Unprintable:
-    """Something that cannot be written down."""
+    """An object that cannot become text."""
 
     def __str__(self) -> str:
         raise ValueError("no words for it")
@@ -194,7 +194,7 @@ class RefusedTests(SynchronousTestCase):
     """The exception that carries a result."""
 
     def test_as_published(self) -> None:
-        """A refusal takes its action from the catalogue and has nothing from a bank."""
+        """A refusal takes its action from the catalogue, without codes of a bank."""
         refused = Refused(Res.DEVICE_BUSY)
         self.assertEqual(
             (refused.res, refused.details, refused.action, refused.aq_errortxt, refused.note),
@@ -202,28 +202,28 @@ class RefusedTests(SynchronousTestCase):
         )
 
     def test_own_action(self) -> None:
-        """Whoever knows the outcome better than the catalogue says so."""
+        """A caller that knows the outcome better than the catalogue gives the action."""
         refused = Refused(Res.INTERNAL, "the line is gone", action=Action.COLLISION)
         self.assertIs(refused.action, Action.COLLISION)
 
     def test_action_zero(self) -> None:
-        """An action is taken as given even when its number is 0."""
+        """A given action counts even when its number is 0."""
         self.assertIs(Refused(Res.TAG_KNOWN, action=Action.DONE).action, Action.DONE)
 
     def test_details(self) -> None:
-        """The details stand in the places of the text, in both languages."""
+        """The details fill the placeholders of the text, in both languages."""
         refused = Refused(Res.CODE_SOLD_IN_OTHER_GROUP, "104", 2, "Б")
         for language in ("uk", "en"):
             self.assertRegex(refused.errortxt(language), r" 104 .* 2 \(Б\)$")
 
     def test_default_language(self) -> None:
-        """Without a wish the text is Ukrainian."""
+        """Without a language the text is Ukrainian."""
         refused = Refused(Res.SHIFT_CLOSED)
         self.assertEqual(refused.errortxt(), refused.errortxt("uk"))
         self.assertIn("Зміну закрито", refused.errortxt())
 
     def test_as_string(self) -> None:
-        """In a log a refusal reads as its English text."""
+        """In a log a refusal has its English text."""
         refused = Refused(Res.MALFORMED, "pay.sum: a number is expected")
         self.assertEqual(str(refused), "Malformed request: pay.sum: a number is expected")
 
@@ -233,31 +233,31 @@ class RefusedTests(SynchronousTestCase):
         self.assertEqual(str(refused), "The receipt sum differs from the sum of its rows: 10.00, 9.99")
 
     def test_numbers(self) -> None:
-        """A place for a whole number takes whatever is a number."""
+        """A placeholder for a whole number takes any number."""
         for waited in (300000, 300000.4, Decimal(300000)):
             self.assertIn(" 300000 ms", str(Refused(Res.TERMINAL_SILENT, waited)))
 
     def test_not_a_number(self) -> None:
-        """What is no number stands in the place of one as text."""
+        """Anything else is shown as text in a placeholder for a number."""
         for waited in ("ages", float("nan"), float("inf"), None, (1, 2), "%s"):
             self.assertIn(f" {waited} ms", str(Refused(Res.TERMINAL_SILENT, waited)))
 
     def test_too_few(self) -> None:
-        """A place without a detail shows a dash."""
+        """A placeholder without a detail shows a dash."""
         self.assertEqual(str(Refused(Res.BANK_MESSAGE, "ask")), "Bank: ask (status -, code -)")
         self.assertEqual(str(Refused(Res.UNKNOWN_PAY_TASK)), "The task pay.task - is not supported")
 
     def test_too_many(self) -> None:
-        """Details without a place follow the text, before the note."""
+        """Details without a placeholder follow the text, before the note."""
         refused = Refused(Res.PRINTER_CONNECT, "10.0.0.7", 9100, note="refused")
         self.assertTrue(str(refused).endswith("in time: 10.0.0.7, 9100: refused"), str(refused))
 
     def test_unprintable(self) -> None:
-        """A detail that fails to become text is named by its kind."""
+        """A detail that cannot become text is named by its type."""
         self.assertEqual(str(Refused(Res.DEVICE_ERROR, Unprintable())), "Device error: Unprintable")
 
     def test_any_details(self) -> None:
-        """Whatever the details are, every code has a text in both languages."""
+        """With any details, every code has a text in both languages."""
         for res in Res:
             for details in ((), (None,), ("100 %", b"\xff"), (Unprintable(),) * 4, (1, 2, 3, 4)):
                 for language in ("uk", "en"):
@@ -265,7 +265,7 @@ class RefusedTests(SynchronousTestCase):
                     self.assertTrue(text or res is Res.OK, res)
 
     def test_travels_between_processes(self) -> None:
-        """A refusal that was pickled comes back with everything it knew."""
+        """A refusal that was pickled is read back with all its data."""
         refused = Refused(
             Res.BANK_MESSAGE, "ask", 1, "07", action=Action.REPEAT, aq_errortxt="ask the issuer", note="twice"
         )

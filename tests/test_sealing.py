@@ -1,4 +1,4 @@
-"""Secrets among the settings of devices cannot be read from the database alone."""
+"""Secrets in the settings of devices cannot be read from the database alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CARD = {"device": "card", "kind": "terminal", "driver": "nexo", "settings": SETT
 
 
 class SealingTests(WebCase):
-    """A terminal with a shared key, in a service that is restarted and loses its key file."""
+    """A terminal with a shared key, in a service that restarts and loses its key file."""
 
     def make(self, **settings: Any) -> str:
         """The path of a new nexo terminal."""
@@ -40,12 +40,12 @@ class SealingTests(WebCase):
         return f"{DEVICES}/{answer.json['dev_id']}"
 
     def row(self) -> Any:
-        """The terminal as the store knows it."""
+        """The terminal's row in the store."""
         [row] = [row for row in self.done(self.shop.store.devices()) if row.name == "card"]
         return row
 
     def done(self, work: Any) -> Any:
-        """What comes of ``work`` at once."""
+        """The result of ``work``, which must not wait."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
     def settings(self) -> Any:
@@ -53,7 +53,7 @@ class SealingTests(WebCase):
         return self.shop.core.devices.by_name("card").settings
 
     def assertSealed(self) -> None:
-        """The store holds both secrets, and neither can be read."""
+        """The store has both secrets, and neither can be read."""
         kept = msgspec.json.decode(self.row().settings)
         for name, secret in SECRETS.items():
             self.assertEqual(set(kept[name]), {SEALED})
@@ -61,27 +61,27 @@ class SealingTests(WebCase):
         self.assertFalse(in_clear(DRIVER, self.row().settings))
 
     def restart(self) -> None:
-        """The service ends and starts again, on the same store and folder."""
+        """Stop the service and start it again, with the same store and folder."""
         self.shop.crash()
         self.door = Door(self.shop.core)
 
     def test_added(self) -> None:
-        """A new secret is sealed before it is stored; the driver uses it, and no answer shows it."""
+        """A new device's secrets are sealed before they are stored; the driver uses them, no answer shows them."""
         path = self.make()
         self.assertSealed()
         self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
-        told = self.request("GET", path)
-        self.assertEqual(set(told.json["settings"]) & set(SECRETS), set())
-        self.assertEqual(told.json["settings"]["key_version"], 3)
+        shown = self.request("GET", path)
+        self.assertEqual(set(shown.json["settings"]) & set(SECRETS), set())
+        self.assertEqual(shown.json["settings"]["key_version"], 3)
         page = self.request("GET", f"/dm/devices/{self.row().dev_id}")
         self.assertEqual(page.status, 200)
-        for answer in (told, page):
-            self.assertNotIn(SEALED, str(told.json["settings"]))
+        for answer in (shown, page):
+            self.assertNotIn(SEALED, str(shown.json["settings"]))
             for secret in SECRETS.values():
                 self.assertNotIn(secret.encode(), answer.body)
 
     def test_key_file(self) -> None:
-        """The key lies in the state folder, readable by its owner alone."""
+        """The key is in the state folder, and only its owner may read it."""
         self.make()
         file = self.shop.state / KEY_FILE
         if os.name == "posix":
@@ -96,7 +96,7 @@ class SealingTests(WebCase):
         self.assertSealed()
 
     def test_change_of_something_else(self) -> None:
-        """A change that names no secret leaves them as they were."""
+        """A change without a secret leaves the secrets as they were."""
         path = self.make()
         answer = self.request("PATCH", path, {"settings": {"host": "192.0.2.9"}})
         self.assertEqual((answer.status, answer.json["settings"]["host"]), (200, "192.0.2.9"))
@@ -106,7 +106,7 @@ class SealingTests(WebCase):
         self.assertEqual((self.settings().passphrase, self.settings().host), (SECRETS["passphrase"], "192.0.2.9"))
 
     def test_change_of_a_secret(self) -> None:
-        """A new secret takes the place of the old one; an empty text takes it away."""
+        """A new secret replaces the old one; an empty text removes it."""
         path = self.make()
         self.assertEqual(self.request("PATCH", path, {"settings": {"passphrase": "another"}}).status, 200)
         self.assertNotIn(b"another", self.row().settings)
@@ -116,7 +116,7 @@ class SealingTests(WebCase):
         self.assertEqual(msgspec.json.decode(self.row().settings)["passphrase"], "")
 
     def test_sealed_by_the_caller(self) -> None:
-        """A secret is a text: what looks like a sealed one is refused, so that none is brought from elsewhere."""
+        """A secret that looks like a sealed one is refused, so that a seal cannot be copied from elsewhere."""
         path = self.make()
         sealed = msgspec.json.decode(self.row().settings)["passphrase"]
         answer = self.request("PATCH", path, {"settings": {"passphrase": sealed}})
@@ -126,7 +126,7 @@ class SealingTests(WebCase):
         self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.passphrase"))
 
     def test_moved(self) -> None:
-        """A sealed secret belongs to its device and member: copied to another row it opens nothing."""
+        """A sealed secret belongs to its device and member: in another row it cannot be unsealed."""
         self.make()
         self.request("POST", DEVICES, {**CARD, "device": "other"})
         rows = {row.name: row for row in self.done(self.shop.store.devices())}
@@ -137,7 +137,7 @@ class SealingTests(WebCase):
         self.assertIn("damaged", state["error"])
 
     def test_rows_in_clear(self) -> None:
-        """What an earlier version kept in clear works, and is sealed at the next start."""
+        """Secrets that an earlier version stored unsealed work, and are sealed at the next start."""
         store = self.shop.store
         self.done(store.add_device("old", "card", "terminal", "nexo", json.dumps(SETTINGS).encode()))
         self.assertTrue(in_clear(DRIVER, self.row().settings))
@@ -148,7 +148,7 @@ class SealingTests(WebCase):
         self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
 
     def test_rows_in_clear_and_no_disk(self) -> None:
-        """Where they cannot be sealed they stay as they were, and the terminal works."""
+        """If they cannot be sealed they stay as they are, and the terminal works."""
         store = self.shop.store
         self.done(store.add_device("old", "card", "terminal", "nexo", json.dumps(SETTINGS).encode()))
         (self.shop.state / KEY_FILE).write_text("no key at all")
@@ -157,7 +157,7 @@ class SealingTests(WebCase):
         self.assertTrue(in_clear(DRIVER, self.row().settings))
 
     def test_key_file_lost(self) -> None:
-        """Without the key file the terminal says so and refuses with 430; the rest of the service works."""
+        """Without the key file the terminal reports that and refuses with 430; the rest of the service works."""
         path = self.make()
         (self.shop.state / KEY_FILE).unlink()
         self.restart()
@@ -168,12 +168,12 @@ class SealingTests(WebCase):
         self.assertEqual((answer["res"], answer["info"]), (430, {}))
         self.assertIn(KEY_FILE, answer["errortxt"])
         self.assertEqual(self.open_shift()["res"], 0)
-        # Nothing that leaves a lost secret lost is taken for a change.
+        # A lost secret that stays lost does not count as a change.
         answer = self.request("PATCH", path, {"settings": {"passphrase": "new"}})
         self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.key_identifier"))
 
     def test_entered_anew(self) -> None:
-        """A lost key is solved by entering the secrets again, or by the file when it is found."""
+        """A lost key is repaired by entering the secrets again, or by restoring the file."""
         path = self.make()
         file = self.shop.state / KEY_FILE
         kept = file.read_bytes()
@@ -192,7 +192,7 @@ class SealingTests(WebCase):
         self.flushLoggedErrors()
 
     def test_driver_gone(self) -> None:
-        """A device whose driver is gone shows no secret, sealed or in clear."""
+        """If the driver of a device is gone, no secret of it is shown, sealed or not."""
         settings = json.dumps({"host": "h", "password": "246813", "passphrase": {SEALED: "s1.x"}}).encode()
         self.done(self.shop.store.add_device("gone", "card", "terminal", "gone", settings))
         self.restart()
@@ -204,13 +204,13 @@ class SealingTests(WebCase):
 
 
 class FileTests(ProcessCase):
-    """The files that a service leaves behind."""
+    """The files of a service."""
 
     def test_no_secret(self) -> None:
-        """Added, kept over a restart and changed: no file of the service holds a secret but the key's own."""
+        """After a device was added, kept over a restart and changed, only the key file contains a secret."""
         service = self.run_service()
-        status, told = service.request("POST", DEVICES, CARD)
-        self.assertEqual(status, 201, told)
+        status, answer = service.request("POST", DEVICES, CARD)
+        self.assertEqual(status, 201, answer)
         service.process.terminate()
         service.wait()
         service = self.run_service()
@@ -230,10 +230,10 @@ class FileTests(ProcessCase):
 
 
 class WipingTests(ProcessCase):
-    """What an earlier version left readable."""
+    """Readable secrets of an earlier version."""
 
     def test_replaced(self) -> None:
-        """The text that a sealed one replaces is overwritten in the file, however long; a removed device's too."""
+        """The replaced text is overwritten in the file, however long it is; a removed device's too."""
         file: Path = self.folder / "dm.db"
         database = writer.connect(str(file))
         self.addCleanup(database.close)

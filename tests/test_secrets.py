@@ -25,10 +25,10 @@ class WithFolder(SynchronousTestCase):
 
 
 class SecretsTests(WithFolder):
-    """Sealing and reading."""
+    """Sealing and unsealing."""
 
     def test_there_and_back(self) -> None:
-        """What was sealed is read as it was, by a service started later too; a seal says nothing of its text."""
+        """A sealed text is unsealed unchanged, also by a later process; a seal contains no part of its text."""
         sealed = Secrets(self.folder).seal("сезам", "token")
         self.assertEqual(Secrets(self.folder).read(sealed, "token"), "сезам")
         self.assertTrue(sealed.isascii())
@@ -40,17 +40,17 @@ class SecretsTests(WithFolder):
         self.assertNotEqual(secrets.seal("x", "a"), secrets.seal("x", "a"))
 
     def test_empty(self) -> None:
-        """An empty text is a text."""
+        """An empty text can be sealed."""
         secrets = Secrets(self.folder)
         self.assertEqual(secrets.read(secrets.seal("", "a"), "a"), "")
 
     def test_moved(self) -> None:
-        """A seal that was moved to another place is not read."""
+        """A seal that was moved to another place is refused."""
         secrets = Secrets(self.folder)
         self.assertRaises(SecretsError, secrets.read, secrets.seal("x", "till 1"), "till 2")
 
     def test_changed(self) -> None:
-        """A seal with any letter changed, or cut short, is not read."""
+        """A seal with any changed character, or cut short, is refused."""
         secrets = Secrets(self.folder)
         sealed = secrets.seal("sesame", "a")
         for place in range(len(sealed)):
@@ -66,14 +66,14 @@ class SecretsTests(WithFolder):
         self.assertFalse(self.file.exists())
 
     def test_mode(self) -> None:
-        """The key file is its owner's alone."""
+        """Only the owner may access the key file."""
         if os.name != "posix":
             raise SkipTest("modes are a matter of POSIX")
         Secrets(self.folder).seal("x", "a")
         self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), 0o600)
 
     def test_restored_with_another_mode(self) -> None:
-        """A key file that others could read is closed to them, and serves."""
+        """If others could read a key file, their access is removed, and the key is used."""
         if os.name != "posix":
             raise SkipTest("modes are a matter of POSIX")
         sealed = Secrets(self.folder).seal("x", "a")
@@ -82,7 +82,7 @@ class SecretsTests(WithFolder):
         self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), 0o600)
 
     def test_missing(self) -> None:
-        """Without its key file a secret is not read, and the message names the file; no new key is made."""
+        """Without its key file a secret is not unsealed, the message names the file, and no new key is made."""
         sealed = Secrets(self.folder).seal("x", "a")
         self.file.unlink()
         error = self.assertRaises(SecretsError, Secrets(self.folder).read, sealed, "a")
@@ -90,7 +90,7 @@ class SecretsTests(WithFolder):
         self.assertFalse(self.file.exists())
 
     def test_another_key(self) -> None:
-        """A key file of another machine has another error than a damaged secret."""
+        """A key file of another machine is distinguished from a damaged secret."""
         sealed = Secrets(self.folder).seal("x", "a")
         self.file.unlink()
         other = Secrets(self.folder)
@@ -98,19 +98,19 @@ class SecretsTests(WithFolder):
         self.assertIn("another key", str(self.assertRaises(SecretsError, other.read, sealed, "a")))
 
     def test_damaged_file(self) -> None:
-        """A key file that holds no key is not overwritten with a new one."""
+        """A file without a valid key is not overwritten with a new one."""
         for content in (b"", b"nonsense", b"\xff\xfe", b"00" * 31):
             self.file.write_bytes(content)
             self.assertRaises(SecretsError, Secrets(self.folder).seal, "x", "a")
             self.assertEqual(self.file.read_bytes(), content)
 
     def test_no_folder(self) -> None:
-        """The error names a folder that cannot be written."""
+        """A folder that cannot be written is named in the error."""
         error = self.assertRaises(SecretsError, Secrets(self.folder / "gone").seal, "x", "a")
         self.assertIn("gone", str(error))
 
     def test_in_memory(self) -> None:
-        """Without a folder the key lives as long as the service."""
+        """Without a folder the key lives as long as the process."""
         secrets = Secrets(None)
         sealed = secrets.seal("x", "a")
         self.assertEqual(secrets.read(sealed, "a"), "x")
@@ -118,17 +118,17 @@ class SecretsTests(WithFolder):
 
 
 class WritePrivateTests(WithFolder):
-    """Files written whole or not at all."""
+    """Files are written completely or not at all."""
 
     def test_replaced(self) -> None:
-        """A file takes the place of an older one, and nothing else is left in the folder."""
+        """A file replaces an older one, and no other file is left in the folder."""
         write_private(self.file, b"old")
         write_private(self.file, b"new")
         self.assertEqual([path.name for path in self.folder.iterdir()], [KEY_FILE])
         self.assertEqual(self.file.read_bytes(), b"new")
 
     def test_failed(self) -> None:
-        """When it cannot be finished the old file stays, and nothing else is left in the folder."""
+        """If a write fails, the old file stays, and no other file is left in the folder."""
         write_private(self.file, b"old")
 
         def full(handle: int) -> None:

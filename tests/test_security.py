@@ -1,4 +1,4 @@
-"""What must not be shown is hidden, and nothing else is."""
+"""Everything that must be hidden is hidden, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CARDS = {
     "9804000000000009": "980400******0009",
     "6304000000000000000": "630400*********0000",
 }
-"""Numbers that payment systems publish for tests, or made up with a right check digit."""
+"""Test numbers of payment systems, or made-up numbers with a right check digit."""
 
 
 class MaskPanTests(SynchronousTestCase):
-    """A card number as a caller gives it."""
+    """A card number that a caller passes in."""
 
     def test_first_six_and_last_four(self) -> None:
-        """A card number keeps its first six and last four digits, whatever its length."""
+        """A card number keeps its first six and last four digits, at any length."""
         for card, masked in CARDS.items():
             self.assertEqual(mask_pan(card), masked)
 
@@ -32,16 +32,16 @@ class MaskPanTests(SynchronousTestCase):
         self.assertEqual(mask_pan("500000000611"), "500000**0611")
 
     def test_check_digit_does_not_matter(self) -> None:
-        """A number in the place of a card number is masked even when its check digit is wrong."""
+        """A number in the place of a card number is masked even if its check digit is wrong."""
         self.assertEqual(mask_pan("4111111111111112"), "411111******1112")
 
     def test_separators(self) -> None:
-        """Spaces and dashes go, so that a mask looks the same however the number was written."""
+        """Spaces and dashes are removed, so that the mask is the same however the number was written."""
         for spelled in ("4111 1111 1111 1111", "4111-1111-1111-1111", " 41111111 11111111 "):
             self.assertEqual(mask_pan(spelled), "411111******1111")
 
     def test_masked_already(self) -> None:
-        """A mask stays as it came."""
+        """A mask stays unchanged."""
         for mask in (
             "411111******1111",
             "4111 11** **** 1111",
@@ -52,12 +52,12 @@ class MaskPanTests(SynchronousTestCase):
             self.assertEqual(mask_pan(mask), mask)
 
     def test_masked_too_little(self) -> None:
-        """A mask that shows more than may be shown is completed."""
+        """A mask that shows too many digits is completed."""
         self.assertEqual(mask_pan("411111111111*111"), "411111*******111")
         self.assertEqual(mask_pan("4111111111111X11"), "411111******1X11")
 
     def test_no_card_number(self) -> None:
-        """What has fewer than twelve digits stays as it is."""
+        """A number of fewer than twelve digits stays unchanged."""
         for text in ("", "cash", "12345678901", "**** 1111"):
             self.assertEqual(mask_pan(text), text)
 
@@ -71,18 +71,18 @@ class MaskCardsTests(SynchronousTestCase):
     """Card numbers in free text."""
 
     def test_in_a_sentence(self) -> None:
-        """A card number of 13 to 19 digits is masked and the words around it stay."""
+        """A card number of 13 to 19 digits is masked, and the words around it stay."""
         for card, masked in CARDS.items():
             self.assertEqual(mask_cards(f"card {card}, paid"), f"card {masked}, paid")
 
     def test_alone_and_next_to_letters(self) -> None:
-        """Letters, signs and the ends of the text do not hide a card number: tracks, JSON, addresses."""
+        """Letters, punctuation and the ends of the text do not hide a card number: tracks, JSON, addresses."""
         for form in ("{}", ";{}=2512", "B{}^NAME", '{{"pan":"{}"}}', "/pay/{}/", "{}.", "\n{}\t", "я{}ї"):
             text = form.format("4111111111111111")
             self.assertEqual(mask_cards(text), form.format("411111******1111"))
 
     def test_groups(self) -> None:
-        """A card number in groups, by single spaces or dashes, keeps them and loses its middle."""
+        """A card number in groups, with single spaces or dashes, keeps them and loses its middle."""
         for spelled, masked in (
             ("4111 1111 1111 1111", "4111 11** **** 1111"),
             ("4111-1111-1111-1111", "4111-11**-****-1111"),
@@ -103,11 +103,11 @@ class MaskCardsTests(SynchronousTestCase):
         self.assertEqual(mask_cards("4111111111111111, 5555555555554444"), "411111******1111, 555555******4444")
 
     def test_wrong_check_digit(self) -> None:
-        """A number whose check digit is wrong is no card number."""
+        """A number with a wrong check digit is not a card number."""
         self.assertEqual(mask_cards("4111111111111112"), "4111111111111112")
 
     def test_longer_run(self) -> None:
-        """Digits inside of a longer run are no card number."""
+        """Digits within a longer number are not a card number."""
         for text in ("41111111111111110000", "00004111111111111111"):
             self.assertEqual(mask_cards(text), text)
 
@@ -130,7 +130,7 @@ class MaskCardsTests(SynchronousTestCase):
         self.assertEqual(mask_cards(text), text)
 
     def test_every_grouping(self) -> None:
-        """However a card number is cut into groups of three or more, its middle is never shown whole."""
+        """However a card number is cut into groups of three or more, its middle is never shown completely."""
         chance = random.Random(7)
         for _ in range(2000):
             body = "".join(chance.choices("0123456789", k=chance.randrange(12, 19)))
@@ -146,7 +146,7 @@ class MaskCardsTests(SynchronousTestCase):
             self.assertEqual(digits, card[:6] + "*" * (len(card) - 10) + card[-4:], spelled)
 
     def test_long_texts(self) -> None:
-        """A text of nothing but digit groups is read once, not once for each pair of groups."""
+        """A text of only digit groups is read once, not once for each pair of groups."""
         text = "1234 " * 20000
         self.assertEqual(len(mask_cards(text)), len(text))
 
@@ -155,13 +155,13 @@ class LuhnTests(SynchronousTestCase):
     """The check digit."""
 
     def test_right_and_wrong(self) -> None:
-        """Of the ten last digits exactly one is right."""
+        """Of the ten possible last digits exactly one is right."""
         for card in CARDS:
             self.assertEqual([digit for digit in "0123456789" if luhn(card[:-1] + digit)], [card[-1]])
 
 
 class MaskSecretsTests(SynchronousTestCase):
-    """Members whose name says that they are secret."""
+    """Members whose names say that they are secret."""
 
     def test_names(self) -> None:
         """Passwords, keys, tokens and cookies are secret, in any case of letters."""
@@ -173,7 +173,7 @@ class MaskSecretsTests(SynchronousTestCase):
             self.assertTrue(is_secret(name), name)
 
     def test_other_names(self) -> None:
-        """Names that only sound alike are not."""
+        """Names that only contain such a word are not secret."""
         for name in (
             *("keyboard", "monkey", "compass", "passed", "tag", "device", "sum", "login", "", "rrn"),
             *("cardmask", "auth_code", "spin", "pay"),
@@ -181,7 +181,7 @@ class MaskSecretsTests(SynchronousTestCase):
             self.assertFalse(is_secret(name), name)
 
     def test_every_depth(self) -> None:
-        """Secrets are hidden in objects and arrays at every depth, the rest is equal."""
+        """Secrets are hidden in objects and arrays at every depth, and the rest is equal."""
         value = {
             "name": "a",
             "list": [{"usr_pass": "x"}, ({"KEY": [1]},)],
@@ -199,16 +199,16 @@ class MaskSecretsTests(SynchronousTestCase):
         )
 
     def test_copy(self) -> None:
-        """What is given stays as it was."""
+        """The given value is not changed."""
         value = {"deep": [{"pass": "x"}]}
         mask_secrets(value)
         self.assertEqual(value, {"deep": [{"pass": "x"}]})
 
     def test_headers(self) -> None:
-        """Names may be bytes, as those of HTTP headers, or no names at all."""
+        """Names may be bytes, as in HTTP headers, or other objects."""
         self.assertEqual(mask_secrets({b"Cookie": [b"a"], 7: "b"}), {b"Cookie": "***", 7: "b"})
 
     def test_plain_values(self) -> None:
-        """A value without members comes back as it is."""
+        """A value without members is returned unchanged."""
         for value in ("password", 5, None, 1.5, True):
             self.assertIs(mask_secrets(value), value)

@@ -1,4 +1,4 @@
-"""The site that is made of the pages: strict, whole without a network, and searched in both languages."""
+"""The site made of the pages: without warnings, complete without a network, searchable in both languages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FORMS = (
     "податкова податкової податкову податковій",
     "копія копію копії копій копією",
 )
-"""Words of the pages in their forms."""
+"""Words of the pages in several forms."""
 
 
 class SearchTests(SynchronousTestCase):
-    """How the site is searched."""
+    """The search of the site."""
 
     def setUp(self) -> None:
-        """The stemmer, which Sphinx loads beside its settings."""
+        """The stemmer, which Sphinx loads with its settings."""
         if find_spec("sphinx") is None:
             raise SkipTest("there is no Sphinx here: pip install '.[docs]'")
         name = spec_from_file_location("ukrainian", SITE / "ukrainian.py")
@@ -45,14 +45,14 @@ class SearchTests(SynchronousTestCase):
         name.loader.exec_module(self.module)
 
     def test_forms(self) -> None:
-        """All forms of a word are found by any of them; English words go to their own stemmer."""
+        """All forms of a word are found by any of them; English words have their own stemmer."""
         search = self.module.SearchBoth({})
         for forms in FORMS:
             self.assertEqual(len({search.stem(form) for form in forms.split()}), 1, forms)
         self.assertEqual(search.stem("receipts"), search.stem("receipt"))
 
     def test_page(self) -> None:
-        """The page that is searched by takes off the same endings as the index does."""
+        """The search page removes the same endings as the index."""
         if shutil.which("node") is None:
             raise SkipTest("there is no node here")
         words = [*(form for forms in FORMS for form in forms.split()), "receipts", "заcтосунок", "віддалення"]
@@ -60,16 +60,16 @@ class SearchTests(SynchronousTestCase):
             f"const s = new Stemmer(); console.log(JSON.stringify({json.dumps(words)}.map((w) => s.stemWord(w))));"
         )
         script = self.module.SearchBoth.js_stemmer_code + asked
-        told = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
         search = self.module.SearchBoth({})
-        self.assertEqual(json.loads(told), [search.stem(word) for word in words])
+        self.assertEqual(json.loads(output), [search.stem(word) for word in words])
 
 
 class SiteTests(SynchronousTestCase):
-    """The site as it is made."""
+    """The site as built."""
 
     def test_strict(self) -> None:
-        """The site is made without a warning, and nothing in it comes from elsewhere."""
+        """The site is built without a warning, and loads nothing from other hosts."""
         if find_spec("sphinx") is None or find_spec("myst_parser") is None or find_spec("furo") is None:
             if os.environ.get("CI") == "true":
                 self.fail("the site cannot be made: pip install '.[docs]'")
@@ -85,7 +85,7 @@ class SiteTests(SynchronousTestCase):
             self.assertEqual(fetched, [], page.name)
         for sheet in (folder / "site" / "_static").rglob("*.css"):
             self.assertNotRegex(sheet.read_text("utf-8"), r"(@import|url\()\s*[\"']?(https?:)?//", sheet.name)
-        # The index of the search has Ukrainian words without their endings.
+        # The search index has Ukrainian words without their endings.
         index = json.loads(
             (folder / "site" / "searchindex.js").read_text("utf-8").removeprefix("Search.setIndex(")[:-1]
         )

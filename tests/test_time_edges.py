@@ -1,5 +1,5 @@
-"""The edges of time: limits from both sides by a millisecond, nights of the change, ends of months and years, and
-clocks that somebody sets.
+"""Edges of time: limits to the millisecond from both sides, nights of a clock change, ends of months and years, and
+clocks that a person sets.
 
 The table of `docs/reliability.md` links here.
 """
@@ -34,7 +34,7 @@ from tests.test_offline_switch import AWAY, GONE, HOUR, SwitchCase
 from tests.test_retention import NOW, aged
 
 MS = 0.0015
-"""A millisecond and a bit, for seconds that are no whole numbers in binary."""
+"""A little more than a millisecond, because seconds are binary fractions."""
 
 HOUR_MS = HOUR * 1000
 
@@ -42,15 +42,15 @@ SHIFT_IS_OLD, TOO_LONG, BLOCKED = 3003, 1062, 1042
 
 
 def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0, fold: int = 0) -> float:
-    """A moment in Kyiv, in seconds since 1970."""
+    """A moment in Kyiv time, in seconds since 1970."""
     return datetime(year, month, day, hour, minute, tzinfo=KYIV, fold=fold).timestamp()
 
 
 class RegisterCase(SwitchCase):
-    """A training register with a shift that was opened at a moment of the test's choice."""
+    """A training register whose shift was opened at a given moment."""
 
     def begin(self, moment: float) -> None:
-        """Let it be ``moment``, and open a shift then."""
+        """Set the clock to ``moment``, and open a shift."""
         self.assertEqual(self.shop.fiscal(11)["res"], 0)
         self.shop.clock.advance(moment - self.shop.clock.seconds())
         self.shop.open_shift()
@@ -60,12 +60,12 @@ class RegisterCase(SwitchCase):
         self.shop.clock.advance(moment - self.shop.clock.seconds())
 
     def warnings(self) -> list[int]:
-        """Of the status."""
+        """The status."""
         return [warning["code"] for warning in self.shop.fiscal(18)["warnings"]]
 
 
 class LimitTests(RegisterCase):
-    """Limits of registers."""
+    """The limits of registers."""
 
     def test_35_hours(self) -> None:
         """35 hours offline to the millisecond are allowed; one millisecond more is 1062."""
@@ -77,7 +77,7 @@ class LimitTests(RegisterCase):
         self.assertEqual(self.shop.sell()["res"], TOO_LONG)
 
     def test_168_hours(self) -> None:
-        """168 hours of a month to the millisecond are allowed; one more is 1042. With all used up none begins."""
+        """168 hours in a month to the millisecond are allowed; one more is 1042, and no session begins."""
         self.set_state(offline_month=OfflineMonth("202609", 166 * HOUR_MS))
         self.assertEqual(self.go("offline"), 0)
         self.shop.clock.advance(2 * HOUR)
@@ -92,7 +92,7 @@ class LimitTests(RegisterCase):
                 self.assertEqual(self.go("online"), 0)
 
     def test_24_hours(self) -> None:
-        """A shift of 24 hours is no old one; a millisecond later it is: also on days of 23 and of 25 hours."""
+        """A shift of 24 hours is not too old; a millisecond later it is: also on days of 23 and of 25 hours."""
         for begun in (at(2026, 9, 22, 9), at(2026, 10, 24, 12), at(2027, 3, 27, 12)):
             self.begin(begun)
             self.shop.clock.advance(24 * HOUR)
@@ -101,7 +101,7 @@ class LimitTests(RegisterCase):
             self.assertIn(SHIFT_IS_OLD, self.warnings())
 
     def test_40_and_90_days(self) -> None:
-        """What is as old as its days stays; a millisecond later it may go."""
+        """Data are kept for their full number of days; a millisecond later they may be deleted."""
         rules = ages(NOW, 40, 90)
         for kind, days in (("fiscal", 40), ("untagged", 40), ("doc", 40), ("pay", 90), ("pkg", 90)):
             at_edge = aged(kind, days)
@@ -112,10 +112,10 @@ class LimitTests(RegisterCase):
 
 
 class NightTests(RegisterCase):
-    """The nights on which the hour changes, at a register."""
+    """A register in the nights of a clock change."""
 
     def test_35_hours_over_a_change(self) -> None:
-        """35 hours are hours that pass, whatever clocks on the wall show; what was sold then is taken."""
+        """35 hours are elapsed hours, not hours of the wall clock; the offline sales are accepted afterwards."""
         for begun in (at(2026, 10, 24, 18), at(2027, 3, 27, 18)):
             self.begin(begun)
             self.assertEqual(self.go("offline"), 0)
@@ -129,7 +129,7 @@ class NightTests(RegisterCase):
             self.assertEqual(self.shop.sell()["res"], 0)
 
     def test_hour_that_comes_twice(self) -> None:
-        """In the hour that comes twice receipts go on, online and offline, each once and in their order."""
+        """In the hour that occurs twice, receipts continue online and offline, each once and in order."""
         for year, day, away in ((2026, 25, 99), (2027, 31, 0), (2028, 29, 1)):
             self.begin(at(year, 10, day, 1))
             moments = (at(year, 10, day, 3, 50), at(year, 10, day, 3, 10, fold=1), at(year, 10, day, 4, 5))
@@ -148,7 +148,7 @@ class NightTests(RegisterCase):
             self.shop.open_shift()
 
     def test_hour_that_is_not_there(self) -> None:
-        """A second before the hour that is left out and a second after it are two seconds apart for a register."""
+        """For a register, a second before the skipped hour and a second after it are two seconds apart."""
         gap = at(2027, 3, 28, 4)
         self.begin(gap - HOUR)
         self.until(gap - 1)
@@ -157,7 +157,7 @@ class NightTests(RegisterCase):
         self.assertEqual(self.shop.sell()["info"]["dt"], "20270328040001")
 
     def test_set_time_of_closing(self) -> None:
-        """A shift with a set time to close is due in both nights, also at a time that is not there or comes twice."""
+        """A shift with a closing time is due in both nights, also at a time that is skipped or occurs twice."""
         for now, expected in (
             (at(2027, 3, 28, 12), at(2027, 3, 28, 4, 30)),
             (at(2027, 3, 28, 2, 59), at(2027, 3, 27, 3, 30)),
@@ -172,7 +172,7 @@ class MonthTests(RegisterCase):
     """Ends of months and years."""
 
     def test_every_month(self) -> None:
-        """The hours of a month count to its last millisecond in Kyiv, and no longer; of each month of some years."""
+        """The hours of a month count until its last millisecond in Kyiv, in each month of several years."""
         for year in range(2024, 2032):
             for month in range(1, 13):
                 spent = OfflineMonth(f"{year}{month:02d}", 5)
@@ -192,7 +192,7 @@ class MonthTests(RegisterCase):
         self.assertEqual(self.shop.sell()["info"]["dt"], "20270101000000")
 
     def test_session_over_new_year(self) -> None:
-        """A session counts into the month in which it began; the next one begins with none of its hours."""
+        """A session counts in the month in which it began; the next month begins without its hours."""
         midnight = at(2027, 1, 1)
         self.begin(midnight - HOUR)
         self.assertEqual(self.go("offline"), 0)
@@ -214,14 +214,14 @@ class MonthTests(RegisterCase):
 
 
 class SetClockTests(RegisterCase):
-    """A clock that somebody sets, forwards and back; what was waited for comes in its time."""
+    """A clock that is set forward and back; waits have their right length."""
 
     def set_by(self, seconds: float) -> None:
         """Set the clock."""
         self.shop.core.clock.offset += seconds
 
     def test_shift(self) -> None:
-        """A shift survives both: numbers go on, nothing is doubled, and it closes."""
+        """A shift survives both: numbers continue, nothing is doubled, and it closes."""
         for step in (-2 * HOUR, 2 * HOUR, 5 * HOUR, -5 * HOUR, -24 * HOUR):
             self.set_by(step)
             self.assertEqual(self.shop.sell(tag=f"t{step}")["res"], 0, step)
@@ -230,7 +230,7 @@ class SetClockTests(RegisterCase):
         self.assertEqual(self.shop.fiscal(11)["info"]["receipt"]["count_p"], 5)
 
     def test_comes_home(self) -> None:
-        """A register whose clock is set back by a day while it is offline comes home as soon as it can."""
+        """A register whose clock is set back by a day while it is offline goes online as soon as it can."""
         self.shop.scenario(*GONE)
         self.assertEqual(self.shop.sell()["res"], 0)
         self.shop.clock.advance(61)
@@ -241,7 +241,7 @@ class SetClockTests(RegisterCase):
         self.assertTrue(self.is_online())
 
     def test_stays_offline_in_its_time(self) -> None:
-        """A clock that is set forward past the limit and back again takes nothing from the hours offline."""
+        """A clock that is set forward past the limit and back again uses up no offline hours."""
         self.shop.scenario(AWAY)
         self.assertEqual(self.shop.sell()["res"], 0)
         self.set_by(36 * HOUR)
@@ -250,7 +250,7 @@ class SetClockTests(RegisterCase):
         self.assertEqual(self.shop.sell()["res"], 0)
 
     def test_turns_are_measured(self) -> None:
-        """How long a task took is never less than nothing, whatever the clock does meanwhile."""
+        """The duration of a task is never negative, whatever the clock does meanwhile."""
         for step in (-HOUR, HOUR):
             self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 500})
             due = self.shop.asked({"ver": 6, "device": "test", "tag": "", "type": 1, "fiscal": {"task": 10}})
@@ -265,13 +265,13 @@ class SessionTests(SynchronousTestCase):
     """Sessions of the pages (10 minutes) and of the interface (15)."""
 
     def setUp(self) -> None:
-        """One that is open."""
+        """An open session."""
         self.clock = ServiceClock(Clock())
         self.sessions = Sessions(self.clock)
         self.token = self.sessions.begin()
 
     def test_both_sides(self) -> None:
-        """A millisecond before 10 and 15 minutes it lets in, at 10 no page any more, at 15 nobody."""
+        """A millisecond before 10 and 15 minutes it is valid; at 10 no longer for pages, at 15 for nothing."""
         self.clock.offset += PAGE_IDLE - MS
         self.assertTrue(self.sessions.renew(self.token, page=True))
         self.clock.offset += PAGE_IDLE
@@ -282,7 +282,7 @@ class SessionTests(SynchronousTestCase):
         self.assertFalse(self.sessions.renew(self.token))
 
     def test_set_back(self) -> None:
-        """A clock that is set back by a moment ends no session; by more than one may be silent, it ends them all."""
+        """A clock set back by a moment ends no session; set back by more than the idle time, it ends all sessions."""
         self.clock.offset -= PAGE_IDLE - 1
         self.assertTrue(self.sessions.renew(self.token, page=True))
         self.clock.offset += API_IDLE - 1
@@ -291,13 +291,13 @@ class SessionTests(SynchronousTestCase):
         self.assertFalse(self.sessions.renew(self.token))
 
     def test_set_forward(self) -> None:
-        """A clock that is set forward ends a session as time does."""
+        """A clock that is set forward ends a session as elapsed time does."""
         self.clock.offset += 24 * HOUR
         self.assertFalse(self.sessions.renew(self.token))
 
 
 class LogTests(SynchronousTestCase):
-    """The log by days."""
+    """The log files of each day."""
 
     def setUp(self) -> None:
         """A folder."""
@@ -305,7 +305,7 @@ class LogTests(SynchronousTestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def days(self, begin: float, *steps: float) -> list[str]:
-        """The days that were put aside, when a line is written after each step."""
+        """The days whose files were put aside, when a line is written after each step."""
         clock = Clock()
         clock.advance(begin)
         service = ServiceClock(clock)
@@ -325,7 +325,7 @@ class LogTests(SynchronousTestCase):
         return sorted(file.name.removeprefix(f"{begin:.0f}.log.").removesuffix(".gz") for file in found)
 
     def test_edges(self) -> None:
-        """A day ends at midnight in Kyiv: of months, of years, and where a day has 23 or 25 hours."""
+        """A day ends at midnight in Kyiv: also at ends of months and years, and on days of 23 or 25 hours."""
         for midnight, day in (
             (at(2027, 1, 1), "2026-12-31"),
             (at(2026, 10, 26), "2026-10-25"),
@@ -336,17 +336,17 @@ class LogTests(SynchronousTestCase):
             self.assertEqual(self.days(midnight - EVERY - 1, 0.0, 0.0), [day])
 
     def test_set_clock(self) -> None:
-        """A clock that is set over midnight and back begins a file each time, and loses none."""
+        """A clock that is set over midnight and back begins a new file each time, and loses none."""
         noon = at(2026, 11, 21, 12)
         names = self.days(noon, 24 * HOUR, -24 * HOUR, 24 * HOUR)
         self.assertEqual(names, ["2026-11-21", "2026-11-21-2", "2026-11-22"])
 
 
 class BreakerTests(SynchronousTestCase):
-    """A server that is left alone for a while."""
+    """A server that is not asked for a while."""
 
     def test_set_back(self) -> None:
-        """A clock that is set back does not keep a server from being asked for longer than the pause."""
+        """A clock that is set back does not extend the pause after which a server is asked again."""
         clock = ServiceClock(Clock())
         asked: list[str] = []
 
@@ -368,10 +368,10 @@ class BreakerTests(SynchronousTestCase):
 
 
 class TimerTests(SynchronousTestCase):
-    """What the reactor waits for."""
+    """The timers of the reactor."""
 
     def setUp(self) -> None:
-        """A reactor of the tests' own, and a machine whose clock can be set."""
+        """A reactor for the tests, and a machine whose clock can be set."""
         self.reactor: Any = SelectReactor()
         self.addCleanup(self.reactor.removeAll)
         self.set_by = 0.0
@@ -381,21 +381,21 @@ class TimerTests(SynchronousTestCase):
         self.done: list[str] = []
 
     def turn(self, seconds: float) -> None:
-        """Let the reactor work."""
+        """Run the reactor for some time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not self.done:
             self.reactor.runUntilCurrent()
             time.sleep(0.005)
 
     def test_set_back(self) -> None:
-        """A clock that is set back by an hour makes no time-out an hour longer."""
+        """A clock that is set back by an hour extends no time-out."""
         self.reactor.callLater(0.05, self.done.append, "in time")
         self.set_by = -3600
         self.turn(10)
         self.assertEqual(self.done, ["in time"])
 
     def test_set_forward(self) -> None:
-        """One that is set forward lets nothing happen before its time."""
+        """A clock that is set forward makes no timer fire early."""
         self.reactor.callLater(60, self.done.append, "too early")
         self.set_by = 3600
         self.turn(0.1)
@@ -403,16 +403,16 @@ class TimerTests(SynchronousTestCase):
         self.reactor.getDelayedCalls()[0].cancel()
 
     def test_time_of_day(self) -> None:
-        """The time of day is the machine's at any moment, also for a clock of the service."""
+        """The time of day is always the machine's, also for the service's clock."""
         clock = ServiceClock(self.reactor)
         began = clock.steady()
         self.set_by = 86_400
-        for told in (wall(self.reactor), clock.seconds(), clock.now() / 1000):
-            self.assertApproximates(told, time.time(), 5)
+        for seconds in (wall(self.reactor), clock.seconds(), clock.now() / 1000):
+            self.assertApproximates(seconds, time.time(), 5)
         self.assertApproximates(clock.steady(), began, 5)
 
     def test_once(self) -> None:
-        """Asked for twice it is done once."""
+        """A second installation changes nothing."""
         seconds = self.reactor.seconds
         steady_timers(self.reactor)
         self.assertIs(self.reactor.seconds, seconds)

@@ -1,4 +1,4 @@
-"""The list of rules is sound, and the page shows the tests that the marks name."""
+"""The list of rules is consistent, and the page shows the tests that the marks name."""
 
 # mypy: disallow-untyped-calls=False
 # (trial's assertions have no annotations)
@@ -43,7 +43,7 @@ class SentencesTests(SynchronousTestCase):
         self.assertEqual([name for name in ids if name.rpartition(".")[0] in ids], [])
 
     def test_parts(self) -> None:
-        """The parts stand in their order, each with its sentences."""
+        """The parts are in order, each with its sentences."""
         numbers = [part.number for part in PARTS]
         self.assertEqual(numbers, sorted(set(numbers)))
         self.assertEqual(tuple(sentence for part in PARTS for sentence in part.sentences), SENTENCES)
@@ -55,12 +55,12 @@ class SentencesTests(SynchronousTestCase):
         self.assertEqual({name for name in found - set(SECTIONS) if name[0] in "12345"}, set())
 
     def test_table(self) -> None:
-        """A table has a row for each sentence; an indented line continues the row above it."""
+        """A table has a row for each sentence; an indented line continues the row before it."""
         part = read_part(12, "Months", "\n12.1  One.\n\n12.2  Two and\n      three.\n")
         self.assertEqual(part, Part(12, "Months", (Sentence("12.1", "One."), Sentence("12.2", "Two and three."))))
 
     def test_table_of_another_part(self) -> None:
-        """A row that stands in the wrong part is refused by name."""
+        """A row in the wrong part is refused by name."""
         error = self.assertRaises(ValueError, read_part, 1, "One", "12.1  One.")
         self.assertIn("'12.1'", str(error))
 
@@ -70,10 +70,10 @@ class SentencesTests(SynchronousTestCase):
 
 
 class PromisesTests(SynchronousTestCase):
-    """The mark on a test."""
+    """The mark of a test."""
 
     def test_mark(self) -> None:
-        """A marked function is the same function, with the ids beside it."""
+        """A marked function is the same function, with the ids as an attribute."""
 
         def test() -> None: ...
 
@@ -90,7 +90,7 @@ class PromisesTests(SynchronousTestCase):
         self.assertEqual(getattr(test, MARK), ("1.1.1", "1.1.2"))
 
     def test_subclass(self) -> None:
-        """A marked class keeps what its base promised, and the base stays as it was."""
+        """A marked class keeps the promises of its base, and the base is not changed."""
 
         @promises("1.1.1")
         class Base: ...
@@ -102,7 +102,7 @@ class PromisesTests(SynchronousTestCase):
         self.assertEqual(getattr(Base, MARK), ("1.1.1",))
 
     def test_unknown_id(self) -> None:
-        """An id that names no sentence is refused when the mark is made, and the error names it."""
+        """An id without a sentence is refused when the mark is made, and the error names it."""
         error = self.assertRaises(ValueError, promises, "1.1.1", "1.99.1")
         self.assertIn("1.99.1", str(error))
         self.assertNotIn("1.1.1,", str(error))
@@ -155,7 +155,7 @@ class ReadMarksTests(SynchronousTestCase):
         )
 
     def test_case_without_tests(self) -> None:
-        """A marked test case proves nothing as long as it has no test."""
+        """A marked test case without a test proves nothing."""
 
         @promises("1.1.1")
         class EmptyTests(SynchronousTestCase): ...
@@ -163,7 +163,7 @@ class ReadMarksTests(SynchronousTestCase):
         self.assertEqual(traceability.read_marks([_module(EmptyTests)]), {})
 
     def test_imported_case(self) -> None:
-        """A test case that a second module imports is listed once, where it is at home."""
+        """A test case that a second module imports is listed once, in its own module."""
 
         class HomeTests(SynchronousTestCase):
             @promises("1.1.1")
@@ -206,7 +206,7 @@ class ImportTests(SynchronousTestCase):
 
 
 class RenderTests(SynchronousTestCase):
-    """From proofs to the page."""
+    """From marks to the page."""
 
     def test_example(self) -> None:
         """A rule is a line with its anchor and its tests, or with "not yet"; the counts are at the end."""
@@ -241,7 +241,7 @@ class RenderTests(SynchronousTestCase):
         )
 
     def test_braces(self) -> None:
-        """What names share is written once; a class that is named itself stands for its tests."""
+        """The common part of names is written once; a class in the list includes its tests."""
         for names, shown in (
             (["a.B.c"], ["a.B.c"]),
             (["a.B.c", "a.B.d", "e.F.g"], ["a.B.{c,d}", "e.F.g"]),
@@ -256,13 +256,13 @@ class PageTests(SynchronousTestCase):
     """The page in the repository."""
 
     def test_nothing_left(self) -> None:
-        """Each sentence has a test or a reason why it cannot have one, never both."""
+        """Each sentence has a test, or a reason why it cannot have one, never both."""
         modules, _ = traceability.import_tests(traceability.ROOT / "tests", "tests")
         proved = set(traceability.read_marks(modules))
         self.assertEqual({each.id for each in SENTENCES} - proved, set(WITHOUT_TEST))
 
     def test_written_then_checked(self) -> None:
-        """A missing or edited page fails the check, which names the command; a page just written passes."""
+        """A missing or edited page fails the check, which names the command; a new page passes."""
         page = Path(self.mktemp()) / "docs" / "specification.md"
 
         self.assertEqual(self._main("--check", page=page)[0], 1)
@@ -274,7 +274,7 @@ class PageTests(SynchronousTestCase):
         self.assertIn("`python -m tests.traceability` writes it again", errors)
 
     def test_committed_page(self) -> None:
-        """The committed page is what the marks on the tests say."""
+        """The committed page is equal to the one made from the marks."""
         status, errors = self._main("--check", page=traceability.PAGE)
         self.assertEqual(status, 0, errors)
 

@@ -1,4 +1,4 @@
-"""The clock of a service in training mode can be moved, so that rules of time can be tried by hand."""
+"""The clock of a service in training mode can be moved, so that rules about time can be tried."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class TrainingClockTests(WebCase):
         self.assertEqual(self.move({"offset_s": seconds}).status, 200)
 
     def warnings(self, answer: Any) -> list[int]:
-        """The codes of an answer's warnings, which must be an answer of success."""
+        """The codes of the warnings in an answer, which must be a success."""
         self.assertEqual(answer["res"], 0)
         return [warning["code"] for warning in answer["warnings"]]
 
     def test_read(self) -> None:
-        """The clock stands where the machine's does until it is moved."""
+        """The clock shows the machine's time until it is moved."""
         answer = self.request("GET", CLOCK)
         self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"))
         self.assertEqual((answer.json["offset_s"], answer.json["dt"]), (0, "20260921090000000"))
 
     def test_moved(self) -> None:
-        """A moved clock is told back and goes on from there; moving it again starts from the machine's."""
+        """A moved clock is reported and runs on from there; another move counts from the machine's time."""
         answer = self.move({"offset_s": DAY + 0.5})
         self.assertEqual((answer.status, answer.json["dt"]), (200, "20260922090000500"))
         self.shop.clock.advance(60)
@@ -50,7 +50,7 @@ class TrainingClockTests(WebCase):
         self.assertEqual(self.move({"offset_s": 0}).json["dt"], "20260921090100000")
 
     def test_documents(self) -> None:
-        """Receipts bear the time of the moved clock, in all their forms."""
+        """Receipts have the time of the moved clock, in all their forms."""
         self.moved(40 * DAY)
         self.open_shift()
         answer = self.sell()
@@ -60,7 +60,7 @@ class TrainingClockTests(WebCase):
         self.assertEqual([entry.dt for entry in self.shop.ledger()], ["20261031080000"] * 2)
 
     def test_waiting(self) -> None:
-        """Waits are not moved: what takes 800 ms takes them whatever the clock shows."""
+        """Waits are not affected: 800 ms take 800 ms whatever the clock shows."""
         self.open_shift()
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 800})
         waiting = self.connect()
@@ -85,14 +85,14 @@ class TrainingClockTests(WebCase):
         self.assertEqual(self.warnings(self.sell()), [])
 
     def offline(self, way: str) -> int:
-        """Go ``offline`` or ``online``: the code of the answer."""
+        """Go ``offline`` or ``online``; the code of the answer."""
         dev_id = self.shop.core.devices.by_name("test").row.dev_id
         path = f"{DEVICES}/{dev_id}/go-{way}"
         return int(self.request("POST", path, {}).json["res"])
 
     @promises("8.offline.1")
     def test_blocked(self) -> None:
-        """Offline for more than 36 hours: the tax service takes all of it, and is 1042 until the month is over."""
+        """After more than 36 hours offline the tax service accepts all documents; 1042 until the month is over."""
         self.open_shift()
         self.assertEqual(self.offline("offline"), 0)
         self.moved(37 * 3600)
@@ -108,7 +108,7 @@ class TrainingClockTests(WebCase):
         self.assertEqual([self.fiscal(0)["res"], self.sell()["res"]], [0, 0])
 
     def test_set_back_while_offline(self) -> None:
-        """A clock that is set back while the register is offline does not keep it there."""
+        """A clock that is set back while the register is offline does not keep it offline."""
         self.open_shift()
         self.assertEqual(self.offline("offline"), 0)
         self.moved(30 * 3600)
@@ -123,7 +123,7 @@ class TrainingClockTests(WebCase):
         self.assertEqual(len(self.shop.ledger()), 5)
 
     def test_text_of_the_warning(self) -> None:
-        """The warning has a text in the caller's language."""
+        """The warning has a text in the client's language."""
         self.open_shift()
         self.moved(2 * DAY)
         for language, letters in (("uk", "[а-яі]"), ("en", "[a-z]")):
@@ -133,14 +133,14 @@ class TrainingClockTests(WebCase):
             self.assertRegex(warning["wtxt"], letters)
 
     def test_restart(self) -> None:
-        """The clock of a service that starts again stands where the machine's does."""
+        """After a restart the clock shows the machine's time."""
         self.moved(DAY)
         self.shop.crash()
         self.door = Door(self.shop.core)
         self.assertEqual(self.request("GET", CLOCK).json["offset_s"], 0)
 
     def test_bad_moves(self) -> None:
-        """A move that is no number, or to a time that no calendar has, is 422 by its path and changes nothing."""
+        """A move that is not a number, or leads outside the calendar, is 422 with its path and changes nothing."""
         offsets: tuple[object, ...] = ("5", None, [], True, 1e12, -1e12, 1e300)
         for offset in offsets:
             answer = self.move({"offset_s": offset})
@@ -152,7 +152,7 @@ class TrainingClockTests(WebCase):
         self.assertEqual(self.fiscal(18)["dt"], "20260921090000000")
 
     def test_no_json(self) -> None:
-        """A body that is no JSON, or too long, is 400."""
+        """A body that is not JSON, or too long, is 400."""
         for body in (b"", b"{", b"{" + b" " * MAX_BODY + b"}"):
             answer = self.move(body)
             self.assertEqual((answer.status, answer.json["res"]), (400, 2000))
@@ -165,7 +165,7 @@ class TrainingClockTests(WebCase):
             self.assertEqual(self.request("GET", path).status, 404)
 
     def test_not_in_training(self) -> None:
-        """A service that is not in training mode has no clock to move: 404, and time goes on as it does."""
+        """A service that is not in training mode has no clock to move: 404, and its time is not changed."""
         self.shop = Shop(self, training=False)
         self.door = Door(self.shop.core)
         for method in ("GET", "PUT"):

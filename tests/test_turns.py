@@ -1,4 +1,4 @@
-"""One task at a time: who has to go, who may wait, and who is next."""
+"""One task at a time: which task is refused, which waits, and which is next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.specification import promises
 
 
 class _TurnsCase(SynchronousTestCase):
-    """Tasks that take a turn, work until they are ended, and record what they did."""
+    """Tasks that take a turn, work until they are ended, and record their results."""
 
     patience = 0.0
 
@@ -27,11 +27,11 @@ class _TurnsCase(SynchronousTestCase):
         self.said: list[str] = []
 
     def task(self, name: str) -> Task:
-        """Begin a task."""
+        """Start a task."""
         return Task(self, name)
 
     def work(self, name: str) -> Work:
-        """Begin something that is no task."""
+        """Start work that is not a task."""
         return Work(self, name)
 
     def assertBusy(self, finished: Deferred[None]) -> None:
@@ -41,13 +41,13 @@ class _TurnsCase(SynchronousTestCase):
         self.assertEqual((refused.res.code, refused.action), (1105, Action.REPEAT))
 
     def assertIdle(self) -> None:
-        """The device is free and nothing is waiting for the clock."""
+        """The device is free and no timer runs."""
         self.assertFalse(self.turns.busy)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
 class Work:
-    """Work at a device that is no task; ``finished`` fires when its turn is over."""
+    """Do work that is not a task; ``finished`` fires when its turn is over."""
 
     def __init__(self, case: _TurnsCase, name: str) -> None:
         self._case, self._name = case, name
@@ -64,16 +64,16 @@ class Work:
         self._case.said.append(f"{self._name} ends")
 
     def end(self) -> None:
-        """Let the work end well."""
+        """End the work successfully."""
         self._ended.callback(None)
 
     def fail(self, error: Exception) -> None:
-        """Let the body of the turn raise ``error``."""
+        """Raise ``error`` in the body of the turn."""
         self._ended.errback(error)
 
 
 class Task(Work):
-    """A task at a device; ``finished`` fires when its turn is over or refused."""
+    """Do a task; ``finished`` fires when its turn is over or refused."""
 
     async def _run(self) -> None:
         turns = self._case.turns
@@ -85,10 +85,10 @@ class Task(Work):
 
 
 class RegisterTests(_TurnsCase):
-    """A device without patience, as registers are."""
+    """A device without a waiting time, as registers are."""
 
     def test_alone(self) -> None:
-        """A task at a free device begins at once, and the device is free again when it ends."""
+        """A task at a free device begins at once, and the device is free again after it."""
         self.assertFalse(self.turns.busy)
         task = self.task("first")
         self.assertEqual(self.said, ["first begins"])
@@ -100,7 +100,7 @@ class RegisterTests(_TurnsCase):
 
     @promises("1.9d.1.1", "1.9d.3", "8.one-task.1")
     def test_busy(self) -> None:
-        """A second task at a register is refused at once, without a wait that is left behind."""
+        """A second task at a register is refused at once, and no timer stays behind."""
         first = self.task("first")
         self.assertBusy(self.task("second").finished)
         self.assertEqual(self.clock.getDelayedCalls(), [])
@@ -108,7 +108,7 @@ class RegisterTests(_TurnsCase):
         self.assertEqual(self.said, ["first begins", "first ends"])
 
     def test_refusal_takes_nothing(self) -> None:
-        """A refused task does not end the turn of another one: the third task is refused like the second."""
+        """A refused task does not end another task's turn: the third is refused as the second was."""
         first = self.task("first")
         self.assertBusy(self.task("second").finished)
         self.assertTrue(self.turns.busy)
@@ -117,14 +117,14 @@ class RegisterTests(_TurnsCase):
         self.assertIdle()
 
     def test_free_again(self) -> None:
-        """After the first task the next one begins at once."""
+        """After the first task the next one begins as at a free device."""
         self.task("first").end()
         self.task("second").end()
         self.assertEqual(self.said, ["first begins", "first ends", "second begins", "second ends"])
         self.assertIdle()
 
     def test_body_raises(self) -> None:
-        """A task that fails gives the turn back, and its failure is passed on."""
+        """A failing task gives the turn back, and its failure is passed on unchanged."""
         for error in (Refused(Res.SHIFT_CLOSED), ZeroDivisionError("a fault of ours")):
             task = self.task("first")
             task.fail(error)
@@ -132,14 +132,14 @@ class RegisterTests(_TurnsCase):
             self.assertIdle()
 
     def test_body_cancelled(self) -> None:
-        """A task that is called off in its turn gives it back."""
+        """A task that is cancelled in its turn gives it back."""
         task = self.task("first")
         task.finished.cancel()
         self.failureResultOf(task.finished, CancelledError)
         self.assertIdle()
 
     def test_devices_are_apart(self) -> None:
-        """A task at one device is no hindrance at another."""
+        """A task at one device does not delay a task at another."""
         self.task("first")
         elsewhere = Turns(self.clock, 0.0)
         self.successResultOf(Deferred.fromCoroutine(elsewhere.take()))
@@ -147,23 +147,23 @@ class RegisterTests(_TurnsCase):
 
 
 class MiniQueueTests(_TurnsCase):
-    """A device with the patience that printers and terminals have by default."""
+    """A device with the waiting time that printers and terminals have by default."""
 
     patience = MINI_QUEUE
 
     def test_patience(self) -> None:
-        """The mini-queue is 15 seconds long, in the settings too."""
+        """A task waits for at most 15 seconds, in the settings too."""
         self.assertEqual((MINI_QUEUE, ServiceConfig().turn_wait_s), (15.0, 15.0))
 
     def test_free(self) -> None:
-        """A task at a free device does not wait and sets no clock."""
+        """A task at a free device does not wait and starts no timer."""
         self.task("first")
         self.assertEqual(self.said, ["first begins"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     @promises("1.9d.4.3")
     def test_just_in_time(self) -> None:
-        """A second task that waits for 14.999 seconds is executed when the first one ends then."""
+        """A second task that has waited for 14.999 seconds runs when the first one ends then."""
         first, second = self.task("first"), self.task("second")
         self.clock.advance(14.999)
         self.assertNoResult(second.finished)
@@ -178,7 +178,7 @@ class MiniQueueTests(_TurnsCase):
 
     @promises("1.9d.4.1", "1.9d.4.2", "1.9d.4.4", "8.mini-queue.1", "8.mini-queue.2")
     def test_too_late(self) -> None:
-        """A second task waits 15 seconds and is then refused, and the first one goes on."""
+        """A second task waits 15 seconds and is then refused, and the first one continues."""
         first, second = self.task("first"), self.task("second")
         self.clock.advance(14.999)
         self.assertNoResult(second.finished)
@@ -191,7 +191,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_refused_waiter_gets_no_turn(self) -> None:
-        """Whoever was refused is passed over: the turn goes to the next who still waits."""
+        """A refused task is passed over: the turn goes to the next one that still waits."""
         first, second = self.task("first"), self.task("second")
         self.clock.advance(10)
         third = self.task("third")
@@ -204,7 +204,7 @@ class MiniQueueTests(_TurnsCase):
 
     @promises("1.9d.1.2", "1.9d.1.3", "8.one-task.2", "8.one-task.3")
     def test_first_come_first_served(self) -> None:
-        """Those who wait are served one at a time, in the order in which they came."""
+        """Waiting tasks run one at a time, in the order of their arrival."""
         tasks = [self.task(name) for name in ("a", "b", "c")]
         for task in tasks:
             task.end()
@@ -212,7 +212,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_each_has_its_own_wait(self) -> None:
-        """The wait of each task begins when it comes, not when the one before it gets its turn."""
+        """A task's waiting time begins when it arrives, not when the one before it gets its turn."""
         first, second = self.task("first"), self.task("second")
         self.clock.advance(14)
         first.end()
@@ -225,7 +225,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_latecomer_does_not_overtake(self) -> None:
-        """A task that comes in the moment of a hand-over waits behind the one that waited already."""
+        """A task that arrives while a turn is passed on waits behind the one that already waited."""
         first, second = self.task("first"), self.task("second")
         first.end()
         third = self.task("third")
@@ -236,7 +236,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_waiter_that_gave_up(self) -> None:
-        """A waiter that gave up leaves the queue: no turn comes to it, and no clock is left running for it."""
+        """A task that stopped waiting leaves the queue: it gets no turn, and its timer stops."""
         first, second, third = self.task("first"), self.task("second"), self.task("third")
         second.finished.cancel()
         self.failureResultOf(second.finished, CancelledError)
@@ -247,7 +247,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_all_gave_up(self) -> None:
-        """When everybody who waited gave up, the device is free after the first task."""
+        """When all waiting tasks were refused, the device is free after the first task."""
         first, second = self.task("first"), self.task("second")
         second.finished.cancel()
         self.failureResultOf(second.finished, CancelledError)
@@ -255,7 +255,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_failing_task_hands_on(self) -> None:
-        """A task that fails hands its turn on like any other."""
+        """A failing task passes its turn on like any other."""
         first, second = self.task("first"), self.task("second")
         first.fail(ZeroDivisionError("a fault of ours"))
         self.failureResultOf(first.finished, ZeroDivisionError)
@@ -264,7 +264,7 @@ class MiniQueueTests(_TurnsCase):
         self.assertIdle()
 
     def test_no_wait_is_left_behind(self) -> None:
-        """A waiter that got its turn has no clock running any more, however long it works."""
+        """A task that got its turn has no timer any more, however long it works."""
         first, second = self.task("first"), self.task("second")
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)
         first.end()
@@ -276,12 +276,12 @@ class MiniQueueTests(_TurnsCase):
 
 
 class OtherPatienceTests(_TurnsCase):
-    """A device whose patience was set otherwise."""
+    """A device with another waiting time."""
 
     patience = 2.5
 
     def test_patience(self) -> None:
-        """A waiter is refused when this patience is over, and not before."""
+        """A task is refused when this time is over, and not before."""
         first, second = self.task("first"), self.task("second")
         self.clock.advance(2.4)
         self.assertNoResult(second.finished)
@@ -292,11 +292,11 @@ class OtherPatienceTests(_TurnsCase):
 
 
 class ManagementTests(_TurnsCase):
-    """What is no task waits for its turn however long that takes, and hears no 1105."""
+    """Work that is not a task waits for its turn without a limit, and is not refused with 1105."""
 
     @promises("1.9e.1.2")
     def test_waits(self) -> None:
-        """Work that is no task waits for a register that has one, for hours, and no clock runs for it."""
+        """Such work waits for hours for a register that has a task, and no timer runs for it."""
         task, change = self.task("task"), self.work("change")
         self.clock.advance(10_000)
         self.assertNoResult(change.finished)
@@ -308,7 +308,7 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_task_meanwhile(self) -> None:
-        """A task that comes meanwhile hears that the register is busy, and may come again afterwards."""
+        """A task that arrives meanwhile learns that the register is busy, and may come again afterwards."""
         change = self.work("change")
         self.assertBusy(self.task("task").finished)
         change.end()
@@ -317,7 +317,7 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_in_line_with_tasks(self) -> None:
-        """At a printer tasks and other work are served in the order in which they came."""
+        """At a printer, tasks and other work run in the order of their arrival."""
         self.turns = Turns(self.clock, MINI_QUEUE)
         works = [self.task("a"), self.work("b"), self.task("c")]
         for work in works:
@@ -326,14 +326,14 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_body_raises(self) -> None:
-        """Work that fails gives the turn back, and its failure is passed on."""
+        """Failing work gives the turn back, and its failure is passed on unchanged."""
         change, error = self.work("change"), Refused(Res.UNKNOWN_DEVICE)
         change.fail(error)
         self.assertIs(self.failureResultOf(change.finished).value, error)
         self.assertIdle()
 
     def test_called_off(self) -> None:
-        """Work that is called off leaves the line when it waits, and gives the turn back when it has it."""
+        """Cancelled work leaves the queue when it waits, and gives the turn back when it has it."""
         first, second = self.work("first"), self.work("second")
         for work in (second, first):
             work.finished.cancel()
@@ -342,9 +342,9 @@ class ManagementTests(_TurnsCase):
         self.assertIdle()
 
     def test_forgotten(self) -> None:
-        """Work that is garbage-collected gives its turn back, without any error."""
-        heard: list[object] = []
-        self.patch(sys, "unraisablehook", lambda unraisable: heard.append(unraisable.exc_value))
+        """Work without a reference gives its turn back when it is collected; nothing is logged."""
+        raised: list[object] = []
+        self.patch(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_value))
         begun: list[object] = []
 
         async def work(turn: DeferredLock, begun: list[object]) -> None:
@@ -353,13 +353,13 @@ class ManagementTests(_TurnsCase):
                 begun.append(due)
                 await due
 
-        # A ring of objects, so that the collector picks the order; the turn is older than the work.
+        # A reference cycle, so that the collector chooses the order; the turn is older than the work.
         turn = self.turns.turn()
         begun.append(Deferred.fromCoroutine(work(turn, begun)))
         self.assertTrue(self.turns.busy)
         del turn, begun
         gc.collect()
-        self.assertEqual(heard, [])
+        self.assertEqual(raised, [])
         self.assertIdle()
 
 
@@ -367,7 +367,7 @@ class OwnedTests(SynchronousTestCase):
     """A turn of the management interface where several services share a database."""
 
     def test_ours(self) -> None:
-        """Within it this service owns the device and no other task has its turn; afterwards it is free."""
+        """Within it no other service has the device; afterwards the device is free."""
         asked: list[str] = []
 
         async def own() -> None:
@@ -399,6 +399,6 @@ class OwnedTests(SynchronousTestCase):
         self.assertFalse(turns.busy)
 
     def test_alone(self) -> None:
-        """Without a shared database it is only the turn."""
+        """With a database of one service it is only the turn."""
         turns = Turns(Clock(), 0.0)
         self.assertIs(turns.owned(), turns.turn())

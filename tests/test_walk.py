@@ -1,4 +1,4 @@
-"""A register on a long walk through tasks, lost answers, failing stores and crashes: the books always agree."""
+"""A register on a long random walk of tasks, lost answers, failing stores and crashes: all records always agree."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ OPEN, SALE, CASH_IN, CASH_OUT, X, Z, STATUS = 0, 1, 3, 4, 10, 11, 18
 KINDS = {OPEN: "open", SALE: "sale", CASH_IN: "cash_in", CASH_OUT: "cash_out", Z: "z"}
 
 HAPPENED, NOT, MAYBE = "happened", "did not happen", "may have happened"
-"""What the caller knows of a tag by the answers it got."""
+"""What the caller knows about a tag from its answers."""
 
 OPEN_QUESTION = frozenset({1075, 1080, 1082})
-"""Refusals after which the caller knows as much as before."""
+"""Refusals that tell the caller nothing new."""
 
 NEVER = frozenset({1016, 1033, 1037, 1043, 1046, 1099})
-"""A fault of ours, and refusals of the tax service that would mean that numbers or shift are not what we believe."""
+"""Internal errors, and refusals of the tax service that mean that numbers or shift are out of step."""
 
 LONGEST_TASK = 40
-"""Seconds after which a caller would not wait any more, whatever went wrong."""
+"""The longest time that a caller would wait, in seconds, whatever goes wrong."""
 
 amounts = st.integers(1, 30_000)
 
@@ -50,26 +50,26 @@ def hryvnias(kopecks: int) -> str:
 
 
 def kopecks(amount: float) -> int:
-    """An amount of an answer."""
+    """An amount in an answer."""
     return round(amount * 100)
 
 
 class Walk(RuleBasedStateMachine):
-    """A till, a register, a tax service with moods and a store with weak moments."""
+    """A till, a register, a tax service and a store with random faults."""
 
     def __init__(self, case: SynchronousTestCase) -> None:
         super().__init__()
         self.case, self.shop = case, Shop(case)
-        # What it does offline is the matter of other runs: here each document is at the tax service or nowhere.
+        # Offline work is tested elsewhere: here each document reaches the tax service or does not exist.
         self.shop.settings(offline_allowed=False)
         self.store = FailingStore(case, self.shop)
         self.sent: dict[str, dict[str, Any]] = {}
         """The task of each tag."""
         self.worth: dict[str, tuple[int, int]] = {}
-        """What the task of each tag comes to: the sum to pay, and what it adds to the drawer."""
+        """The task of each tag: the sum to pay, and what it adds to the drawer."""
         self.fate: dict[str, str] = {}
         self.numbers: dict[str, str] = {}
-        """The fiscal number that the caller heard for each tag."""
+        """The fiscal number that the caller got for each tag."""
 
     # Tasks
 
@@ -80,27 +80,27 @@ class Walk(RuleBasedStateMachine):
 
     @rule(amount=amounts, how=st.sampled_from(["cash", "rounded", "card", "both"]))
     def sell(self, amount: int, how: str) -> None:
-        """Sell something."""
+        """Make a sale."""
         self.begin(*self.sale(amount, how))
 
     @rule(amount=amounts)
     def cash_in(self, amount: int) -> None:
-        """Put cash in."""
+        """Cash in."""
         self.begin({"task": CASH_IN, "cash": {"type": 0, "sum": hryvnias(amount)}}, amount, amount)
 
     @rule(amount=amounts)
     def cash_out(self, amount: int) -> None:
-        """Take cash out."""
+        """Cash out."""
         self.begin({"task": CASH_OUT, "cash": {"type": 0, "sum": hryvnias(amount)}}, amount, -amount)
 
     @rule()
     def close(self) -> None:
-        """End the day."""
+        """Close the shift."""
         self.begin({"task": Z}, 0, 0)
 
     @rule(task=st.sampled_from([X, STATUS]))
     def read(self, task: int) -> None:
-        """Ask for a report or the status."""
+        """Request a report or the status."""
         self.answer({"device": "test", "type": 1, "fiscal": {"task": task}})
 
     @precondition(lambda self: self.sent)
@@ -112,39 +112,39 @@ class Walk(RuleBasedStateMachine):
     @precondition(lambda self: self.sent)
     @rule(back=st.integers(0, 5), amount=amounts)
     def reuse(self, back: int, amount: int) -> None:
-        """Send something else under the tag of a request that is known to have happened."""
+        """Send another request with the tag of a request that is known to be done."""
         tag = self.recent(back)
         if self.fate[tag] == HAPPENED:
             other, _, _ = self.sale(amount, "card")
             answer = self.answer({"device": "test", "tag": tag, "type": 1, "fiscal": {**other, "cashier": "Інша"}})
-            self.heard(tag, answer)
+            self.record(tag, answer)
 
     @precondition(lambda self: self.sent)
     @rule(back=st.integers(0, 5))
     def look_up(self, back: int) -> None:
-        """Look one of the last requests up."""
+        """Look up one of the last requests."""
         tag = self.recent(back)
         answer = self.answer({"device": "test", "tag": tag})
         if answer["res"] not in OPEN_QUESTION:
             assert answer["res"] == (0 if self.fate[tag] == HAPPENED else answer["res"]), answer
             assert answer["res"] == (1058 if self.fate[tag] == NOT else answer["res"]), answer
-            self.heard(tag, answer)
+            self.record(tag, answer)
 
-    # What goes wrong
+    # Faults
 
     @rule(rules=st.lists(faults, min_size=1, max_size=3))
     def disturb(self, rules: list[dict[str, Any]]) -> None:
-        """Let the tax service go wrong."""
+        """Make the tax service fail."""
         self.shop.scenario(*rules)
 
     @rule(n=st.integers(1, 4), done=st.booleans())
     def hiccup(self, n: int, done: bool) -> None:
-        """Let the store fail once at one of its next questions."""
+        """Make the store fail at one of its next calls."""
         self.store.fail_at(n, done)
 
     @rule()
     def crash(self) -> None:
-        """Kill the service while nothing runs."""
+        """Kill the service while it is idle."""
         self.shop.crash()
 
     @rule(amount=amounts, fault=faults, seconds=st.integers(0, 9))
@@ -158,12 +158,12 @@ class Walk(RuleBasedStateMachine):
         due.addCallback(answers.append)
         self.shop.clock.advance(seconds)
         if answers:
-            self.heard(tag, json.loads(answers[0]))
+            self.record(tag, json.loads(answers[0]))
         else:
             self.fate[tag] = MAYBE
         self.shop.crash()
 
-    # Asking
+    # Requests
 
     def sale(self, amount: int, how: str) -> tuple[dict[str, Any], int, int]:
         """A sale, its sum to pay and its cash."""
@@ -201,10 +201,10 @@ class Walk(RuleBasedStateMachine):
 
     def send(self, tag: str) -> None:
         """Send the task of a tag, for the first time or again."""
-        self.heard(tag, self.answer({"device": "test", "tag": tag, "type": 1, "fiscal": self.sent[tag]}))
+        self.record(tag, self.answer({"device": "test", "tag": tag, "type": 1, "fiscal": self.sent[tag]}))
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request, for which time is let pass."""
+        """The answer to a request, after some time."""
         answers: list[bytes] = []
         due: Deferred[bytes] = self.shop.asked(body)
         due.addCallback(answers.append)
@@ -212,15 +212,15 @@ class Walk(RuleBasedStateMachine):
             if answers:
                 break
             self.shop.clock.advance(1)
-        assert answers, "nobody waits that long"
+        assert answers, "no caller waits that long"
         answer: dict[str, Any] = json.loads(answers[0])
         assert answer["res"] not in NEVER, answer
         assert (answer["res_action"] == 0) == (answer["res"] == 0), answer
         assert answer["task_status"] in ((3,) if answer["res"] else (1, 2)), answer
         return answer
 
-    def heard(self, tag: str, answer: dict[str, Any]) -> None:
-        """Note what an answer says of a tag; once something happened, nobody hears otherwise."""
+    def record(self, tag: str, answer: dict[str, Any]) -> None:
+        """Record what an answer says about a tag; after a success no answer may contradict it."""
         res = answer["res"]
         if self.fate[tag] == HAPPENED:
             assert answer["task_status"] == 2 or res in OPEN_QUESTION, answer
@@ -234,18 +234,18 @@ class Walk(RuleBasedStateMachine):
             elif res not in OPEN_QUESTION:
                 self.fate[tag] = NOT
 
-    # Comparing the books
+    # Comparison
 
     @rule()
     def compare(self) -> None:
-        """When all is calm again, journal, ledger, totals and drawer agree, and with what the caller heard."""
+        """Without faults, journal, ledger, totals, drawer and the caller's answers agree."""
         self.store.repair()
         self.shop.scenario()
         status = self.answer({"device": "test", "type": 1, "fiscal": {"task": STATUS}})
         assert (status["res"], status["warnings"]) == (0, []), status
         ledger = self.shop.ledger()
         found = self.journal()
-        # Every document has a tag, so journal and ledger hold the same documents, each once.
+        # Every document has a tag, so journal and ledger have the same documents, each once.
         assert [entry.number for entry in ledger] == sorted(found), (ledger, found)
         assert [entry.kind for entry in ledger] == [KINDS[found[entry.number]["task"]] for entry in ledger]
         self.check_numbers([(entry.kind, int(entry.ref)) for entry in ledger])
@@ -255,7 +255,7 @@ class Walk(RuleBasedStateMachine):
         self.check_shifts(tags, status["info"]["shift_status"])
 
     def journal(self) -> dict[str, dict[str, Any]]:
-        """The answers that are found by the tags, by their fiscal numbers."""
+        """The answers found by tag, by fiscal number."""
         found = {}
         for tag, fate in self.fate.items():
             answer = self.answer({"device": "test", "tag": tag})
@@ -264,11 +264,11 @@ class Walk(RuleBasedStateMachine):
                 assert answer["tag"] == tag, answer
                 assert answer["info"]["doccode"] not in found, answer
                 found[answer["info"]["doccode"]] = answer
-            self.heard(tag, answer)
+            self.record(tag, answer)
         return found
 
     def check_numbers(self, documents: list[tuple[str, int]]) -> None:
-        """The local numbers have no gap; the unseen closing of a shift has the one after its Z."""
+        """The local numbers have no gap; the shift's closing document has the number after its Z."""
         due = 1
         for kind, number in documents:
             assert number == due, documents
@@ -295,7 +295,7 @@ class Walk(RuleBasedStateMachine):
             assert x["res"] == 1092, x
 
     def check_report(self, answer: dict[str, Any], worth: list[int]) -> None:
-        """A report holds these sales."""
+        """A report has these sales."""
         info = answer["info"]
         assert kopecks(info["summary"]["calc_p"]) == sum(worth), (answer, worth)
         assert info["receipt"]["count_p"] == len(worth), (answer, worth)
@@ -303,16 +303,16 @@ class Walk(RuleBasedStateMachine):
         assert kopecks(paid) == sum(worth), (answer, worth)
 
     def teardown(self) -> None:
-        """At the end of each walk the books are compared once more."""
+        """At the end of each walk all records are compared once more."""
         self.compare()
 
 
 class WalkTests(SynchronousTestCase):
-    """Many walks."""
+    """Many random walks."""
 
     def test_books_agree(self) -> None:
-        """Whatever a till does and whatever goes wrong, nothing is lost, doubled or told wrongly."""
-        # A function that makes one is as good as the class; hypothesis annotates the class alone.
+        """Whatever a till does and whatever fails, no receipt is lost or doubled and no answer is wrong."""
+        # A function that makes one is as good as the class; hypothesis annotates only the class.
         walk = cast(type[Walk], lambda: Walk(self))
         run_state_machine_as_test(
             walk,
